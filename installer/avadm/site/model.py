@@ -1,0 +1,204 @@
+"""The typed model of a site file (design 2): names, types and defaults; cross-checks are in validate.py."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
+NodeName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+
+
+class Model(BaseModel):
+    """Base: unknown keys are errors, values are checked, nothing is changed after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Network(Model):
+    """Address plan of the machine room."""
+
+    management: IPv4Network
+    """Subnet of all nodes (P1); also ceph's public network."""
+    storage: IPv4Network | None = None
+    """Ceph's cluster (replication) network; the management subnet where there is none."""
+    pods: IPv4Network = IPv4Network("10.244.0.0/16")
+    """Addresses of pods."""
+    services: IPv4Network = IPv4Network("10.96.0.0/16")
+    """Virtual addresses of Kubernetes services."""
+    vpc: list[IPv4Network] = []
+    """Networks of a connected public cloud's VPC (H2)."""
+    vswitches: list[IPv4Network] = []
+    """Networks of that cloud's virtual switches (H2); each lies inside one VPC network."""
+    domain: str
+    """Second-level domain of the site (P11); nodes are NAME.DOMAIN."""
+
+
+class Ssh(Model):
+    """How the controller reaches the nodes."""
+
+    user: str = "root"
+    """Login on every node; any user but root needs sudo."""
+    port: int = Field(default=22, ge=1, le=65535)
+    """TCP port of sshd."""
+    key: str = "id_ed25519"
+    """The controller's private key; relative to the site file."""
+    known_hosts: str = "known_hosts"
+    """Pinned host keys; relative to the site file."""
+
+
+class Time(Model):
+    """Time service."""
+
+    servers: list[str] = []
+    """NTP servers; where there are none, the mon nodes serve the others from their own clocks."""
+    max_skew_ms: float = Field(default=50.0, gt=0)
+    """Largest clock difference between two nodes, milliseconds (ceph warns above 50)."""
+
+
+class Packages(Model):
+    """Where nodes get packages."""
+
+    proxy: str | None = None
+    """HTTP proxy for the package manager, e.g. http://10.0.0.5:3142."""
+    sources: list[str] | None = None
+    """Lines of sources.list that replace the nodes' own; untouched where absent."""
+
+
+class Device(Model):
+    """One approved block device: named by serial, WWN or by-id path, never by /dev/sdX."""
+
+    serial: str | None = None
+    """Serial number as lsblk or udev shows it."""
+    wwn: str | None = None
+    """World-wide name."""
+    by_id: str | None = Field(default=None, pattern=r"^/dev/disk/by-id/[^/]+$")
+    """Path under /dev/disk/by-id."""
+    use: Literal["osd"] = "osd"
+    """What the device becomes."""
+    device_class: Literal["ssd", "hdd", "nvme"] = "ssd"
+    """CRUSH device class."""
+
+
+class Node(Model):
+    """One machine."""
+
+    name: NodeName
+    """Host name, a DNS label."""
+    address: IPv4Address
+    """Address on the management subnet."""
+    storage_address: IPv4Address | None = None
+    """Address on the storage network, where there is one."""
+    roles: list[RoleName] = []
+    """What the node runs."""
+    rack: str = "rack1"
+    """Failure domain above the host."""
+    devices: list[Device] = []
+    """Block devices approved for use; everything else is left alone."""
+    host_key: str | None = None
+    """Public ssh host key ("TYPE BASE64"), pinned without asking at bootstrap."""
+    vars: dict[str, Any] = {}
+    """Ansible variables of this node, merged last."""
+
+
+class RbdPool(Model):
+    """A pool of block images."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    """Pool name."""
+    share: float = Field(default=0.5, gt=0, le=1)
+    """Expected share of the cluster's data, for computing placement groups."""
+
+
+class Cephfs(Model):
+    """The shared file system."""
+
+    name: str = "cephfs"
+    """File system name."""
+    active_mds: int = Field(default=1, ge=1)
+    """Ranks that serve at once; every other mds node stands by."""
+    share: float = Field(default=0.4, gt=0, le=1)
+    """Expected share of the cluster's data, for computing placement groups."""
+    mount: str = Field(default="/mnt/cephfs", pattern=r"^/")
+    """Mount point on client nodes."""
+
+
+class Ceph(Model):
+    """Storage cluster."""
+
+    replicas: int = Field(default=2, ge=2, le=5)
+    """Copies of each object."""
+    min_replicas: int = Field(default=1, ge=1)
+    """Copies needed to serve I/O; 1 of 2 keeps serving after a loss but risks acknowledged writes."""
+    failure_domain: Literal["host", "rack"] = "host"
+    """CRUSH level at which copies are kept apart."""
+    osd_memory_mib: int = Field(default=4096, ge=896)
+    """Memory target of one OSD, MiB."""
+    mds_cache_mib: int = Field(default=4096, ge=64)
+    """Cache limit of one MDS, MiB."""
+    filesystem: Cephfs | None = Cephfs()
+    """The cephfs file system; null for none."""
+    rbd_pools: list[RbdPool] = [RbdPool(name="rbd")]
+    """Pools for block images."""
+    config: dict[str, dict[str, str | int | float | bool]] = {}
+    """Further ceph.conf sections, merged over ours."""
+
+
+class Monitoring(Model):
+    """Metrics and alerts."""
+
+    existing: list[str] = []
+    """URLs of the site's own Prometheus servers; then none is installed, only their configuration is made."""
+    retention_days: int = Field(default=15, ge=1)
+    """How long samples are kept."""
+    scrape_interval_s: int = Field(default=15, ge=1)
+    """Seconds between two scrapes."""
+    webhook_url: str | None = None
+    """Where Alertmanager posts alerts; kept in its own log where absent."""
+
+
+class Components(Model):
+    """The few knobs of each component."""
+
+    ceph: Ceph = Ceph()
+    """Storage cluster."""
+    monitoring: Monitoring = Monitoring()
+    """Metrics and alerts."""
+
+
+class Site(Model):
+    """A whole site file."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+    name: NodeName
+    """Name of the site."""
+    profile: str = "stated"
+    """Version profile: a name from `avadm site show --profiles`."""
+    network: Network
+    """Address plan."""
+    ssh: Ssh = Ssh()
+    """Access to the nodes."""
+    time: Time = Time()
+    """Time service."""
+    packages: Packages = Packages()
+    """Package sources."""
+    nodes: list[Node] = Field(min_length=1, max_length=256)
+    """The machines (P1: at most 256)."""
+    components: Components = Components()
+    """Knobs of the components."""
+    extra_vars: dict[str, Any] = {}
+    """Ansible variables for all nodes, merged last."""
+
+    def with_role(self, role: str) -> list[Node]:
+        """Return the nodes that have a role, in the file's order."""
+        return [n for n in self.nodes if role in n.roles]
+
+    def node(self, name: str) -> Node:
+        """Return the node of that name; KeyError where there is none."""
+        for n in self.nodes:
+            if n.name == name:
+                return n
+        raise KeyError(name)

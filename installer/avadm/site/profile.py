@@ -1,0 +1,50 @@
+"""Version profiles (design 7): data files that name versions, packages and capabilities, never branches."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from ruamel.yaml import YAML
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+
+class Profile(BaseModel):
+    """What a profile file holds.
+
+    Attributes:
+        name: the profile's name.
+        os: distribution, release and kernel that every node must run ("" = any, but all equal).
+        python: interpreter on the nodes.
+        versions: component to version prefix, compared with what runs (I7).
+        packages: Ansible role name to the package names that it installs.
+        features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    os: dict[str, str]
+    python: str = "/usr/bin/python3"
+    versions: dict[str, str]
+    packages: dict[str, list[str]]
+    features: dict[str, Any]
+
+
+def names() -> list[str]:
+    """Return the names of the profiles that ship with avadm."""
+    folder = files("avadm.site") / "profiles"
+    return sorted(p.name.removesuffix(".yml") for p in folder.iterdir() if p.name.endswith(".yml"))
+
+
+def load(name: str) -> Profile:
+    """Return a profile by name; AvadmError where there is none of that name."""
+    source = files("avadm.site") / "profiles" / f"{name}.yml"
+    if not source.is_file():
+        raise AvadmError(
+            Finding("unknown-profile", f"There is no profile {name!r}.", "profile", name, ", ".join(names()))
+        )
+    return Profile.model_validate({"name": name, **YAML(typ="safe").load(source.read_text())})

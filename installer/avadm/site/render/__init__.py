@@ -1,0 +1,25 @@
+"""Rendering a site to Ansible variables: one module per group of roles, all computed on the controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Vars:
+    """Ansible variables made from a site.
+
+    Attributes:
+        all: variables of every node.
+        hosts: node name to that node's own variables.
+        secrets: variables that are secret: kept in the vault file only, never in the inventory.
+    """
+
+    all: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    secrets: dict[str, Any] = field(default_factory=dict)
+
+    def host(self, name: str) -> dict[str, Any]:
+        """Return the (mutable) variables of one node."""
+        return self.hosts.setdefault(name, {})
