@@ -1,0 +1,194 @@
+"""The command `avadm`: options common to all verbs, loading of verbs on demand, and the end of every error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from avadm import __version__, paths
+from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
+from avadm.findings import Finding
+
+if TYPE_CHECKING:
+    from avadm.runner.fleet import Fleet
+    from avadm.site.load import SiteFile
+
+# Verb to its module in avadm.cli; a module defines a command of the verb's name. Loaded when asked for,
+# since importing everything would cost each call half a second.
+VERBS = {
+    "accept": "Measure the cluster against its targets and write the report.",
+    "apply": "Install, or bring up to date, what the site file describes.",
+    "bootstrap": "Pin host keys and install the controller's key on new nodes.",
+    "completion": "Print the shell's completion script.",
+    "lab": "A lab of container nodes on this machine.",
+    "plan": "Show phases, nodes and order, changing nothing.",
+    "preflight": "Check that the nodes are fit, changing nothing.",
+    "runs": "List and show earlier runs.",
+    "site": "Write, check and show the site file.",
+    "status": "Show what is done, stale or failed.",
+}
+
+
+@dataclass
+class App:
+    """What every verb is handed.
+
+    Attributes:
+        site_path: the site file named by --site or AVADM_SITE, else None.
+    """
+
+    site_path: Path | None = None
+    _fleets: list[Any] = field(default_factory=list)
+
+    @cached_property
+    def resolved_site(self) -> Path:
+        """The site file to use: --site, AVADM_SITE, ./site.yml, or the checkout's default."""
+        if self.site_path is not None:
+            return self.site_path
+        if Path("site.yml").is_file():
+            return Path("site.yml").absolute()
+        pointer = paths.default_site_pointer()
+        if pointer.is_file():
+            return Path(pointer.read_text(encoding="utf-8").strip())
+        raise AvadmError(
+            Finding(
+                "no-site",
+                "No site file was named and there is no default one.",
+                where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
+                remedy="Name one with --site FILE, write one with `avadm site init`, "
+                "or start the lab with `avadm lab up`.",
+            )
+        )
+
+    def site_file(self) -> SiteFile:
+        """Return the loaded and checked site file; AvadmError with every error of the pass."""
+        from avadm.site.load import load
+
+        return load(self.resolved_site)
+
+    def fleet(self) -> Fleet:
+        """Return the ssh fan-out to the site's nodes; closed when the verb ends."""
+        from avadm.runner.ssh import SshFleet
+
+        fleet = SshFleet(self.site_file())
+        click.get_current_context().call_on_close(fleet.close)
+        return fleet
+
+
+pass_app = click.make_pass_decorator(App, ensure=True)
+
+
+class Verbs(click.Group):
+    """A group that imports a verb's module when the verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs' names."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the verb, or None for an unknown one."""
+        if cmd_name not in VERBS:
+            return None
+        command = getattr(import_module(f"avadm.cli.{cmd_name}"), cmd_name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"avadm.cli.{cmd_name}.{cmd_name} is not a click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(sorted(VERBS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; say which one is near where there is none of that name."""
+        from difflib import get_close_matches
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], VERBS, n=1):
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="avadm")
+@click.option(
+    "--site",
+    "site_path",
+    envvar="AVADM_SITE",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The site file [env: AVADM_SITE; default: ./site.yml, or the checkout's default site].",
+)
+@click.pass_context
+def cli(ctx: click.Context, site_path: Path | None) -> None:
+    """From a room of bare machines to a working, measured deep-learning cluster.
+
+    \b
+    A new site:   avadm site init > bootstrap > preflight > plan > apply > accept run
+    A lab here:   avadm lab up > bootstrap > apply > accept run      (or: make demo)
+    Exit status:  0 good, 1 found something bad, 2 could not run
+    """
+    ctx.obj = App(site_path.absolute() if site_path else None)
+
+
+def _unexpected(error: Exception) -> Path:
+    """Keep the traceback in a file, so that a user sees one sentence and we can be sent the rest."""
+    folder = paths.cache() / "crashes"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
+    path.touch(mode=0o600)
+    path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    return path
+
+
+def main() -> None:
+    """Run the command line; every error ends here as a sentence, never as a traceback."""
+    # A SIGTERM (a closing session, a time limit) takes the same way out as ctrl-C: children are ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from avadm.cli.output import print_findings, stderr
+
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except AvadmError as error:
+        print_findings(error.findings)
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except (click.Abort, KeyboardInterrupt):
+        stderr.print("\nStopped by you; nothing is left running. The same command goes on where it stood.")
+        sys.exit(EXIT_COULD_NOT_RUN)
+    except BrokenPipeError:
+        # The reader (head, less) went away: not an error, and Python must not complain while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        path = _unexpected(error)
+        print_findings(
+            [
+                Finding(
+                    "unexpected",
+                    f"avadm met something it did not expect: {type(error).__name__}: {error}",
+                    where=str(path),
+                    remedy="Run it again; if it stays, report it with that file (it holds no secret of the site).",
+                )
+            ]
+        )
+        sys.exit(EXIT_COULD_NOT_RUN)

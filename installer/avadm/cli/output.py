@@ -1,0 +1,60 @@
+"""Printing: findings, tables and JSON; the one place that knows the console."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from avadm.findings import Finding, Severity
+
+console = Console(highlight=False, soft_wrap=True)
+stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_MARK = {
+    Severity.ERROR: ("✗", "bold red"),
+    Severity.WARNING: ("!", "yellow"),
+    Severity.INFO: ("·", "cyan"),
+}
+
+
+def print_json(data: object) -> None:
+    """Print data as JSON on standard output, nothing else."""
+    json.dump(data, sys.stdout, indent=2, ensure_ascii=False, default=str)
+    sys.stdout.write("\n")
+
+
+def _lines(finding: Finding, hosts: Sequence[str]) -> list[str]:
+    rows = [("where", finding.where), ("on", ", ".join(hosts)), ("found", finding.found)]
+    rows += [("wanted", finding.wanted), ("do", finding.remedy)]
+    return [f"    {name:<7}{value}" for name, value in rows if value]
+
+
+def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
+    """Print findings, the same one on several hosts once, errors last so that they stay on the screen."""
+    groups: dict[Finding, list[str]] = defaultdict(list)
+    for finding in findings:
+        key = Finding(**{**finding.as_dict(), "host": None, "severity": finding.severity})  # type: ignore[arg-type]
+        groups[key] += [finding.host] if finding.host else []
+    order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
+    for finding, hosts in sorted(groups.items(), key=lambda g: order.index(g[0].severity)):
+        mark, style = _MARK[finding.severity]
+        to.print(Text(f"{mark} {finding.what}", style=style))
+        for line in _lines(finding, hosts):
+            to.print(Text(line))
+
+
+def heading(text: str) -> None:
+    """Print a section heading."""
+    console.print(f"\n[bold]{escape(text)}[/bold]")
+
+
+def as_dicts(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return findings as JSON-ready data."""
+    return [f.as_dict() for f in findings]
