@@ -1,4 +1,4 @@
-"""The command `avadm`: options common to all verbs, loading of verbs on demand, and the end of every error."""
+"""The command `avadm`: common options, verbs loaded on demand, and the end of every error."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import signal
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -48,7 +48,6 @@ class App:
     """
 
     site_path: Path | None = None
-    _fleets: list[Any] = field(default_factory=list)
 
     @cached_property
     def resolved_site(self) -> Path:
@@ -135,7 +134,7 @@ class Verbs(click.Group):
 )
 @click.pass_context
 def cli(ctx: click.Context, site_path: Path | None) -> None:
-    """From a room of bare machines to a working, measured deep-learning cluster.
+    r"""From a room of bare machines to a working, measured deep-learning cluster.
 
     \b
     A new site:   avadm site init > bootstrap > preflight > plan > apply > accept run
@@ -187,7 +186,7 @@ def main() -> None:
                     "unexpected",
                     f"avadm met something it did not expect: {type(error).__name__}: {error}",
                     where=str(path),
-                    remedy="Run it again; if it stays, report it with that file (it holds no secret of the site).",
+                    remedy="Run it again; if it stays, report it with that file.",
                 )
             ]
         )

@@ -1,0 +1,42 @@
+# make demo : the whole thing on this machine    make test : everything that is checked    make help : the rest
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo lab-down test lint unit test-lab dashboards clean
+
+help: ## Show the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml scripts/setup
+	@scripts/setup $(VENV)
+	@touch $@
+
+setup: $(STAMP) ## Make the virtual environment (.venv) with everything pinned.
+
+demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it, write the report.
+	@scripts/demo
+
+lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
+	@$(BIN)/avadm lab down --engine
+
+test: lint unit test-lab ## Lint, unit tests, then the tests on the real lab.
+
+lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
+	@scripts/lint
+
+unit: $(STAMP) ## Unit tests: seconds.
+	@scripts/tools
+	@$(BIN)/pytest tests/unit -n 2
+
+test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing), test what runs.
+	@scripts/test-lab
+
+dashboards: $(STAMP) ## Generate the grafana dashboards again.
+	@$(BIN)/python roles/grafana/dashboards.py
+
+clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info
