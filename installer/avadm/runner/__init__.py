@@ -1,0 +1,1 @@
+"""Adapters: ansible-runner, the ssh fan-out."""

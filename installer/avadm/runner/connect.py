@@ -1,0 +1,222 @@
+"""One ssh connection: TCP, host key against its pin, authentication; every failure becomes a reason."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+import paramiko
+
+from avadm.runner.hostkeys import entry_name, fingerprint
+
+# paramiko logs each refused connection with a traceback; people get the reason from Trouble instead.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+CONNECT_TIMEOUT = 10.0  # seconds for each of TCP, banner, key exchange, authentication
+KEEPALIVE = 15  # seconds; finds a dead peer well before a TCP time-out does
+# Order in which host keys are asked for where nothing is pinned.
+HOST_KEY_TYPES = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "rsa-sha2-512",
+    "rsa-sha2-256",
+)
+
+
+class Why(StrEnum):
+    """Why a node cannot be talked to."""
+
+    REFUSED = "refused"
+    TIMEOUT = "time-out"
+    NO_ROUTE = "no-route"
+    NAME = "name"
+    HOST_KEY_UNKNOWN = "host-key-unknown"
+    HOST_KEY_CHANGED = "host-key-changed"
+    AUTH = "auth-failed"
+    NO_KEY = "no-controller-key"
+    PROTOCOL = "protocol"
+
+
+class Trouble(Exception):
+    """A connection could not be made.
+
+    Args:
+        why: which kind of trouble.
+        reason: one sentence for people, naming the node.
+    """
+
+    def __init__(self, why: Why, reason: str) -> None:
+        self.why = why
+        self.reason = reason
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a node's sshd is.
+
+    Attributes:
+        node: node name.
+        host: address (or a name that resolves).
+        port: TCP port.
+        user: login; any but root needs sudo.
+    """
+
+    node: str
+    host: str
+    port: int = 22
+    user: str = "root"
+
+    @property
+    def entry_names(self) -> tuple[str, str]:
+        """The names under which known_hosts keeps this node's key: by node name and by address."""
+        return entry_name(self.node, self.port), entry_name(self.host, self.port)
+
+    def __str__(self) -> str:
+        """Return ``node (host)``, with the port where it is not 22."""
+        return f"{self.node} ({entry_name(self.host, self.port)})"
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What to log in with, tried in this order.
+
+    Attributes:
+        keys: private keys.
+        password: password, kept out of every repr.
+    """
+
+    keys: Sequence[paramiko.PKey] = ()
+    password: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Credentials(keys={len(self.keys)}, password={'set' if self.password else 'none'})"
+
+
+def handshake(
+    target: Target, prefer: Sequence[str] = (), timeout: float = CONNECT_TIMEOUT
+) -> paramiko.Transport:
+    """Return a transport that has exchanged keys but has not checked or authenticated anything.
+
+    Args:
+        target: where to connect.
+        prefer: host key types to ask for first.
+        timeout: seconds for TCP and again for the key exchange.
+
+    Raises:
+        Trouble: where that cannot be done.
+    """
+    transport: paramiko.Transport | None = None
+    try:
+        sock = socket.create_connection((target.host, target.port), timeout=timeout)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport = paramiko.Transport(sock)
+        transport.banner_timeout = timeout
+        transport.auth_timeout = timeout
+        options = transport.get_security_options()
+        # A pinned "ssh-rsa" key signs with SHA-2; ssh-rsa itself as a signature is SHA-1 and stays off.
+        wanted = [t for p in prefer for t in (("rsa-sha2-512", "rsa-sha2-256") if p == "ssh-rsa" else (p,))]
+        known = set(options.key_types)
+        options.key_types = [t for t in dict.fromkeys([*wanted, *HOST_KEY_TYPES]) if t in known]
+        transport.start_client(timeout=timeout)
+    except Exception as e:
+        if transport is not None:
+            transport.close()
+        raise _trouble(target, e, timeout) from e
+    return transport
+
+
+def connect(
+    target: Target,
+    pinned: Sequence[paramiko.PKey],
+    credentials: Credentials,
+    timeout: float = CONNECT_TIMEOUT,
+) -> paramiko.Transport:
+    """Return an authenticated transport to a node whose host key is the pinned one.
+
+    Args:
+        target: where to connect.
+        pinned: host keys accepted for it; none means that nothing is accepted.
+        credentials: what to log in with.
+        timeout: seconds for each step.
+
+    Raises:
+        Trouble: refused, time-out, no route, unknown or changed host key, failed authentication.
+    """
+    transport = handshake(target, [k.get_name() for k in pinned], timeout)
+    try:
+        check_host_key(target, pinned, transport.get_remote_server_key())
+        _authenticate(target, transport, credentials)
+    except Trouble:
+        transport.close()
+        raise
+    except Exception as e:
+        transport.close()
+        raise _trouble(target, e, timeout) from e
+    transport.set_keepalive(KEEPALIVE)
+    return transport
+
+
+def check_host_key(target: Target, pinned: Sequence[paramiko.PKey], offered: paramiko.PKey) -> None:
+    """Raise Trouble unless the offered host key is one of the pinned ones."""
+    shown = f"{offered.get_name()} {fingerprint(offered)}"
+    if not pinned:
+        raise Trouble(
+            Why.HOST_KEY_UNKNOWN,
+            f"host key of {target} is not pinned; it offers {shown}: run `avadm bootstrap`",
+        )
+    if offered not in pinned:
+        held = ", ".join(f"{k.get_name()} {fingerprint(k)}" for k in pinned)
+        raise Trouble(
+            Why.HOST_KEY_CHANGED, f"host key changed: {target} has {held} pinned and offers {shown}"
+        )
+
+
+def _authenticate(target: Target, transport: paramiko.Transport, credentials: Credentials) -> None:
+    """Log in with the first credential that the server takes."""
+    ways: list[tuple[str, Callable[[], object]]] = [
+        (f"publickey {k.get_name()}", partial(transport.auth_publickey, target.user, k))
+        for k in credentials.keys
+    ]
+    if credentials.password is not None:
+        ways.append(("password", partial(transport.auth_password, target.user, credentials.password)))
+    allowed: list[str] = []
+    tried: list[str] = []
+    for name, way in ways:
+        if not transport.is_active():
+            break  # the server hung up: too many attempts
+        tried.append(name)
+        try:
+            way()
+        except paramiko.BadAuthenticationType as e:
+            allowed = e.allowed_types
+        except paramiko.AuthenticationException:
+            pass
+        if transport.is_authenticated():
+            return
+    offers = f"; the server offers {', '.join(allowed)}" if allowed else ""
+    by = " or ".join(tried) or "nothing"
+    raise Trouble(Why.AUTH, f"authentication failed: {target} did not let {target.user} in by {by}{offers}")
+
+
+def _trouble(target: Target, e: Exception, timeout: float) -> Trouble:
+    """Return the reason behind what a socket or paramiko raised."""
+    if isinstance(e, ConnectionRefusedError):
+        return Trouble(Why.REFUSED, f"connection refused: nothing listens on {target}, port {target.port}")
+    if isinstance(e, TimeoutError):
+        return Trouble(Why.TIMEOUT, f"time-out: {target} did not answer within {timeout:g} s")
+    if isinstance(e, socket.gaierror):
+        return Trouble(Why.NAME, f"unknown name: {target} does not resolve ({e.strerror})")
+    if isinstance(e, OSError) and e.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        return Trouble(Why.NO_ROUTE, f"no route: {target} cannot be reached ({e.strerror})")
+    if isinstance(e, paramiko.SSHException) and "banner" in str(e).lower():
+        return Trouble(Why.PROTOCOL, f"no ssh: {target}, port {target.port}, sent no ssh banner")
+    text = str(e) or type(e).__name__
+    return Trouble(Why.PROTOCOL, f"ssh failed: {target}: {text}")

@@ -1,0 +1,206 @@
+"""The ssh fan-out: one kept connection per node, commands as root on many nodes at once."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import paramiko
+
+from avadm.runner import channel
+from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
+from avadm.runner.fleet import Result
+from avadm.runner.hostkeys import KnownHosts
+
+if TYPE_CHECKING:
+    from avadm.site.load import SiteFile
+    from avadm.site.model import Site
+
+UNREACHABLE = 255
+TIMED_OUT = 124
+KILLED = 137
+SESSIONS = 8  # commands at once on one connection; sshd allows 10 (MaxSessions)
+
+
+class SshFleet:
+    """Commands and files on nodes over ssh; implements `avadm.runner.fleet.Fleet`.
+
+    Args:
+        targets: the nodes.
+        known_hosts: file of pinned host keys; no other key is accepted.
+        key: private key file, or None for credentials alone.
+        credentials: what to log in with instead of the key file (bootstrap).
+        limit: connections that are being set up at once; commands run on all nodes of a call at once.
+        connect_timeout: seconds for each step of a connection.
+    """
+
+    def __init__(
+        self,
+        targets: Iterable[Target],
+        *,
+        known_hosts: Path,
+        key: Path | None = None,
+        credentials: Credentials | None = None,
+        limit: int = 32,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self._nodes = {t.node: _Node(t) for t in targets}
+        self._known = KnownHosts(known_hosts)
+        self._key = key
+        self._credentials = credentials
+        self._connecting = threading.BoundedSemaphore(limit)
+        self._connect_timeout = connect_timeout
+        self._lock = threading.Lock()
+
+    @classmethod
+    def for_site(cls, site_file: SiteFile, *, limit: int = 32) -> Self:
+        """Return the fleet of a loaded site file, with the controller's key."""
+        return cls(
+            targets(site_file.site), known_hosts=site_file.known_hosts, key=site_file.ssh_key, limit=limit
+        )
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of the nodes, in the order given."""
+        return list(self._nodes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def run(self, node: str, command: str, *, timeout: float = 60.0, stdin: bytes | None = None) -> Result:
+        """Run one shell command as root on one node.
+
+        Args:
+            node: node name; KeyError where the fleet has none of that name.
+            command: POSIX shell text; at most about 100 KiB (pass more through stdin).
+            timeout: seconds; then the command is ended on the node and rc is 124.
+            stdin: what the command reads; empty where None.
+        """
+        held = self._nodes[node]
+        started, clock = time.time(), time.monotonic()
+
+        def result(rc: int, out: bytes = b"", err: bytes = b"", error: str | None = None) -> Result:
+            texts = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+            return Result(node, command, rc, *texts, started, time.monotonic() - clock, error)
+
+        line = channel.wrap(command, held.target.user, timeout)
+        with held.sessions:
+            for attempt in (1, 2):
+                try:
+                    transport = self._transport(held)
+                    begun = time.monotonic()
+                    got = channel.execute(transport, line, timeout=timeout + channel.LATE, stdin=stdin)
+                except Trouble as e:
+                    return result(UNREACHABLE, error=e.reason)
+                except channel.NotSent as e:
+                    held.drop()
+                    if attempt == 2:
+                        return result(UNREACHABLE, error=f"connection lost: {held.target}: {e}")
+                    continue
+                except channel.Lost as e:
+                    held.drop()
+                    return result(
+                        UNREACHABLE, error=f"connection lost while the command ran: {held.target}: {e}"
+                    )
+                late = time.monotonic() - begun >= timeout
+                if got.rc is None or (late and got.rc in (TIMED_OUT, KILLED)):
+                    return result(
+                        TIMED_OUT, got.stdout, got.stderr, f"time-out: not done after {timeout:g} s"
+                    )
+                return result(got.rc, got.stdout, got.stderr)
+        raise AssertionError("unreachable")
+
+    def map(
+        self, commands: Mapping[str, str], *, timeout: float = 60.0, stdin: bytes | None = None
+    ) -> dict[str, Result]:
+        """Run one command per node, all nodes at once; results in the order of the commands."""
+        if not commands:
+            return {}
+        # A thread per node, not a bounded pool: load generators must run at the same time on every node.
+        with ThreadPoolExecutor(len(commands), thread_name_prefix="ssh") as pool:
+            futures = {
+                node: pool.submit(self.run, node, command, timeout=timeout, stdin=stdin)
+                for node, command in commands.items()
+            }
+            return {node: future.result() for node, future in futures.items()}
+
+    def put(self, node: str, content: bytes, path: str, *, mode: int = 0o644) -> Result:
+        """Write a file on a node as root: all of it or nothing, and private until its mode is set."""
+        target = shlex.quote(path)
+        command = (
+            f'umask 077; t=$(mktemp {target}.XXXXXX) || exit 1; trap \'rm -f "$t"\' EXIT; cat > "$t" && '
+            f'[ "$(wc -c < "$t")" -eq {len(content)} ] && chmod {mode:o} "$t" && mv -fT "$t" {target}'
+        )
+        # 1 MiB/s is far below any management network.
+        return self.run(node, command, timeout=60.0 + len(content) / 2**20, stdin=content)
+
+    def close(self, nodes: Iterable[str] | None = None) -> None:
+        """Drop the connections of these nodes, or all; the next command connects anew."""
+        for node in self._nodes if nodes is None else nodes:
+            self._nodes[node].drop()
+
+    def _transport(self, held: _Node) -> paramiko.Transport:
+        """Return the node's kept connection, made where there is none."""
+        with held.lock:
+            if held.transport is not None and held.transport.is_active():
+                return held.transport
+            credentials = self._login()
+            with self._connecting:
+                pinned = self._known.lookup(*held.target.entry_names)
+                held.transport = connect(held.target, pinned, credentials, self._connect_timeout)
+            return held.transport
+
+    def _login(self) -> Credentials:
+        """Return what to log in with, reading the key file once."""
+        with self._lock:
+            if self._credentials is None:
+                self._credentials = Credentials([load_key(self._key)] if self._key else [])
+            return self._credentials
+
+
+class _Node:
+    """One node's connection."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.transport: paramiko.Transport | None = None
+        self.lock = threading.Lock()
+        self.sessions = threading.BoundedSemaphore(SESSIONS)
+
+    def drop(self) -> None:
+        """Close the connection, if any."""
+        with self.lock:
+            if self.transport is not None:
+                self.transport.close()
+                self.transport = None
+
+
+def targets(site: Site, names: Sequence[str] | None = None) -> list[Target]:
+    """Return where the site's nodes (or those of these names) are reached."""
+    return [
+        Target(n.name, str(n.address), site.ssh.port, site.ssh.user)
+        for n in site.nodes
+        if names is None or n.name in names
+    ]
+
+
+def load_key(path: Path) -> paramiko.PKey:
+    """Return a private key from a file without passphrase; Trouble says what is wrong with it."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except FileNotFoundError as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is not there: run `avadm bootstrap`") from e
+    except PermissionError as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} may not be read by this user") from e
+    except paramiko.PasswordRequiredException as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
+    except (paramiko.SSHException, ValueError, TypeError, OSError) as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is no private ssh key ({e})") from e

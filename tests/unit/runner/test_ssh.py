@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from avadm.runner.connect import Credentials, Target
+from avadm.runner.hostkeys import KnownHosts, fingerprint
+from avadm.runner.ssh import SshFleet, load_key
+from tests.unit.runner.sshserver import Server, new_key
+
+
+@pytest.fixture
+def key(tmp_path: Path):
+    return new_key(tmp_path / "id")
+
+
+@pytest.fixture
+def server(tmp_path: Path, key):
+    server = Server(new_key(tmp_path / "host"), accept=[key])
+    yield server
+    server.close()
+
+
+def pin(tmp_path: Path, port: int, host_key) -> Path:
+    known = KnownHosts(tmp_path / "known_hosts")
+    known.pin(Target("n1", "127.0.0.1", port).entry_names, host_key)
+    known.save()
+    return known.path
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, server):
+    path = pin(tmp_path, server.port, server.host_key)
+    with SshFleet([Target("n1", "127.0.0.1", server.port)], known_hosts=path, key=tmp_path / "id") as fleet:
+        yield fleet
+
+
+def test_command_gives_status_outputs_and_stdin(fleet):
+    result = fleet.run("n1", "cat; echo 'it''s' >&2; exit 3", stdin=b"in\xffput")
+    assert (result.rc, result.stdout, result.stderr, result.error) == (3, "in�put", "its\n", None)
+    assert not result.ok
+    assert result.seconds > 0
+
+
+def test_command_without_stdin_sees_its_end(fleet):
+    assert fleet.run("n1", "cat; echo done", timeout=5).stdout == "done\n"
+
+
+def test_one_connection_is_kept(fleet, server):
+    for _ in range(3):
+        assert fleet.run("n1", "true").ok
+    assert len(server.transports) == 1
+
+
+def test_quoting_survives_every_character(fleet):
+    text = "a'b\"c $HOME `id` \\ ; & | * \n end"
+    assert fleet.run("n1", f"printf %s {__import__('shlex').quote(text)}").stdout == text
+
+
+def test_big_outputs_on_both_streams_do_not_deadlock(fleet):
+    result = fleet.run("n1", "head -c 6000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait", timeout=60)
+    assert (result.rc, len(result.stdout), len(result.stderr)) == (0, 6_000_000, 5_000_000)
+
+
+def test_big_stdin_that_is_echoed_does_not_deadlock(fleet):
+    data = os.urandom(1 << 20).hex().encode() * 2
+    assert fleet.run("n1", "cat", stdin=data, timeout=60).stdout == data.decode()
+
+
+def test_stdin_nobody_reads_is_no_trouble(fleet):
+    assert fleet.run("n1", "exit 0", stdin=b"x" * 5_000_000, timeout=20).rc == 0
+
+
+def test_timeout_ends_the_command_on_the_node(fleet, tmp_path):
+    mark = tmp_path / "alive"
+    begun = time.monotonic()
+    result = fleet.run("n1", f"echo early; sleep 3; touch {mark}", timeout=1)
+    assert result.rc == 124
+    assert "time-out" in result.error
+    assert result.stdout == "early\n"
+    assert time.monotonic() - begun < 2.5
+    time.sleep(2.5)
+    assert not mark.exists()
+
+
+def test_a_command_that_itself_exits_124_is_no_timeout(fleet):
+    result = fleet.run("n1", "exit 124")
+    assert (result.rc, result.error) == (124, None)
+
+
+def test_changed_host_key_names_both_fingerprints(fleet, server, tmp_path):
+    old = fingerprint(server.host_key)
+    server.host_key = new_key(tmp_path / "host2")
+    result = fleet.run("n1", "true")
+    assert result.rc == 255
+    for part in ("host key changed", "n1", old, fingerprint(server.host_key)):
+        assert part in result.error
+    assert server.commands == []
+
+
+def test_unknown_host_key_is_refused(tmp_path, server):
+    known = tmp_path / "none"
+    with SshFleet([Target("n1", "127.0.0.1", server.port)], known_hosts=known, key=tmp_path / "id") as fleet:
+        result = fleet.run("n1", "true")
+    assert "not pinned" in result.error
+    assert "avadm bootstrap" in result.error
+
+
+def test_refused(tmp_path, key, server):
+    server.close()
+    with SshFleet(
+        [Target("n1", "127.0.0.1", server.port)], known_hosts=tmp_path / "k", key=tmp_path / "id"
+    ) as fleet:
+        result = fleet.run("n1", "true")
+    assert (result.rc, result.ok) == (255, False)
+    assert "connection refused" in result.error
+
+
+def test_silent_peer_is_a_timeout(tmp_path, key):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = Target("n1", "127.0.0.1", silent.getsockname()[1])
+        with SshFleet(
+            [target], known_hosts=tmp_path / "k", key=tmp_path / "id", connect_timeout=0.5
+        ) as fleet:
+            result = fleet.run("n1", "true")
+    assert result.rc == 255
+    assert "n1" in result.error
+
+
+def test_wrong_password_names_the_methods(tmp_path, server):
+    server.password = "right"
+    path = pin(tmp_path, server.port, server.host_key)
+    target = Target("n1", "127.0.0.1", server.port)
+    with SshFleet([target], known_hosts=path, credentials=Credentials(password="wrong")) as fleet:
+        result = fleet.run("n1", "true")
+    assert "authentication failed" in result.error
+    assert "password" in result.error
+    assert "wrong" not in result.error
+    with SshFleet([target], known_hosts=path, credentials=Credentials(password="right")) as fleet:
+        assert fleet.run("n1", "true").ok
+
+
+def test_missing_key_file_says_what_to_do(tmp_path, server):
+    path = pin(tmp_path, server.port, server.host_key)
+    target = Target("n1", "127.0.0.1", server.port)
+    with SshFleet([target], known_hosts=path, key=tmp_path / "absent") as fleet:
+        assert "avadm bootstrap" in fleet.run("n1", "true").error
+
+
+def test_dead_kept_connection_is_made_anew(fleet, server):
+    assert fleet.run("n1", "true").ok
+    server.drop_connections()
+    assert fleet.run("n1", "echo again").stdout == "again\n"
+
+
+def test_connection_lost_while_running_is_not_retried(fleet, server, tmp_path):
+    assert fleet.run("n1", "true").ok
+    import threading
+
+    threading.Timer(0.5, server.drop_connections).start()
+    result = fleet.run("n1", f"echo x >> {tmp_path}/count; sleep 2", timeout=10)
+    assert result.rc == 255
+    assert "lost" in result.error
+    assert (tmp_path / "count").read_text() == "x\n"
+
+
+def test_background_child_holding_the_output_does_not_hang(fleet):
+    begun = time.monotonic()
+    assert fleet.run("n1", "sleep 20 >/dev/null 2>&1 & echo ok", timeout=30).stdout == "ok\n"
+    assert time.monotonic() - begun < 5
+
+
+def test_put_is_atomic_private_and_sets_the_mode(fleet, tmp_path):
+    path = tmp_path / "it's a file"
+    path.write_text("old")
+    inode = path.stat().st_ino
+    assert fleet.put("n1", b"secret\n" * 100_000, str(path), mode=0o640).ok
+    assert path.read_bytes() == b"secret\n" * 100_000
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert path.stat().st_ino != inode
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("it's")] == [path.name]
+
+
+def test_put_into_a_missing_folder_fails_with_the_reason(fleet, tmp_path):
+    result = fleet.put("n1", b"x", f"{tmp_path}/no/such/file")
+    assert not result.ok
+    assert "No such file" in result.stderr
+
+
+def test_non_root_user_goes_through_sudo(tmp_path, server):
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    (binaries / "sudo").write_text('#!/bin/sh\n[ "$1" = -n ] || exit 9\nshift\nexport BY=sudo\nexec "$@"\n')
+    (binaries / "sudo").chmod(0o755)
+    server.env = {"PATH": f"{binaries}:{os.environ['PATH']}"}
+    path = pin(tmp_path, server.port, server.host_key)
+    target = Target("n1", "127.0.0.1", server.port, "ops")
+    with SshFleet([target], known_hosts=path, key=tmp_path / "id") as fleet:
+        assert fleet.run("n1", "echo \"$BY\" 'q' && cat", stdin=b"in").stdout == "sudo q\nin"
+
+
+def test_map_runs_nodes_at_once(tmp_path, server):
+    known = KnownHosts(tmp_path / "known_hosts")
+    targets = [Target(f"n{i}", "127.0.0.1", server.port) for i in range(40)]
+    known.pin(targets[0].entry_names, server.host_key)
+    known.save()
+    with SshFleet(targets, known_hosts=known.path, key=tmp_path / "id", limit=4) as fleet:
+        fleet.map({t.node: "true" for t in targets})
+        begun = time.monotonic()
+        results = fleet.map({t.node: f"sleep 1; echo {t.node}" for t in targets})
+        seconds = time.monotonic() - begun
+    assert [r.stdout.strip() for r in results.values()] == [t.node for t in targets]
+    assert seconds < 6  # 40 s one after another
+
+
+def test_loaded_key_is_the_written_one(tmp_path, key):
+    assert load_key(tmp_path / "id") == key
+
+
+def test_known_hosts_is_what_openssh_reads(tmp_path, server):
+    known = KnownHosts(tmp_path / "known_hosts")
+    known.path.write_text("# ours\nother ssh-ed25519 AAAA")
+    known.pin(["n1", "[10.0.0.1]:2222"], server.host_key)
+    known.pin(["n1"], server.host_key)
+    known.save()
+    text = known.path.read_text()
+    assert text.startswith("# ours\nother ssh-ed25519 AAAA\n")
+    assert stat.S_IMODE(known.path.stat().st_mode) == 0o644
+    for name in ("n1", "[10.0.0.1]:2222"):
+        found = subprocess.run(
+            ["ssh-keygen", "-l", "-F", name, "-f", str(known.path)], capture_output=True, text=True
+        )
+        assert fingerprint(server.host_key) in found.stdout
