@@ -38,10 +38,10 @@ class KnownHosts:
     """The pinned keys of a site's nodes.
 
     Args:
-        path: the known_hosts file; need not exist yet.
+        path: the known_hosts file; need not exist yet. None pins nothing.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self._keys: dict[str, dict[str, paramiko.PKey]] = {}
         self._added: list[str] = []
@@ -50,7 +50,7 @@ class KnownHosts:
     def reload(self) -> None:
         """Read the file again, forgetting what was pinned and not saved."""
         self._keys, self._added = {}, []
-        if not self.path.exists():
+        if self.path is None or not self.path.exists():
             return
         for line in self.path.read_text().splitlines():
             names, _, rest = line.strip().partition(" ")
@@ -81,7 +81,7 @@ class KnownHosts:
 
     def save(self) -> None:
         """Add the newly pinned keys to the file (0644, atomically); lines that are there stay as they are."""
-        if not self._added:
+        if self.path is None or not self._added:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = self.path.read_text() if self.path.exists() else ""

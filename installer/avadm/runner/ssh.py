@@ -31,7 +31,7 @@ class SshFleet:
     """Commands and files on nodes over ssh; implements `avadm.runner.fleet.Fleet`.
 
     Args:
-        targets: the nodes.
+        nodes: a loaded site file, which names its key and its pinned host keys itself, or explicit targets.
         known_hosts: file of pinned host keys; no other key is accepted.
         key: private key file, or None for credentials alone.
         credentials: what to log in with instead of the key file (bootstrap).
@@ -41,28 +41,23 @@ class SshFleet:
 
     def __init__(
         self,
-        targets: Iterable[Target],
+        nodes: SiteFile | Iterable[Target],
         *,
-        known_hosts: Path,
+        known_hosts: Path | None = None,
         key: Path | None = None,
         credentials: Credentials | None = None,
         limit: int = 32,
         connect_timeout: float = CONNECT_TIMEOUT,
     ) -> None:
-        self._nodes = {t.node: _Node(t) for t in targets}
+        if not isinstance(nodes, Iterable):
+            key, known_hosts, nodes = nodes.ssh_key, nodes.known_hosts, targets(nodes.site)
+        self._nodes = {t.node: _Node(t) for t in nodes}
         self._known = KnownHosts(known_hosts)
         self._key = key
         self._credentials = credentials
         self._connecting = threading.BoundedSemaphore(limit)
         self._connect_timeout = connect_timeout
         self._lock = threading.Lock()
-
-    @classmethod
-    def for_site(cls, site_file: SiteFile, *, limit: int = 32) -> Self:
-        """Return the fleet of a loaded site file, with the controller's key."""
-        return cls(
-            targets(site_file.site), known_hosts=site_file.known_hosts, key=site_file.ssh_key, limit=limit
-        )
 
     @property
     def nodes(self) -> list[str]:

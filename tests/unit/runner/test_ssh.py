@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.unit.runner.sshserver import Server, new_key
 
 from avadm.runner.connect import Credentials, Target
 from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.ssh import SshFleet, load_key
-from tests.unit.runner.sshserver import Server, new_key
+from avadm.site.model import Site
 
 
 @pytest.fixture
@@ -237,3 +238,20 @@ def test_known_hosts_is_what_openssh_reads(tmp_path, server):
             ["ssh-keygen", "-l", "-F", name, "-f", str(known.path)], capture_output=True, text=True
         )
         assert fingerprint(server.host_key) in found.stdout
+
+
+def test_a_site_file_names_nodes_key_and_pins(tmp_path, server, key):
+    class File:
+        ssh_key = tmp_path / "id"
+        known_hosts = pin(tmp_path, server.port, server.host_key)
+        site = Site.model_validate(
+            {
+                "name": "s",
+                "network": {"management": "127.0.0.0/8", "domain": "d.example"},
+                "ssh": {"port": server.port},
+                "nodes": [{"name": "n1", "address": "127.0.0.1"}],
+            }
+        )
+
+    with SshFleet(File()) as fleet:
+        assert fleet.run("n1", "echo it").stdout == "it\n"
