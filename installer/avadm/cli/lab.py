@@ -1,0 +1,195 @@
+"""`avadm lab`: a lab of container nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from ipaddress import IPv4Network
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+from rich.status import Status
+
+from avadm.cli.output import console, print_json, stderr
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+if TYPE_CHECKING:
+    from avadm.lab.lab import Lab
+
+
+class Printer:
+    """Tells what the lab does: one live line on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        self.status: Status | None = None
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """End a live line that an error left open."""
+        self._end()
+
+    def start(self, text: str) -> None:
+        """See Reporter.start."""
+        self._end()
+        if stderr.is_terminal:
+            self.status = stderr.status(f"{text} …")
+            self.status.start()
+        else:
+            stderr.print(f"{text} …")
+
+    def done(self, text: str, seconds: float) -> None:
+        """See Reporter.done."""
+        self._end()
+        stderr.print(f"[green]✓[/green] {text} ({seconds:.1f} s)")
+
+    def note(self, text: str) -> None:
+        """See Reporter.note."""
+        stderr.print(f"[cyan]·[/cyan] {text}")
+
+    def _end(self) -> None:
+        if self.status:
+            self.status.stop()
+            self.status = None
+
+
+def _lab(report: Printer, **wanted: Any) -> Lab:
+    """Return the lab of this checkout with what was remembered, options given now on top."""
+    from pydantic import ValidationError
+
+    from avadm.lab import folder
+    from avadm.lab.lab import Lab
+    from avadm.lab.layout import Config
+    from avadm.lab.proc import LocalProc
+
+    place = folder.default()
+    given = {k: v for k, v in wanted.items() if v is not None}
+    before = place.config()
+    try:
+        config = Config.model_validate({**(before.model_dump() if before else {}), **given})
+    except ValidationError as e:
+        raise AvadmError(
+            [
+                Finding("lab-option", f"{d['msg']}.", f"--{'-'.join(map(str, d['loc']))}", str(d["input"]))
+                for d in e.errors()
+            ]
+        ) from e
+    return Lab(place, config, LocalProc(), report)
+
+
+def _existing(report: Printer) -> Lab:
+    from avadm.lab import folder
+
+    if folder.default().config() is None:
+        raise AvadmError(
+            Finding("lab-none", "There is no lab.", str(folder.default().root), remedy="Run `avadm lab up`.")
+        )
+    return _lab(report)
+
+
+@click.group()
+def lab() -> None:
+    """A lab of container nodes on this machine, and its site file as the default site."""
+
+
+@lab.command()
+@click.option("--name", help="Name of the lab [default: lab].")
+@click.option("--storage", type=int, help="Storage nodes [default: 3].")
+@click.option("--compute", type=int, help="Compute and monitoring nodes [default: 3].")
+@click.option("--disks", type=int, help="Disks of each storage node [default: 2].")
+@click.option("--disk-size", help="Size of each disk, e.g. 10G; sparse [default: 10G].")
+@click.option("--subnet", help="Network of the nodes [default: 10.77.0.0/24].")
+def up(
+    name: str | None,
+    storage: int | None,
+    compute: int | None,
+    disks: int | None,
+    disk_size: str | None,
+    subnet: str | None,
+) -> None:
+    """Make the lab, or repair it; changes nothing where all is well. Options are remembered until `lab down`."""
+    from avadm.lab.layout import parse_size
+
+    begun = time.monotonic()
+    network = None
+    if subnet:
+        try:
+            network = IPv4Network(subnet)
+        except ValueError as e:
+            raise AvadmError(Finding("lab-subnet", "This is not a network.", "--subnet", str(e))) from e
+    with Printer() as report:
+        it = _lab(
+            report,
+            name=name,
+            storage=storage,
+            compute=compute,
+            disks=disks,
+            disk_bytes=parse_size(disk_size) if disk_size else None,
+            subnet=network,
+        )
+        changed = it.up()
+    seconds = time.monotonic() - begun
+    for line in changed.what:
+        console.print(f"  {line}")
+    if changed.what:
+        console.print(
+            f"The lab {it.config.name} is up: {len(it.nodes)} nodes, site file {it.folder.site} ({seconds:.1f} s)"
+        )
+    else:
+        console.print(f"The lab {it.config.name} is up; nothing changed ({seconds:.1f} s)")
+
+
+@lab.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(as_json: bool) -> None:
+    """List the nodes: address, roles, state, ssh access."""
+    with Printer() as report:
+        data = _existing(report).show()
+    if as_json:
+        print_json(data)
+        return
+    from rich.table import Table
+
+    table = Table("node", "address", "state", "roles", box=None)
+    for n in data["nodes"]:
+        table.add_row(n["name"], n["address"], n["state"], " ".join(n["roles"]))
+    console.print(table)
+
+
+@lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("node")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def ssh(node: str, command: tuple[str, ...]) -> None:
+    """Log in to a node, or run COMMAND on it (after `avadm bootstrap`; before, with the password in .lab/password)."""
+    with Printer() as report:
+        argv = _existing(report).ssh_command(node, list(command))
+    os.execvp(argv[0], argv)  # noqa: S606 - replaced by ssh, which owns the terminal from here
+
+
+@lab.command()
+@click.argument("node")
+@click.argument("state", type=click.Choice(["on", "off"]))
+def power(node: str, state: str) -> None:
+    """Cut a node's power (nothing in it is told), or switch it on again."""
+    with Printer() as report:
+        it = _existing(report)
+        it.driver.power(it.node(node), state == "on")
+    console.print(f"{node} is {state}")
+
+
+@lab.command()
+@click.option("--name", help="Name of the lab, where its folder is gone or damaged.")
+@click.option("--engine", is_flag=True, help="Also end the container engine, if `lab up` started it.")
+def down(name: str | None, engine: bool) -> None:
+    """Remove the lab and all that it made; only caches stay."""
+    with Printer() as report:
+        removed = _lab(report, name=name).down(engine=engine)
+    for line in removed:
+        console.print(f"  removed {line}")
+    console.print("The lab is down." if removed else "There was no lab.")

@@ -1,0 +1,113 @@
+"""The container engine: used where one answers, started by us where none does, ended only if we started it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.lab.docker.client import Docker
+from avadm.lab.driver import Reporter, step
+from avadm.lab.proc import Proc, end, program, start_ticks
+
+_PATIENCE_S = 60.0
+
+
+@dataclass
+class Engine:
+    """The machine's docker daemon.
+
+    Attributes:
+        proc: runs commands.
+        store: folder for the daemon's log and its pid; outlives any one lab.
+        pidfile: the daemon's own pid file.
+        arguments: further arguments for dockerd.
+    """
+
+    proc: Proc
+    store: Path
+    pidfile: Path = Path("/var/run/docker.pid")
+    arguments: tuple[str, ...] = ()
+
+    def alive(self) -> bool:
+        """Whether a daemon answers."""
+        return Docker(self.proc).alive()
+
+    def ensure(self, report: Reporter) -> bool:
+        """Have a daemon that answers; return whether we had to start it.
+
+        Raises:
+            AvadmError: it does not come up; the finding has the last line of its log.
+        """
+        if self.alive():
+            return False
+        if self._booting():
+            return False
+        self._drop_stale_pidfile(report)
+        log = self.store / "dockerd.log"
+        with step(report, "starting the container engine"):
+            pid = self.proc.spawn(["dockerd", *self.arguments], log)
+            self.store.mkdir(parents=True, exist_ok=True)
+            self._record.write_text(json.dumps({"pid": pid, "ticks": start_ticks(pid)}) + "\n")
+            limit = time.monotonic() + _PATIENCE_S
+            while time.monotonic() < limit and start_ticks(pid) is not None:
+                if self.alive():
+                    return True
+                time.sleep(0.25)
+        raise AvadmError(
+            Finding(
+                "lab-engine", "The container engine does not start.", str(log), _last(log),
+                "dockerd answering", "Read the log, or start docker yourself and run this again.",
+            )
+        )  # fmt: skip
+
+    def stop(self) -> bool:
+        """End the daemon if it is the one that we started; return whether it was."""
+        try:
+            record = json.loads(self._record.read_text())
+        except (OSError, ValueError):
+            return False
+        ended = record.get("ticks") is not None and end(int(record["pid"]), int(record["ticks"]), grace=30.0)
+        self._record.unlink(missing_ok=True)
+        return ended
+
+    @property
+    def _record(self) -> Path:
+        return self.store / "dockerd.json"
+
+    def _pid(self) -> int | None:
+        try:
+            return int(self.pidfile.read_text())
+        except (OSError, ValueError):
+            return None
+
+    def _booting(self) -> bool:
+        """Whether a living dockerd, ours or not, came to answer while we waited."""
+        pid = self._pid()
+        if pid is None or start_ticks(pid) is None or program(pid) != "dockerd":
+            return False
+        limit = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < limit and start_ticks(pid) is not None:
+            if self.alive():
+                return True
+            time.sleep(0.25)
+        return False
+
+    def _drop_stale_pidfile(self, report: Reporter) -> None:
+        """Remove a pid file whose process is gone or is not dockerd: dockerd refuses to start beside it."""
+        pid = self._pid()
+        if not self.pidfile.exists() or (pid is not None and start_ticks(pid) and program(pid) == "dockerd"):
+            return
+        report.note(f"removed {self.pidfile}, left behind by an engine that is gone")
+        self.pidfile.unlink(missing_ok=True)
+
+
+def _last(log: Path) -> str:
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1][:400] if lines else "nothing in its log"

@@ -1,0 +1,116 @@
+"""Which docker flags make systemd run on this machine: tried once with a throw-away container, then remembered.
+
+Machines differ: on one without CAP_SYS_RESOURCE (nested sandboxes) ``--privileged`` cannot start at all, on one with
+cgroup v2 alone systemd may need it. The least powerful set comes first. CAP_SYS_TIME is left out wherever
+that can be said: all nodes share the machine's clock, and no node may set it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from pathlib import Path
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.lab.docker.client import LABEL, Docker
+from avadm.lab.driver import Reporter
+
+_CAPS = ["--cap-add", "ALL", "--cap-drop", "SYS_TIME"]
+_OPEN = ["--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"]
+_CGROUP = ["--cgroupns", "host", "-v", "/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+_COMMON = ["--tmpfs", "/run", "--tmpfs", "/tmp", "--device", "/dev/fuse"]  # noqa: S108 - paths in the node
+
+CANDIDATES: dict[str, list[str]] = {
+    "capabilities": [*_CAPS, *_OPEN, *_CGROUP, *_COMMON],
+    "capabilities without SYS_RESOURCE": [*_CAPS, "--cap-drop", "SYS_RESOURCE", *_OPEN, *_CGROUP, *_COMMON],
+    "privileged": ["--privileged", "--cgroupns", "private", *_COMMON],
+}
+_READY = ("running", "degraded")
+_PATIENCE_S = 30.0
+
+
+def wait_systemd(docker: Docker, container: str, patience: float = _PATIENCE_S) -> str:
+    """Wait until systemd in a container is up; return its state ("running", "degraded" or the last one seen)."""
+    limit = time.monotonic() + patience
+    state = ""
+    while time.monotonic() < limit:
+        # --wait blocks inside, but fails at once while systemd's bus is not there yet.
+        state = docker.run(
+            "exec", container, "systemctl", "is-system-running", "--wait", timeout=patience
+        ).stdout.strip()
+        if state in _READY:
+            break
+        time.sleep(0.3)
+    return state
+
+
+def nofile(pidfile: Path = Path("/var/run/docker.pid")) -> list[str]:
+    """Return the flag for open files: as many as the daemon itself may have, 1048576 at most.
+
+    Without CAP_SYS_RESOURCE a container cannot be given more than its daemon has.
+    """
+    wanted = 1048576
+    try:
+        limits = Path(f"/proc/{int(pidfile.read_text())}/limits").read_text().splitlines()
+        hard = next(line.split()[4] for line in limits if line.startswith("Max open files"))
+    except (OSError, ValueError, StopIteration, IndexError):
+        hard = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    limit = min(wanted, int(hard)) if hard.isdigit() else wanted
+    return ["--ulimit", f"nofile={limit}:{limit}"]
+
+
+def _key(docker: Docker) -> str:
+    return docker.info("{{.ServerVersion}} {{.KernelVersion}} cgroup v{{.CgroupVersion}} {{.CgroupDriver}}")
+
+
+def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) -> list[str]:
+    """Return the flags to run a node with; AvadmError where no set of flags works.
+
+    The answer is kept in ``store`` for this engine, kernel and cgroup version.
+    """
+    key = _key(docker)
+    known = json.loads(store.read_text()) if store.exists() else {}
+    if known.get("key") == key and known.get("choice") in CANDIDATES:
+        return CANDIDATES[known["choice"]] + nofile()
+    said = []
+    for name, flags in CANDIDATES.items():
+        why = _try(docker, image, lab, [*flags, *nofile()])
+        if not why:
+            report.note(f"containers run with: {name} ({key})")
+            store.parent.mkdir(parents=True, exist_ok=True)
+            store.write_text(json.dumps({"key": key, "choice": name}) + "\n")
+            return flags + nofile()
+        said.append(f"{name}: {why}")
+    raise AvadmError(
+        Finding(
+            "lab-systemd", "systemd does not start in a container on this machine.", "docker",
+            "; ".join(said), "systemd running", "Use a machine where docker may add capabilities, or report this.",
+        )
+    )  # fmt: skip
+
+
+def _try(docker: Docker, image: str, lab: str, flags: list[str]) -> str:
+    name = f"avadm-{lab}-probe"
+    docker.run("rm", "-f", name)
+    try:
+        made = docker.run(
+            "run",
+            "-d",
+            "--name",
+            name,
+            "--label",
+            f"{LABEL}={lab}",
+            "--network",
+            "none",
+            *flags,
+            image,
+            "/sbin/init",
+        )
+        if not made.ok:
+            return made.why
+        state = wait_systemd(docker, name)
+        return "" if state in _READY else f"systemd is {state or 'silent'}"
+    finally:
+        docker.run("rm", "-f", name)

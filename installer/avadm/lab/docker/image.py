@@ -1,0 +1,121 @@
+"""The node image: a minimal Debian server made by mmdebstrap, built once for each recipe.
+
+It holds what a site's minimal install has and no package that a role installs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+from importlib.resources import files
+from pathlib import Path
+
+from avadm.lab.docker.client import Docker
+from avadm.lab.driver import Reporter, step
+from avadm.lab.proc import Proc, must
+
+SUITE = "bookworm"
+PACKAGES = (
+    "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,python3-minimal,python3-apt,sudo,procps,"
+    "iproute2,iputils-ping,ca-certificates,curl,fuse3,lvm2"
+)
+_HOOK = """set -e
+rm -f "$1"/etc/ssh/ssh_host_*
+: > "$1/etc/machine-id"
+chroot "$1" systemctl -q enable avadm-lab-etc.service
+chroot "$1" systemctl -q disable apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer
+chroot "$1" systemctl -q mask getty@tty1.service console-getty.service
+rm -f "$1/etc/resolv.conf"
+"""
+
+
+def overlay() -> bytes:
+    """Return the files that the image adds to Debian's, as a tar archive (the same bytes each time)."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, (path, mode) in sorted(_FILES.items()):
+            body = (files("avadm.lab.docker") / "files" / name).read_bytes()
+            info = tarfile.TarInfo(path)
+            info.size, info.mode = len(body), mode
+            tar.addfile(info, io.BytesIO(body))
+    return out.getvalue()
+
+
+_FILES = {
+    "sshd.conf": ("etc/ssh/sshd_config.d/10-avadm-lab.conf", 0o644),
+    "dpkg.cfg": ("etc/dpkg/dpkg.cfg.d/avadm-lab", 0o644),
+    "own-etc.sh": ("usr/local/lib/avadm-lab/own-etc", 0o755),
+    "avadm-lab-etc.service": ("etc/systemd/system/avadm-lab-etc.service", 0o644),
+}
+
+
+def command(tar: Path, extra: Path, mirror: str | None) -> list[str]:
+    """Return the command that builds the image's tar from the overlay archive ``extra``."""
+    return [
+        "mmdebstrap", "--variant=apt", f"--include={PACKAGES}", "--aptopt=Acquire::Languages \"none\"",
+        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
+        f"--customize-hook=tar-in {extra} /", f"--customize-hook={_HOOK}",
+        SUITE, str(tar), *([mirror] if mirror else []),
+    ]  # fmt: skip
+
+
+def digest() -> str:
+    """Return 12 hex digits that change with the recipe."""
+    recipe = "\0".join(command(Path("tar"), Path("extra"), os.environ.get("AVADM_LAB_MIRROR")))
+    return hashlib.sha256(recipe.encode() + overlay()).hexdigest()[:12]
+
+
+def tag() -> str:
+    """Return the image's name for the present recipe."""
+    return f"avadm-node:{digest()}"
+
+
+def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: Reporter) -> str:
+    """Have the image in the engine, built or imported where missing; return its name.
+
+    Args:
+        docker: the engine.
+        proc: runs mmdebstrap.
+        store: folder where the image's tar is kept.
+        proxy: HTTP proxy for the build's downloads (not kept in the image).
+        report: told what takes time.
+
+    Raises:
+        AvadmError: the build failed.
+    """
+    name = tag()
+    if docker.run("image", "inspect", "--format", "{{.Id}}", name).ok:
+        return name
+    tar = store / f"node-{digest()}.tar"
+    if not tar.exists():
+        with step(report, f"building the node image (Debian {SUITE})"):
+            _build(proc, tar, proxy)
+    with step(report, "importing the node image"):
+        changes = ["--change", 'CMD ["/sbin/init"]', "--change", "LABEL avadm.image=node"]
+        docker.must("Importing the node image", "import", *changes, str(tar), name, timeout=300)
+    return name
+
+
+def _build(proc: Proc, tar: Path, proxy: str | None) -> None:
+    tar.parent.mkdir(parents=True, exist_ok=True)
+    for old in tar.parent.glob("node-*"):
+        old.unlink()
+    extra, fresh = tar.with_suffix(".overlay"), tar.with_name(f"node-{os.getpid()}.part.tar")
+    extra.write_bytes(overlay())
+    try:
+        done = proc.run(
+            command(fresh, extra, os.environ.get("AVADM_LAB_MIRROR")),
+            timeout=900,
+            env={"http_proxy": proxy} if proxy else None,
+        )
+        must(
+            done,
+            "Building the node image",
+            "Check that this machine reaches deb.debian.org (or set AVADM_LAB_MIRROR).",
+        )
+        fresh.replace(tar)
+    finally:
+        fresh.unlink(missing_ok=True)
+        extra.unlink(missing_ok=True)

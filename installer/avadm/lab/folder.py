@@ -1,0 +1,128 @@
+"""The lab's own folder (.lab in the checkout, or AVADM_LAB_DIR): what the lab must remember, and its secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from avadm import paths
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.lab.layout import Config
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, from its first byte on."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The lab's files, by name."""
+
+    root: Path
+
+    @property
+    def state(self) -> Path:
+        """lab.json: the configuration; its presence says that the folder is a lab's."""
+        return self.root / "lab.json"
+
+    @property
+    def site(self) -> Path:
+        """The lab's site file."""
+        return self.root / "site.yml"
+
+    @property
+    def key(self) -> Path:
+        """Private key for the nodes; `avadm bootstrap` installs it there."""
+        return self.root / "id_ed25519"
+
+    @property
+    def password(self) -> Path:
+        """One line: root's password on every node."""
+        return self.root / "password"
+
+    @property
+    def known_hosts(self) -> Path:
+        """Host keys of the nodes, as the lab made them, for `avadm lab ssh`."""
+        return self.root / "lab_known_hosts"
+
+    @property
+    def disks(self) -> Path:
+        """Sparse files behind the nodes' block devices."""
+        return self.root / "disks"
+
+    def host_keys(self, node: str) -> Path:
+        """A node's own sshd key, kept so that a node made again is still the same host."""
+        return self.root / "hostkeys" / node
+
+    def read(self) -> dict[str, Any] | None:
+        """Return what lab.json holds, None where there is no lab."""
+        try:
+            text = self.state.read_text()
+        except FileNotFoundError:
+            return None
+        try:
+            return dict(json.loads(text))
+        except ValueError as e:
+            raise self._broken(str(e)) from e
+
+    def config(self) -> Config | None:
+        """Return the lab's configuration, None where there is no lab."""
+        if (data := self.read()) is None:
+            return None
+        try:
+            return Config.model_validate(data.get("config"))
+        except ValidationError as e:
+            raise self._broken(str(e)) from e
+
+    def write(self, data: dict[str, Any]) -> None:
+        """Write lab.json whole or not at all."""
+        fresh = self.state.with_suffix(".new")
+        fresh.write_text(json.dumps(data, indent=2) + "\n")
+        fresh.replace(self.state)
+
+    def make(self) -> None:
+        """Make the folder with a password; AvadmError where a folder with other things in it is in the way."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        if not self.state.exists() and any(self.root.iterdir()):
+            raise AvadmError(
+                Finding(
+                    "lab-folder", "The lab's folder holds something that is not a lab.", str(self.root),
+                    ", ".join(sorted(p.name for p in self.root.iterdir())[:5]), "an empty folder or none",
+                    "Give another folder by AVADM_LAB_DIR, or empty this one.",
+                )
+            )  # fmt: skip
+        self.root.chmod(0o700)
+
+    def secrets(self) -> None:
+        """Make the root password where there is none yet."""
+        if not self.password.exists():
+            write_private(self.password, secrets.token_urlsafe(18) + "\n")
+
+    def remove(self) -> None:
+        """Remove the folder with all it holds, if it is a lab's."""
+        if self.state.exists():
+            shutil.rmtree(self.root)
+
+    def _broken(self, why: str) -> AvadmError:
+        return AvadmError(
+            Finding(
+                "lab-state", "The lab's memory cannot be read.", str(self.state), why.splitlines()[0],
+                "what `avadm lab up` wrote", "Run `avadm lab down --name NAME`, then `avadm lab up`.",
+            )
+        )  # fmt: skip
+
+
+def default() -> Folder:
+    """Return the lab folder of this checkout: AVADM_LAB_DIR, or .lab."""
+    return Folder(Path(os.environ.get("AVADM_LAB_DIR") or paths.home() / ".lab").resolve())

@@ -1,0 +1,184 @@
+"""The lab's verbs: up (make, or repair), list, power, down."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from avadm import paths
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.lab import layout, prereqs, sitefile
+from avadm.lab.cacher import Cacher
+from avadm.lab.docker.engine import Engine
+from avadm.lab.docker.machine import DockerDriver
+from avadm.lab.driver import Driver, Reporter, State, step
+from avadm.lab.folder import Folder
+from avadm.lab.layout import Config, LabNode
+from avadm.lab.proc import Proc, must
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What `lab up` had to do, in words; empty where everything ran already."""
+
+    what: tuple[str, ...]
+
+
+class Lab:
+    """One lab, by its folder.
+
+    Args:
+        folder: the lab's own folder.
+        config: its numbers.
+        proc: runs commands.
+        report: told what happens.
+    """
+
+    def __init__(self, folder: Folder, config: Config, proc: Proc, report: Reporter) -> None:
+        self.folder = folder
+        self.config = config
+        self.proc = proc
+        self.report = report
+        self.nodes = layout.nodes(config)
+        self.cacher = Cacher(proc, paths.cache() / "apt", config.name, config.gateway)
+        self.engine = Engine(proc, paths.cache() / "engine")
+        self.driver: Driver = DockerDriver(proc, config, folder, paths.cache(), report, self.cacher.url)
+
+    def up(self) -> Changed:
+        """Make the lab, or repair what is not as it should be."""
+        changed: list[str] = []
+        if missing := prereqs.ensure(self.proc, self.report):
+            changed.append(f"installed {', '.join(missing)}")
+        if self.engine.ensure(self.report):
+            changed.append("started the container engine")
+        self._same_as_before()
+        self.folder.make()
+        self._remember()
+        if self.driver.prepare():
+            changed.append("made the network")
+        if self.cacher.ensure():
+            changed.append("started the apt cache")
+        self._secrets()
+        if started := self.driver.ensure(self.nodes):
+            changed.append(f"started {', '.join(started)}")
+        if started or not self.folder.site.exists():
+            changed += self._site()
+        changed += self._pointer()
+        return Changed(tuple(changed))
+
+    def down(self, *, engine: bool = False) -> list[str]:
+        """Remove all that the lab made; caches stay. Return what was removed, in words."""
+        removed = []
+        if self.engine.alive() or self.engine.ensure(self.report):
+            removed += self.driver.remove()
+        if self.cacher.stop():
+            removed.append("the apt cache's daemon")
+        pointer = paths.default_site_pointer()
+        if pointer.is_file() and pointer.read_text().strip() == str(self.folder.site):
+            pointer.unlink()
+            removed.append("the default site")
+        if self.folder.state.exists():
+            self.folder.remove()
+            removed.append(str(self.folder.root))
+        if engine and self.engine.stop():
+            removed.append("the container engine")
+        return removed
+
+    def show(self) -> dict[str, Any]:
+        """Return the nodes with addresses, roles, ssh access and state, JSON-ready."""
+        states = self.driver.states(self.nodes) if self.engine.alive() else {}
+        ssh = {"user": "root", "port": 22, "key": str(self.folder.key)}
+        return {
+            "nodes": [
+                {
+                    "name": n.name,
+                    "address": str(n.address),
+                    "roles": list(n.roles),
+                    "ssh": ssh,
+                    "state": str(states[n.name].state if n.name in states else State.MISSING),
+                }
+                for n in self.nodes
+            ]
+        }
+
+    def node(self, name: str) -> LabNode:
+        """Return a node by name; AvadmError where there is none."""
+        for n in self.nodes:
+            if n.name == name:
+                return n
+        names = ", ".join(n.name for n in self.nodes)
+        raise AvadmError(Finding("lab-node", "The lab has no such node.", "NODE", name, names))
+
+    def ssh_command(self, name: str, command: list[str]) -> list[str]:
+        """Return the ssh command line to a node, with its pinned host key."""
+        node = self.node(name)
+        return [
+            "ssh", "-i", str(self.folder.key), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=yes",
+            "-o", f"UserKnownHostsFile={self.folder.known_hosts}", "-o", "LogLevel=ERROR",
+            f"root@{node.address}", *command,
+        ]  # fmt: skip
+
+    def _same_as_before(self) -> None:
+        """A lab's subnet, disks and sizes stay; only its number of nodes may grow."""
+        before = self.folder.config()
+        if before is None:
+            return
+        fixed = ("name", "subnet", "disks", "disk_bytes")
+        wrong = [k for k in fixed if getattr(before, k) != getattr(self.config, k)]
+        wrong += [k for k in ("storage", "compute") if getattr(before, k) > getattr(self.config, k)]
+        if wrong:
+            raise AvadmError(
+                [
+                    Finding(
+                        "lab-changed", f"The lab exists with another {key}.", str(self.folder.state),
+                        str(getattr(self.config, key)), str(getattr(before, key)),
+                        "Leave the option out, or run `avadm lab down` first.",
+                    )
+                    for key in wrong
+                ]
+            )  # fmt: skip
+
+    def _remember(self) -> None:
+        data = self.folder.read() or {}
+        config = self.config.model_dump(mode="json")
+        if data.get("config") != config:
+            self.folder.write({**data, "config": config})
+
+    def _secrets(self) -> None:
+        self.folder.secrets()
+        if not self.folder.key.exists():
+            argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"avadm-lab-{self.config.name}"]
+            must(self.proc.run([*argv, "-f", str(self.folder.key)]), "Making the lab's ssh key")
+
+    def _site(self) -> list[str]:
+        """Write known_hosts and the site file; the latter only while nobody else has edited it."""
+        keys = {n.name: self.driver.host_key(n) for n in self.nodes}
+        self.folder.known_hosts.write_text("".join(f"{n.address} {keys[n.name]}\n" for n in self.nodes))
+        text = sitefile.text(self.config, self.nodes, keys, self.cacher.url)
+        site, data = self.folder.site, self.folder.read() or {}
+        old = site.read_text() if site.exists() else None
+        if old == text:
+            return []
+        if old is not None and _digest(old) != data.get("site_digest"):
+            self.report.note(f"{site} was edited and is left as it is; delete it to have it written again")
+            return []
+        site.write_text(text)
+        self.folder.write({**data, "site_digest": _digest(text)})
+        return [f"wrote {site}"]
+
+    def _pointer(self) -> list[str]:
+        pointer = paths.default_site_pointer()
+        if pointer.is_file() and pointer.read_text().strip() == str(self.folder.site):
+            return []
+        if self.folder.root != paths.home() / ".lab" and pointer.is_file():
+            return []  # a second lab does not take the first one's place
+        pointer.parent.mkdir(parents=True, exist_ok=True)
+        pointer.write_text(f"{self.folder.site}\n")
+        return ["made it the default site"]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,128 @@
+"""Who runs what in the lab, with which address, rack and disks: computed from a few numbers."""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+MIB = 1024 * 1024
+_UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
+_RACKS = 3
+
+
+class Config(BaseModel):
+    """The numbers a lab is made from; kept in lab.json.
+
+    Attributes:
+        name: the lab's name; 9 characters at most, since the bridge avadm-NAME may have 15.
+        storage: storage nodes (mon, mgr, osd, mds).
+        compute: compute nodes (client; monitoring on the first ones).
+        disks: block devices of each storage node.
+        disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
+        subnet: network of the nodes; the first address is this machine's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$")] = "lab"
+    storage: Annotated[int, Field(ge=1, le=40)] = 3
+    compute: Annotated[int, Field(ge=1, le=40)] = 3
+    disks: Annotated[int, Field(ge=1, le=12)] = 2
+    disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
+    subnet: IPv4Network = IPv4Network("10.77.0.0/24")
+
+    @property
+    def gateway(self) -> IPv4Address:
+        """This machine's address on the lab's network."""
+        return self.subnet.network_address + 1
+
+    @property
+    def domain(self) -> str:
+        """DNS domain of the nodes (.test is reserved for this, RFC 6761)."""
+        return f"{self.name}.test"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One block device of a node.
+
+    Attributes:
+        serial: stable for node and slot, like LAB-stor1-b.
+        letter: its slot, b for the first.
+        bytes: size, bytes.
+    """
+
+    serial: str
+    letter: str
+    bytes: int
+
+    @property
+    def by_id(self) -> str:
+        """The name that the site file approves."""
+        return f"/dev/disk/by-id/scsi-AVADM_{self.serial}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabNode:
+    """One machine of the lab."""
+
+    name: str
+    address: IPv4Address
+    roles: tuple[str, ...]
+    rack: str
+    disks: tuple[Disk, ...] = ()
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for sizes like ``10G`` or ``512M`` (powers of 1024); AvadmError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise AvadmError(
+            Finding(
+                "lab-size",
+                "This is not a size.",
+                "--disk-size",
+                text,
+                "a number with M, G or T",
+                "Write 10G.",
+            )
+        )
+    # Whole MiB: loop devices are cut to sectors, and ceph's allocation units divide a MiB.
+    return int(float(match[1]) * _UNITS[match[2].upper()]) // MIB * MIB
+
+
+def nodes(config: Config) -> list[LabNode]:
+    """Return the lab's nodes: stor1.. from .11 on, comp1.. from .101 on, racks r1..r3 in turn.
+
+    Three mons (one where there are fewer than three storage nodes): an even count has no better quorum.
+    Adding nodes moves no other node's address.
+    """
+    if config.subnet.prefixlen > 24 or config.subnet.num_addresses > 65536:
+        raise AvadmError(
+            Finding(
+                "lab-subnet", "The lab's network has the wrong size.", "--subnet", str(config.subnet),
+                "a network of /16 to /24", "Give one like 10.77.0.0/24.",
+            )
+        )  # fmt: skip
+    quorum = 3 if config.storage >= 3 else 1
+    made = []
+    for i in range(config.storage):
+        name = f"stor{i + 1}"
+        roles = ("mon", "mgr", "osd", "mds") if i < quorum else ("osd",)
+        disks = tuple(
+            Disk(f"{config.name.upper()}-{name}-{letter}", letter, config.disk_bytes)
+            for letter in string.ascii_lowercase[1 : 1 + config.disks]
+        )
+        made.append(LabNode(name, config.subnet[11 + i], roles, f"r{i % _RACKS + 1}", disks))
+    for i in range(config.compute):
+        roles = ("client", *(["prometheus"] if i < 2 else []), *(["alertmanager"] if i < 3 else []))
+        made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], roles, f"r{i % _RACKS + 1}"))
+    return made

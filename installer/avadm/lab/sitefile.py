@@ -1,0 +1,54 @@
+"""The lab's site file: an ordinary one, so that nothing after `lab up` knows of the lab."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from avadm.lab.layout import Config, LabNode
+from avadm.site.model import Site
+
+_HEAD = """# Written by `avadm lab up`. You may edit it: it is written again only while it is as it was written.
+# The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.
+"""
+
+
+def _node(node: LabNode, host_key: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": node.name,
+        "address": str(node.address),
+        "rack": node.rack,
+        "roles": list(node.roles),
+        "host_key": host_key,
+    }
+    if node.disks:
+        entry["devices"] = [{"by_id": disk.by_id} for disk in node.disks]
+    return entry
+
+
+def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], proxy: str) -> str:
+    """Return the site file of a lab; the model has accepted it."""
+    data = {
+        "version": 1,
+        "name": config.name,
+        "profile": "lab-bookworm",
+        "network": {"management": str(config.subnet), "domain": config.domain},
+        "ssh": {"user": "root", "key": "id_ed25519", "known_hosts": "known_hosts"},
+        "packages": {"proxy": proxy},
+        "nodes": [_node(n, host_keys[n.name]) for n in nodes],
+        "components": {
+            # The least that ceph accepts for an OSD; six of them share this machine's memory.
+            "ceph": {"osd_memory_mib": 896, "mds_cache_mib": 512},
+            "monitoring": {"scrape_interval_s": 5, "retention_days": 2},
+        },
+    }
+    Site.model_validate(data)
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 200
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.dump(data, out)
+    return _HEAD + out.getvalue()
