@@ -1,0 +1,98 @@
+"""Numbers, times and verdicts as people read them; shared by every form of a report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
+
+# Byte rates are stated in decimal units (1 GB/s = 1e9 B/s), as networks and disks are sold.
+_STEPS = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
+_OPS = {">=": "≥", "<=": "≤", "==": "="}
+
+MEANING = {
+    Verdict.PASS: "the 95 % interval lies on the right side of the threshold",
+    Verdict.FAIL: "the 95 % interval lies on the wrong side of the threshold, or a must was not met",
+    Verdict.INCONCLUSIVE: "the interval contains the threshold, or too little was measured: run more",
+    Verdict.BLOCKED: "not measured: a precondition does not hold",
+    Verdict.PROJECTED: "computed from a smaller series, not reached",
+    Verdict.NOT_RUN: "not asked for, or could not be measured here",
+}
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """Return a number with three significant digits and its unit, e.g. ``1.25 GB/s`` or ``5,120 files/s``."""
+    if value is None:
+        return "–"
+    if unit.startswith("B/s") or unit == "B":
+        for size, prefix in _STEPS:
+            if abs(value) >= size:
+                return f"{value / size:.3g} {prefix}{unit}"
+        return f"{value:.3g} {unit}"
+    if value == int(value) or abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    elif abs(value) >= 100:
+        text = f"{value:.0f}"
+    else:
+        text = f"{value:.3g}"
+    return f"{text} {unit}".strip()
+
+
+def interval(ci95: tuple[float, float] | None, unit: str) -> str:
+    """Return a confidence interval, e.g. ``4,900 … 5,300 files/s``; empty without one."""
+    return f"{number(ci95[0])} … {number(ci95[1], unit)}" if ci95 and not _rate(unit) else _rates(ci95, unit)
+
+
+def _rate(unit: str) -> bool:
+    return unit.startswith("B/s") or unit == "B"
+
+
+def _rates(ci95: tuple[float, float] | None, unit: str) -> str:
+    return f"{number(ci95[0], unit)} … {number(ci95[1], unit)}" if ci95 else ""
+
+
+def wanted(op: str | None, threshold: float | None, unit: str) -> str:
+    """Return a threshold with its operator, e.g. ``≥ 5,000 files/s``; a dash without one."""
+    return f"{_OPS[op]} {number(threshold, unit)}" if op and threshold is not None else "–"
+
+
+def stated(check: CheckResult) -> str:
+    """Return the plan's number and whether it was judged."""
+    if check.stated is None:
+        return "–"
+    text = check.stated.text or number(check.stated.threshold, check.stated.unit)
+    return text if check.stated.judged else f"{text} (not judged here)"
+
+
+def when(epoch: float) -> str:
+    """Return an epoch time as UTC."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%H:%M:%S")
+
+
+def day(iso: str) -> str:
+    """Return an ISO time as people read it, UTC, to the second; the text itself where it is not one."""
+    try:
+        return datetime.fromisoformat(iso).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except ValueError:
+        return iso
+
+
+def margin(metric: Metric) -> float | None:
+    """Return how good a metric is against its threshold: above 1 is better; None where there is no ratio.
+
+    Exact counts (``==``) and thresholds of zero have no ratio.
+    """
+    criterion = metric.criterion
+    if criterion is None or metric.mean is None or not criterion.threshold or not metric.mean:
+        return None
+    if criterion.op == ">=":
+        return metric.mean / criterion.threshold
+    return criterion.threshold / metric.mean if criterion.op == "<=" else None
+
+
+def headline(report: Report) -> str:
+    """Return the result in one sentence, never claiming more than was measured."""
+    counts = ", ".join(f"{n} {v.value}" for v, n in report.counts.items() if n)
+    if report.class_ == "site-full":
+        return f"{counts}."
+    return f"{counts}, against thresholds of class {report.class_}; the plan's own targets were not judged."

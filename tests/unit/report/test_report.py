@@ -1,0 +1,123 @@
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from avadm import report as reports
+from avadm.report import charts, html, junit, markdown, text
+from avadm_validation.protocol.model import Report, Verdict
+
+
+def test_write_makes_every_form_json_and_html_first(report: Report, tmp_path: Path) -> None:
+    written = reports.write(report, tmp_path)
+    assert [p.name for p in written] == ["report.json", "report.html", "report.md", "junit.xml"]
+    assert Report.load(written[0]) == report
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href") and value:
+                self.links.append(value)
+            if name == "id" and value:
+                self.ids.append(value)
+
+
+def test_html_needs_nothing_from_elsewhere(report: Report) -> None:
+    parser = Links()
+    parser.feed(html.render(report))
+    assert all(link.startswith(("#", "raw/")) for link in parser.links), parser.links
+    assert "<script" not in html.render(report)
+
+
+def test_html_ids_are_unique_though_several_svgs_are_on_the_page(report: Report) -> None:
+    parser = Links()
+    parser.feed(html.render(report))
+    repeated = {i for i in parser.ids if parser.ids.count(i) > 1}
+    assert repeated == set()
+
+
+def test_html_escapes_what_came_from_outside(report: Report) -> None:
+    page = html.render(report)
+    assert "&lt;10 KB&gt; &amp; more" in page
+    assert "<10 KB>" not in page
+
+
+def test_html_says_that_a_lab_run_judged_no_stated_target(report: Report) -> None:
+    assert "not judged here" in html.render(report)
+    full = report.model_copy(update={"class_": "site-full"})
+    assert "of that class only" not in html.render(full)
+
+
+def test_every_verdict_is_shown_in_each_form(report: Report, tmp_path: Path) -> None:
+    page, page_md = html.render(report), markdown.render(report)
+    for verdict in Verdict:
+        assert verdict.value in page
+        assert verdict.value in page_md
+
+
+def test_markdown_tables_survive_pipes_in_text(report: Report) -> None:
+    titled = report.checks[0].model_copy(update={"title": "a | b"})
+    page = markdown.render(report.model_copy(update={"checks": [titled]}))
+    row = next(line for line in page.splitlines() if line.startswith("| A-FS1"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 8
+
+
+@pytest.mark.parametrize(
+    ("verdict", "element"),
+    [
+        (Verdict.PASS, None),
+        (Verdict.FAIL, "failure"),
+        (Verdict.INCONCLUSIVE, "error"),
+        (Verdict.BLOCKED, "error"),
+        (Verdict.PROJECTED, "skipped"),
+        (Verdict.NOT_RUN, "skipped"),
+    ],
+)
+def test_junit_counts_only_pass_as_passed(
+    report: Report, tmp_path: Path, verdict: Verdict, element: str | None
+) -> None:
+    root = ET.parse(junit.write(report, tmp_path / "j.xml")).getroot()  # noqa: S314
+    case = next(c for c in root.iter("testcase") if c.get("name", "").endswith(f" {verdict.value.lower()}"))
+    children = [child.tag for child in case if child.tag != "system-out"]
+    assert children == ([element] if element else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (None, "files/s", "–"),
+        (5120.4, "files/s", "5,120 files/s"),
+        (1.25e9, "B/s", "1.25 GB/s"),
+        (999.0, "B/s", "999 B/s"),
+        (0.0123, "s", "0.0123 s"),
+        (3.0, "clients", "3 clients"),
+        (123.4, "ms", "123 ms"),
+    ],
+)
+def test_numbers_are_readable(value: float | None, unit: str, shown: str) -> None:
+    assert text.number(value, unit) == shown
+
+
+def test_margin_is_above_one_when_good_whichever_way_the_operator_points(report: Report) -> None:
+    create, p99 = report.checks[0].metrics
+    assert text.margin(create) == pytest.approx(812 / 400)
+    assert text.margin(p99) == pytest.approx(20 / 12)
+
+
+def test_lines_of_one_group_share_a_picture(report: Report) -> None:
+    assert [len(g) for g in charts.groups(report.checks[0].series)] == [3, 1]
+
+
+def test_charts_are_the_same_each_time(report: Report) -> None:
+    series = report.checks[0].series[:3]
+    assert charts.lines(series, "s") == charts.lines(series, "s")
+    assert charts.overview(report) is not None
+    assert charts.overview(report.model_copy(update={"checks": []})) is None
