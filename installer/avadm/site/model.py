@@ -5,9 +5,20 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
+
+
+def _text(value: Any) -> Any:
+    """Refuse what pydantic would take for an address although no human writes it so (10 is not 0.0.0.10)."""
+    if isinstance(value, int | float | bool):
+        raise ValueError("an address in dotted form")  # noqa: TRY004  pydantic turns only ValueError into its own error
+    return value
+
+
+Address = Annotated[IPv4Address, BeforeValidator(_text)]
+Subnet = Annotated[IPv4Network, BeforeValidator(_text)]
 NodeName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 
 
@@ -20,17 +31,17 @@ class Model(BaseModel):
 class Network(Model):
     """Address plan of the machine room."""
 
-    management: IPv4Network
+    management: Subnet
     """Subnet of all nodes (P1); also ceph's public network."""
-    storage: IPv4Network | None = None
+    storage: Subnet | None = None
     """Ceph's cluster (replication) network; the management subnet where there is none."""
-    pods: IPv4Network = IPv4Network("10.244.0.0/16")
+    pods: Subnet = IPv4Network("10.244.0.0/16")
     """Addresses of pods."""
-    services: IPv4Network = IPv4Network("10.96.0.0/16")
+    services: Subnet = IPv4Network("10.96.0.0/16")
     """Virtual addresses of Kubernetes services."""
-    vpc: list[IPv4Network] = []
+    vpc: list[Subnet] = []
     """Networks of a connected public cloud's VPC (H2)."""
-    vswitches: list[IPv4Network] = []
+    vswitches: list[Subnet] = []
     """Networks of that cloud's virtual switches (H2); each lies inside one VPC network."""
     domain: str
     """Second-level domain of the site (P11); nodes are NAME.DOMAIN."""
@@ -87,9 +98,9 @@ class Node(Model):
 
     name: NodeName
     """Host name, a DNS label."""
-    address: IPv4Address
+    address: Address
     """Address on the management subnet."""
-    storage_address: IPv4Address | None = None
+    storage_address: Address | None = None
     """Address on the storage network, where there is one."""
     roles: list[RoleName] = []
     """What the node runs."""

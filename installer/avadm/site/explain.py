@@ -1,0 +1,190 @@
+"""Pydantic's errors in words: what is wanted is said as a person would, and every finding has its line."""
+
+from __future__ import annotations
+
+import types
+from difflib import get_close_matches
+from ipaddress import ip_network
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from avadm.findings import Finding
+from avadm.site.model import Site
+from avadm.site.source import KeyPath, Source
+
+PATTERNS = {
+    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "a DNS label: lower-case letters, digits and inner hyphens, at most 63",
+    r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
+    r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
+    r"^/": "an absolute path",
+}
+"""Each pattern of the model in words; a test sees to it that none is missing."""
+
+_TYPES = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list (lines that begin with '- ')",
+    "dict": "a mapping (lines of 'key: value')",
+    "model": "a mapping (lines of 'key: value')",
+    "ip_v4_address": "an IPv4 address such as 10.0.0.11",
+    "ip_v4_network": "an IPv4 network such as 10.0.0.0/24",
+}
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a key path as people write it: ``nodes[3].devices[0].serial``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def explain(error: ValidationError, source: Source) -> tuple[list[Finding], list[KeyPath]]:
+    """Turn a validation error into findings, one for each place.
+
+    Returns:
+        The findings in the file's order, and the key paths that are wrong.
+    """
+    wrong: dict[KeyPath, Finding] = {}
+    for detail in error.errors(include_url=False):
+        path = _real(detail, source.data)
+        if path not in wrong:
+            wrong[path] = _finding(detail, path, source)
+    return list(wrong.values()), list(wrong)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """Return the remedy for a word that is not known, naming the nearest one that is."""
+    close = get_close_matches(word.lower(), [k.lower() for k in known], n=1, cutoff=0.6)
+    if close:
+        best = next(k for k in known if k.lower() == close[0])
+        return f"Did you mean {best!r}?"
+    return f"Known here: {', '.join(known)}."
+
+
+def field_at(path: KeyPath) -> FieldInfo | None:
+    """Return the model's field at a key path, None for a free mapping's keys and for list items."""
+    model: type[BaseModel] | None = Site
+    info: FieldInfo | None = None
+    for part in path:
+        if isinstance(part, int):
+            info = None
+            continue
+        if model is None or part not in model.model_fields:
+            return None
+        info = model.model_fields[part]
+        model = model_of(info.annotation)
+    return info
+
+
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as ``list[Node]`` or ``Cephfs | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (list, Union, types.UnionType, Annotated):
+        for inner in get_args(annotation):
+            if found := model_of(inner):
+                return found
+    return None
+
+
+def known_keys(path: KeyPath) -> list[str]:
+    """Return the keys that the mapping at a key path may have."""
+    model: type[BaseModel] | None = Site
+    for part in path:
+        if isinstance(part, str) and model is not None:
+            info = model.model_fields.get(part)
+            model = model_of(info.annotation) if info else None
+    return list(model.model_fields) if model else []
+
+
+def _real(detail: ErrorDetails, data: Any) -> KeyPath:
+    """Return an error's place without the parts that name members of a union; a missing key stays."""
+    path: list[str | int] = []
+    here = data
+    for part in detail["loc"]:
+        if isinstance(here, dict) and part in here:
+            here = here[part]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        else:
+            if detail["type"] == "missing":
+                path.append(part)
+            break
+        path.append(part)
+    return tuple(path)
+
+
+def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
+    kind, value = detail["type"], detail["input"]
+    key, name = dotted(path), str(path[-1]) if path else "the file"
+    where = source.where(path)
+    info = field_at(path)
+    if kind == "extra_forbidden":
+        known = known_keys(path[:-1])
+        return Finding(
+            "unknown-key", f"There is no key {name!r} here.", where, key, "a known key", nearest(name, known)
+        )
+    about = f" ({info.description.rstrip('.')})" if info and info.description else ""
+    if kind == "missing":
+        return Finding(
+            "missing-key", f"The key {key!r} is missing.", source.where(path[:-1]), "nothing",
+            f"{name}{about}", f"Add '{name}: …'.",
+        )  # fmt: skip
+    wanted, remedy = _wanted(detail, value)
+    return Finding(
+        "wrong-value", f"The value of {key!r} is not usable." if path else "The file is no mapping.",
+        where, shown(value), wanted + about, remedy,
+    )  # fmt: skip
+
+
+def shown(value: Any) -> str:
+    """Return a value as a finding shows it: short, on one line, in YAML's words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return f"a mapping with {', '.join(map(str, list(value)[:3])) or 'no keys'}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    text = str(value)
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+
+def _wanted(detail: ErrorDetails, value: Any) -> tuple[str, str]:
+    """Return what was wanted, and the remedy where more can be said than "correct it"."""
+    kind: str = detail["type"]
+    context = detail.get("ctx", {})
+    if kind == "literal_error":
+        options = [o.strip().strip("'") for o in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        return "one of " + ", ".join(options), nearest(str(value), options) if isinstance(value, str) else ""
+    if kind == "string_pattern_mismatch":
+        remedy = ""
+        if isinstance(value, str) and value != value.lower() and "a-z" in context["pattern"][:6]:
+            remedy = f"Write {value.lower()!r}."
+        return PATTERNS.get(context["pattern"], f"text like {context['pattern']}"), remedy
+    if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
+        words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
+        return next(f"{words[k]} {v}" for k, v in context.items() if k in words), ""
+    if kind == "too_short":
+        return f"at least {context['min_length']}", "Add one."
+    if kind == "too_long":
+        return f"at most {context['max_length']}", ""
+    base = kind.removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")
+    if kind == "value_error":
+        return str(context.get("error", detail["msg"])), "Write it in dotted form: 10.0.0.11, or 10.0.0.0/24."
+    if base == "ip_v4_network" and isinstance(value, str):
+        try:
+            return "a network's first address and its length", f"Write {ip_network(value, strict=False)}."
+        except ValueError:
+            pass
+    if base == "string" and isinstance(value, int | float | bool):
+        return "text", f'Put it in quotes: "{shown(value)}".'
+    return _TYPES.get(base, detail["msg"]), ""

@@ -1,0 +1,1 @@
+"""Rules over a whole site file: each takes a Draft and yields findings; none prints, none raises."""

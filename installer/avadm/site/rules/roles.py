@@ -1,0 +1,154 @@
+"""Rules over who does what: quorums are odd, nothing that is needed is missing, nothing stands idle unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from avadm.findings import Finding
+from avadm.site.rules.draft import CEPH_ROLES, Draft
+
+NODES = ("nodes",)
+
+
+def listed_twice(draft: Draft) -> Iterator[Finding]:
+    """A node lists each role once."""
+    for i, node in draft.nodes("roles"):
+        for role in sorted({r for r in node.roles if node.roles.count(r) > 1}):
+            yield draft.error(
+                "duplicate-role", ("nodes", i, "roles"), f"{node.name} lists the role {role} twice.",
+                ", ".join(node.roles), "each role once", "Remove one.", node.name,
+            )  # fmt: skip
+
+
+def ceph_complete(draft: Draft) -> Iterator[Finding]:
+    """A storage cluster has monitors (an odd number), managers and OSDs."""
+    if not draft.whole("roles") or not draft.has(*CEPH_ROLES):
+        return
+    needs = {
+        "mon": "keeps the cluster's maps",
+        "mgr": "reports its state",
+        "osd": "stores the data",
+    }
+    for role, why in needs.items():
+        if not draft.has(role):
+            yield draft.error(
+                "role-missing", NODES, f"No node has the role {role}, which {why}.", f"no {role}",
+                "1, 3 or 5 mon" if role == "mon" else f"at least 1 {role}", f"Give a node the role {role}.",
+            )  # fmt: skip
+    mons = draft.site.with_role("mon")
+    if mons and len(mons) % 2 == 0:
+        yield draft.error(
+            "quorum-even", NODES, "An even number of monitors survives no more losses than one fewer.",
+            f"{len(mons)}: {_names(draft, 'mon')}", "1, 3 or 5 mon", "Add or remove one.",
+        )  # fmt: skip
+    elif len(mons) == 1:
+        yield draft.warning(
+            "quorum-single", NODES, "The loss of the one monitor stops all storage.", "1", "3 or 5 mon",
+            "Give the role mon to two more nodes.",
+        )  # fmt: skip
+    elif len(mons) > 7:
+        yield draft.warning(
+            "quorum-large", NODES, "Every monitor slows every change of the maps.", len(mons), "3 or 5 mon"
+        )
+    if len(draft.site.with_role("mgr")) == 1:
+        yield draft.warning(
+            "no-standby", NODES, "The one manager has no standby.", "1 mgr", "at least 2 mgr",
+            "Give the role mgr to the mon nodes.",
+        )  # fmt: skip
+
+
+def filesystem(draft: Draft) -> Iterator[Finding]:
+    """The file system has a metadata server per rank, and one to spare."""
+    if not draft.whole("roles") or not draft.ok("components", "ceph") or not draft.has(*CEPH_ROLES):
+        return
+    count, fs = len(draft.site.with_role("mds")), draft.site.components.ceph.filesystem
+    path = ("components", "ceph", "filesystem")
+    if fs is None:
+        if count:
+            yield draft.error(
+                "role-unused", path, "There are metadata servers but no file system.", f"{count} mds",
+                "no mds, or components.ceph.filesystem", "Remove the role mds, or `filesystem: null`.",
+            )  # fmt: skip
+    elif count < fs.active_mds:
+        yield draft.error(
+            "mds-too-few", path, "There are fewer metadata servers than ranks.", f"{count} mds",
+            f"at least {fs.active_mds} (active_mds), better {fs.active_mds + 1}",
+            "Give the role mds to more nodes, or set `components: {ceph: {filesystem: null}}`.",
+        )  # fmt: skip
+    elif count == fs.active_mds:
+        yield draft.warning(
+            "no-standby", path, "No metadata server stands by: the loss of one stops a part of the file system.",
+            f"{count} mds for {fs.active_mds} ranks", f"at least {fs.active_mds + 1} mds",
+            "Give the role mds to one more node.",
+        )  # fmt: skip
+
+
+def clients(draft: Draft) -> Iterator[Finding]:
+    """Someone uses the storage."""
+    if draft.whole("roles") and draft.has("osd") and not draft.has("client"):
+        yield draft.warning(
+            "no-client", NODES, "No node is a storage client, so that nothing mounts or measures the storage.",
+            "0 client", "at least 1 client", "Give the role client to compute nodes.",
+        )  # fmt: skip
+
+
+def monitoring(draft: Draft) -> Iterator[Finding]:
+    """Prometheus comes as 2 or 3 replicas with Alertmanagers, or is the site's own (I2)."""
+    if not draft.whole("roles") or not draft.ok("components", "monitoring", "existing"):
+        return
+    counts = {r: len(draft.site.with_role(r)) for r in ("prometheus", "alertmanager", "grafana")}
+    existing = draft.site.components.monitoring.existing
+    where = ("components", "monitoring", "existing")
+    if existing and counts["prometheus"]:
+        yield draft.error(
+            "prometheus-twice", where, "Prometheus is both the site's own and to be installed.",
+            f"{len(existing)} URLs, nodes: {_names(draft, 'prometheus')}", "one of the two",
+            "Remove components.monitoring.existing, or the role prometheus.",
+        )  # fmt: skip
+    elif not existing and counts["prometheus"] not in (0, 2, 3):
+        yield draft.error(
+            "prometheus-replicas", NODES, "Prometheus runs as two or three equal replicas (I2).",
+            f"{counts['prometheus']}: {_names(draft, 'prometheus')}", "2 or 3 prometheus",
+            "Give the role prometheus to two or three nodes.",
+        )  # fmt: skip
+    if not existing and not counts["prometheus"]:
+        yield draft.warning(
+            "no-monitoring", NODES, "Nothing watches this site.", "0 prometheus", "2 or 3 prometheus",
+            "Give nodes the roles prometheus and alertmanager, or name the site's own servers in "
+            "components.monitoring.existing.",
+        )  # fmt: skip
+        for role in ("alertmanager", "grafana"):
+            if counts[role]:
+                yield draft.error(
+                    "role-unused", NODES, f"There is {role} but no Prometheus.", _names(draft, role),
+                    "2 or 3 prometheus", f"Add the role prometheus, or remove {role}.",
+                )  # fmt: skip
+    elif not counts["alertmanager"]:
+        yield draft.warning(
+            "no-alertmanager", NODES, "Alerts would reach nobody.", "0 alertmanager", "2 or 3 alertmanager",
+            "Give the role alertmanager to the prometheus nodes.",
+        )  # fmt: skip
+    elif counts["alertmanager"] == 1:
+        yield draft.warning(
+            "no-standby", NODES, "The one Alertmanager has no peer.", "1 alertmanager", "2 or 3 alertmanager",
+            "Give the role alertmanager to one more node.",
+        )  # fmt: skip
+
+
+def idle(draft: Draft) -> Iterator[Finding]:
+    """Nodes without roles are seen; one finding names them all."""
+    without = [(i, n.name) for i, n in draft.nodes("roles", "name") if not n.roles]
+    if without:
+        names = [name for _, name in without]
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        yield draft.warning(
+            "node-without-roles", ("nodes", without[0][0]), "Nodes without roles get only the base and node_exporter.",
+            ", ".join(names[:5]) + more, "at least one role", "Give them roles, or leave it so.",
+        )  # fmt: skip
+
+
+def _names(draft: Draft, role: str) -> str:
+    return ", ".join(n.name for n in draft.site.with_role(role))
+
+
+RULES = [listed_twice, ceph_complete, filesystem, clients, monitoring, idle]

@@ -1,0 +1,25 @@
+"""All rules over a site file as a whole; each family of rules is a module in rules/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from avadm.findings import Finding
+from avadm.site.rules import ceph, devices, networks, nodes, roles, services
+from avadm.site.rules.draft import Draft
+
+__all__ = ["Draft", "validate"]
+
+RULES: list[Callable[[Draft], Iterator[Finding]]] = [
+    *networks.RULES,
+    *nodes.RULES,
+    *devices.RULES,
+    *roles.RULES,
+    *ceph.RULES,
+    *services.RULES,
+]
+
+
+def validate(draft: Draft) -> list[Finding]:
+    """Return what every rule finds."""
+    return [finding for rule in RULES for finding in rule(draft)]
