@@ -1,0 +1,1 @@
+"""The site file: model, loading, rules, secrets, rendering."""

@@ -16,7 +16,7 @@ from avadm.site.model import Site
 from avadm.site.source import KeyPath, Source
 
 PATTERNS = {
-    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "a DNS label: lower-case letters, digits and inner hyphens, at most 63",
+    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits and inner hyphens, at most 63",
     r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
     r"^/": "an absolute path",
@@ -82,7 +82,7 @@ def field_at(path: KeyPath) -> FieldInfo | None:
     return info
 
 
-def model_of(annotation: Any) -> type[BaseModel] | None:
+def model_of(annotation: object) -> type[BaseModel] | None:
     """Return the model inside an annotation such as ``list[Node]`` or ``Cephfs | None``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
@@ -103,16 +103,16 @@ def known_keys(path: KeyPath) -> list[str]:
     return list(model.model_fields) if model else []
 
 
-def _real(detail: ErrorDetails, data: Any) -> KeyPath:
+def _real(detail: ErrorDetails, data: object) -> KeyPath:
     """Return an error's place without the parts that name members of a union; a missing key stays."""
     path: list[str | int] = []
-    here = data
+    here: Any = data
     for part in detail["loc"]:
-        if isinstance(here, dict) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
-            here = here[part]
-        else:
+        if not isinstance(here, dict | list):
+            break
+        try:
+            here = here[part]  # type: ignore[index]  a wrong kind of index is what TypeError is for
+        except (KeyError, IndexError, TypeError):
             if detail["type"] == "missing":
                 path.append(part)
             break
@@ -133,17 +133,25 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
     about = f" ({info.description.rstrip('.')})" if info and info.description else ""
     if kind == "missing":
         return Finding(
-            "missing-key", f"The key {key!r} is missing.", source.where(path[:-1]), "nothing",
-            f"{name}{about}", f"Add '{name}: …'.",
-        )  # fmt: skip
+            "missing-key",
+            f"The key {key!r} is missing.",
+            source.where(path[:-1]),
+            "nothing",
+            f"{name}{about}",
+            f"Add '{name}: …'.",
+        )
     wanted, remedy = _wanted(detail, value)
     return Finding(
-        "wrong-value", f"The value of {key!r} is not usable." if path else "The file is no mapping.",
-        where, shown(value), wanted + about, remedy,
-    )  # fmt: skip
+        "wrong-value",
+        f"The value of {key!r} is not usable." if path else "The file is no mapping.",
+        where,
+        shown(value),
+        wanted + about,
+        remedy,
+    )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value as a finding shows it: short, on one line, in YAML's words."""
     if value is None:
         return "nothing"
@@ -158,7 +166,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def _wanted(detail: ErrorDetails, value: Any) -> tuple[str, str]:
+def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
     """Return what was wanted, and the remedy where more can be said than "correct it"."""
     kind: str = detail["type"]
     context = detail.get("ctx", {})

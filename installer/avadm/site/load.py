@@ -53,7 +53,7 @@ class SiteFile:
 
 
 def beside(site_path: Path, name: str) -> Path:
-    """Return a path that a site file names: absolute, ``~`` expanded, relative ones from the file's folder."""
+    """Return a path that a site file names: absolute, ``~`` expanded."""
     try:
         path = Path(name).expanduser()
     except RuntimeError:  # ~nobody: there is no such login here
@@ -95,7 +95,7 @@ def examine(path: Path) -> tuple[SiteFile | None, list[Finding]]:
 
 
 def _model(source: Source, findings: list[Finding]) -> tuple[Site | None, list[KeyPath]]:
-    """Build the model; where values are wrong, build one with stand-ins so that the rest is checked as well."""
+    """Build the model; where values are wrong, with stand-ins so that the rest is checked too."""
     try:
         return Site.model_validate(source.data), []
     except ValidationError as error:
@@ -116,9 +116,15 @@ def _profile(source: Source, findings: list[Finding]) -> Profile | None:
     known = profiles.names()
     if name not in known:
         findings.append(
-            Finding("unknown-profile", f"There is no profile {name!r}.", source.where(("profile",)), name,
-                    "one of " + ", ".join(known), nearest(name, known))
-        )  # fmt: skip
+            Finding(
+                "unknown-profile",
+                f"There is no profile {name!r}.",
+                source.where(("profile",)),
+                name,
+                "one of " + ", ".join(known),
+                nearest(name, known),
+            )
+        )
         return None
     return profiles.load(name)
 
@@ -142,8 +148,8 @@ _REQUIRED: dict[tuple[str, ...], Any] = {
 def _repaired(data: dict[str, Any], broken: list[KeyPath]) -> dict[str, Any]:
     """Return a copy in which each broken place has its stand-in, or is left out where it may be."""
     data = copy.deepcopy(data)
-    # Last list items first, so that leaving one out does not move those that are still to come; deepest first,
-    # so that a stand-in for the whole is not edited any more.
+    # Last list items first, so that leaving one out does not move those to come; deepest first, so that
+    # a stand-in for the whole is not edited any more.
     for path in sorted(broken, key=lambda p: [(isinstance(x, int), x) for x in p], reverse=True):
         if not path:
             continue

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> object:
     """Refuse what pydantic would take for an address although no human writes it so (10 is not 0.0.0.10)."""
     if isinstance(value, int | float | bool):
         raise ValueError("an address in dotted form")  # noqa: TRY004  pydantic turns only ValueError into its own error

@@ -18,23 +18,36 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
         given = [k for k in IDENTIFIERS if getattr(device, k) is not None]
         if len(given) != 1:
             yield draft.error(
-                "device-identifier", path, f"A device of {host} is named by {'nothing' if not given else 'several ids'}.",
-                ", ".join(given) or "nothing", "exactly one of serial, wwn, by_id",
-                "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.", host,
-            )  # fmt: skip
+                "device-identifier",
+                path,
+                f"A device of {host} is named by {'nothing' if not given else 'several ids'}.",
+                ", ".join(given) or "nothing",
+                "exactly one of serial, wwn, by_id",
+                "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+                host,
+            )
         for key in given:
             value = str(getattr(device, key))
             if not value.strip() or (key != "by_id" and "/" in value):
                 yield draft.error(
-                    "device-identifier", (*path, key), f"A device of {host} is named by what may change or is empty.",
-                    value, "a serial, WWN or by-id path: kernel names such as sdb move at a reboot",
-                    "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.", host,
-                )  # fmt: skip
+                    "device-identifier",
+                    (*path, key),
+                    f"A device of {host} is named by what may change or is empty.",
+                    value,
+                    "a serial, WWN or by-id path: kernel names such as sdb move at a reboot",
+                    "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+                    host,
+                )
             elif key == "by_id" and "-part" in value:
                 yield draft.error(
-                    "device-partition", (*path, key), f"A device of {host} is a partition.", value, "a whole device",
-                    f"Write {value.rpartition('-part')[0]}, if all of it may be used.", host,
-                )  # fmt: skip
+                    "device-partition",
+                    (*path, key),
+                    f"A device of {host} is a partition.",
+                    value,
+                    "a whole device",
+                    f"Write {value.rpartition('-part')[0]}, if all of it may be used.",
+                    host,
+                )
 
 
 def duplicates(draft: Draft) -> Iterator[Finding]:
@@ -42,9 +55,10 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
     devices = list(_devices(draft))
     for key in ("serial", "wwn"):
         yield from draft.twice(
-            "duplicate-device", f"The {key}",
+            "duplicate-device",
+            f"The {key}",
             (((*p, key), v, h) for p, d, h in devices if (v := getattr(d, key)) is not None),
-        )  # fmt: skip
+        )
     first: dict[str, tuple[KeyPath, str]] = {}
     for path, device, host in devices:
         if device.by_id is None:
@@ -55,9 +69,14 @@ def duplicates(draft: Draft) -> Iterator[Finding]:
         # Virtual machines have equal by-id names (virtio-disk1); a real disk cannot be in two machines.
         say = draft.error if other == host else draft.warning
         yield say(
-            "duplicate-device", (*path, "by_id"), f"{device.by_id} is there twice.", f"also at {draft.where(place)}",
-            "each device once", "Correct or remove one of the two.", host,
-        )  # fmt: skip
+            "duplicate-device",
+            (*path, "by_id"),
+            f"{device.by_id} is there twice.",
+            f"also at {draft.where(place)}",
+            "each device once",
+            "Correct or remove one of the two.",
+            host,
+        )
 
 
 def osd_devices(draft: Draft) -> Iterator[Finding]:
@@ -66,16 +85,24 @@ def osd_devices(draft: Draft) -> Iterator[Finding]:
         if "osd" in node.roles and not node.devices:
             path: KeyPath = ("nodes", i, "devices")
             yield draft.error(
-                "osd-without-devices", path, f"{node.name} has the role osd but no approved device.", "no devices",
+                "osd-without-devices",
+                path,
+                f"{node.name} has the role osd but no approved device.",
+                "no devices",
                 "devices: a list with serial, wwn or by_id of each",
-                f"List them: ssh {node.address} lsblk -d -o NAME,SERIAL,WWN,SIZE", node.name,
-            )  # fmt: skip
+                f"List them: ssh {node.address} lsblk -d -o NAME,SERIAL,WWN,SIZE",
+                node.name,
+            )
         elif node.devices and "osd" not in node.roles:
             yield draft.error(
-                "devices-without-osd", ("nodes", i, "devices"), f"{node.name} has devices but not the role osd.",
-                f"{len(node.devices)} devices, roles: {', '.join(node.roles) or 'none'}", "the role osd, or no devices",
-                "Add the role, or remove the devices.", node.name,
-            )  # fmt: skip
+                "devices-without-osd",
+                ("nodes", i, "devices"),
+                f"{node.name} has devices but not the role osd.",
+                f"{len(node.devices)} devices, roles: {', '.join(node.roles) or 'none'}",
+                "the role osd, or no devices",
+                "Add the role, or remove the devices.",
+                node.name,
+            )
 
 
 def _devices(draft: Draft) -> Iterator[tuple[KeyPath, Device, str]]:

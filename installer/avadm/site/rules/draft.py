@@ -65,16 +65,28 @@ class Draft:
                 yield from ((("network", key, i), value) for i, value in enumerate(values))
 
     def error(
-        self, check: str, path: KeyPath, what: str, found: object = "", wanted: str = "", remedy: str = "",
+        self,
+        check: str,
+        path: KeyPath,
+        what: str,
+        found: object = "",
+        wanted: str = "",
+        remedy: str = "",
         host: str | None = None,
-    ) -> Finding:  # fmt: skip
+    ) -> Finding:
         """Return an error at a key path."""
         return Finding(check, what, self.where(path), str(found), wanted, remedy, Severity.ERROR, host)
 
     def warning(
-        self, check: str, path: KeyPath, what: str, found: object = "", wanted: str = "", remedy: str = "",
+        self,
+        check: str,
+        path: KeyPath,
+        what: str,
+        found: object = "",
+        wanted: str = "",
+        remedy: str = "",
         host: str | None = None,
-    ) -> Finding:  # fmt: skip
+    ) -> Finding:
         """Return a warning at a key path."""
         return Finding(check, what, self.where(path), str(found), wanted, remedy, Severity.WARNING, host)
 
@@ -86,9 +98,13 @@ class Draft:
         for path, value, host in seen:
             if value in first:
                 yield self.error(
-                    check, path, f"{what} {value} is there twice.",
+                    check,
+                    path,
+                    f"{what} {value} is there twice.",
                     f"{value}, also at {self.where(first[value])} ({dotted(first[value])})",
-                    "each one once", "Correct or remove one of the two.", host,
-                )  # fmt: skip
+                    "each one once",
+                    "Correct or remove one of the two.",
+                    host,
+                )
             else:
                 first[value] = path

@@ -22,9 +22,13 @@ def overlap(draft: Draft) -> Iterator[Finding]:
         if {a[1], b[1]} == {"vpc", "vswitches"} or not net_a.overlaps(net_b):
             continue
         yield draft.error(
-            "cidr-overlap", b, f"{_name(b)} overlaps with {_name(a)[0].lower()}{_name(a)[1:]}.", f"{net_b} and {net_a} ({draft.where(a)})",
-            "networks that share no address (H2)", f"Give {dotted(b)} another range.",
-        )  # fmt: skip
+            "cidr-overlap",
+            b,
+            f"{_name(b)} overlaps with {_name(a)[0].lower()}{_name(a)[1:]}.",
+            f"{net_b} and {net_a} ({draft.where(a)})",
+            "networks that share no address (H2)",
+            f"Give {dotted(b)} another range.",
+        )
 
 
 def vswitch_in_vpc(draft: Draft) -> Iterator[Finding]:
@@ -35,10 +39,13 @@ def vswitch_in_vpc(draft: Draft) -> Iterator[Finding]:
     for i, switch in enumerate(draft.site.network.vswitches):
         if not any(switch.subnet_of(vpc) for vpc in vpcs):
             yield draft.error(
-                "vswitch-outside-vpc", ("network", "vswitches", i), "This virtual switch lies in no VPC.", switch,
+                "vswitch-outside-vpc",
+                ("network", "vswitches", i),
+                "This virtual switch lies in no VPC.",
+                switch,
                 "inside one of " + ", ".join(map(str, vpcs)) if vpcs else "inside a network of network.vpc",
                 "Correct the range, or add its VPC to network.vpc.",
-            )  # fmt: skip
+            )
 
 
 def usable(draft: Draft) -> Iterator[Finding]:
@@ -51,16 +58,24 @@ def usable(draft: Draft) -> Iterator[Finding]:
             or net.network_address.packed[0] in (0, 255)
         ):
             yield draft.error(
-                "network-unusable", path, f"{_name(path)} cannot be a network of machines.", net,
-                "a unicast range, e.g. one inside 10.0.0.0/8", "Choose another range.",
-            )  # fmt: skip
+                "network-unusable",
+                path,
+                f"{_name(path)} cannot be a network of machines.",
+                net,
+                "a unicast range, e.g. one inside 10.0.0.0/8",
+                "Choose another range.",
+            )
         elif path[1] in ("management", "storage"):
             wanted = len(draft.site.nodes) if path[1] == "management" else 2
             if (room := net.num_addresses - 2) < wanted:
                 yield draft.error(
-                    "network-too-small", path, f"{_name(path)} has too few addresses.",
-                    f"{net}: {max(0, room)}", f"at least {wanted}", "Choose a shorter prefix.",
-                )  # fmt: skip
+                    "network-too-small",
+                    path,
+                    f"{_name(path)} has too few addresses.",
+                    f"{net}: {max(0, room)}",
+                    f"at least {wanted}",
+                    "Choose a shorter prefix.",
+                )
 
 
 def domain(draft: Draft) -> Iterator[Finding]:
@@ -68,9 +83,13 @@ def domain(draft: Draft) -> Iterator[Finding]:
     name = draft.site.network.domain
     if draft.ok("network", "domain") and not _DOMAIN.fullmatch(name):
         yield draft.error(
-            "domain-syntax", ("network", "domain"), "This is no DNS domain.", name,
-            "labels of lower-case letters, digits and inner hyphens, e.g. ai.example.com", "Correct the domain.",
-        )  # fmt: skip
+            "domain-syntax",
+            ("network", "domain"),
+            "This is no DNS domain.",
+            name,
+            "labels of lower-case letters, digits and inner hyphens, e.g. ai.example.com",
+            "Correct the domain.",
+        )
 
 
 def _name(path: KeyPath) -> str:

@@ -29,9 +29,14 @@ def names(draft: Draft) -> Iterator[Finding]:
     for i, node in named:
         if node.name in RESERVED:
             yield draft.error(
-                "name-reserved", ("nodes", i, "name"), f"A node cannot be called {node.name}.", node.name,
-                "a name that is no role or group", f"Call it {node.name}1, for example.", node.name,
-            )  # fmt: skip
+                "name-reserved",
+                ("nodes", i, "name"),
+                f"A node cannot be called {node.name}.",
+                node.name,
+                "a name that is no role or group",
+                f"Call it {node.name}1, for example.",
+                node.name,
+            )
 
 
 def addresses(draft: Draft) -> Iterator[Finding]:
@@ -58,9 +63,14 @@ def in_subnet(draft: Draft) -> Iterator[Finding]:
             path = ("nodes", i, node_key)
             if subnet is None:
                 yield draft.error(
-                    "storage-network-missing", path, "There is a storage address but no storage network.", address,
-                    "network.storage", "Add network.storage, or remove the address.", node.name,
-                )  # fmt: skip
+                    "storage-network-missing",
+                    path,
+                    "There is a storage address but no storage network.",
+                    address,
+                    "network.storage",
+                    "Add network.storage, or remove the address.",
+                    node.name,
+                )
             else:
                 yield from _address(draft, path, address, subnet, node.name)
 
@@ -70,15 +80,25 @@ def _address(
 ) -> Iterator[Finding]:
     if address not in net:
         yield draft.error(
-            "address-outside", path, f"The address of {host} is not in its network.", address,
-            f"an address of {net}", "Correct the address or the network.", host,
-        )  # fmt: skip
+            "address-outside",
+            path,
+            f"The address of {host} is not in its network.",
+            address,
+            f"an address of {net}",
+            "Correct the address or the network.",
+            host,
+        )
     elif net.num_addresses > 2 and address in (net.network_address, net.broadcast_address):
         kind = "network" if address == net.network_address else "broadcast"
         yield draft.error(
-            "address-not-a-host", path, f"{host} has the {kind} address of {net}.", address,
-            f"{net.network_address + 1} to {net.broadcast_address - 1}", "Give it another address.", host,
-        )  # fmt: skip
+            "address-not-a-host",
+            path,
+            f"{host} has the {kind} address of {net}.",
+            address,
+            f"{net.network_address + 1} to {net.broadcast_address - 1}",
+            "Give it another address.",
+            host,
+        )
 
 
 def storage_address(draft: Draft) -> Iterator[Finding]:
@@ -88,9 +108,14 @@ def storage_address(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("storage_address", "roles"):
         if "osd" in node.roles and node.storage_address is None:
             yield draft.error(
-                "storage-address-missing", ("nodes", i), f"{node.name} is not on the storage network.", "nothing",
-                f"storage_address: an address of {draft.site.network.storage}", "Add storage_address.", node.name,
-            )  # fmt: skip
+                "storage-address-missing",
+                ("nodes", i),
+                f"{node.name} is not on the storage network.",
+                "nothing",
+                f"storage_address: an address of {draft.site.network.storage}",
+                "Add storage_address.",
+                node.name,
+            )
 
 
 def racks(draft: Draft) -> Iterator[Finding]:
@@ -101,19 +126,34 @@ def racks(draft: Draft) -> Iterator[Finding]:
         rack, path = node.rack, ("nodes", i, "rack")
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", rack):
             yield draft.error(
-                "rack-name", path, "This rack name fits neither CRUSH nor an inventory.", rack,
-                "letters, digits, '_', '.' and '-'", "Rename the rack.", node.name,
-            )  # fmt: skip
+                "rack-name",
+                path,
+                "This rack name fits neither CRUSH nor an inventory.",
+                rack,
+                "letters, digits, '_', '.' and '-'",
+                "Rename the rack.",
+                node.name,
+            )
         elif rack in hosts or rack == "default":
             yield draft.error(
-                "rack-name", path, f"CRUSH already has a bucket called {rack}.", rack,
-                "a name that no node has, and not 'default'", "Rename the rack.", node.name,
-            )  # fmt: skip
+                "rack-name",
+                path,
+                f"CRUSH already has a bucket called {rack}.",
+                rack,
+                "a name that no node has, and not 'default'",
+                "Rename the rack.",
+                node.name,
+            )
         elif groups.setdefault(group := rack_group(rack), rack) != rack:
             yield draft.error(
-                "rack-name", path, "Two racks would get one inventory group.", f"{rack} and {groups[group]}",
-                "names that differ in letters or digits", "Rename one of them.", node.name,
-            )  # fmt: skip
+                "rack-name",
+                path,
+                "Two racks would get one inventory group.",
+                f"{rack} and {groups[group]}",
+                "names that differ in letters or digits",
+                "Rename one of them.",
+                node.name,
+            )
 
 
 def rack_group(rack: str) -> str:
@@ -130,14 +170,24 @@ def host_keys(draft: Draft) -> Iterator[Finding]:
         path, wanted = ("nodes", i, "host_key"), "TYPE BASE64, as in /etc/ssh/ssh_host_ed25519_key.pub"
         if problem := _key_problem(node.host_key):
             yield draft.error(
-                "host-key-syntax", path, f"This is no public host key: {problem}.", node.host_key[:60], wanted,
-                "Copy the line of the node's /etc/ssh/ssh_host_*_key.pub.", node.name,
-            )  # fmt: skip
+                "host-key-syntax",
+                path,
+                f"This is no public host key: {problem}.",
+                node.host_key[:60],
+                wanted,
+                "Copy the line of the node's /etc/ssh/ssh_host_*_key.pub.",
+                node.name,
+            )
         elif (other := first.setdefault(" ".join(node.host_key.split()[:2]), node.name)) != node.name:
             yield draft.warning(
-                "host-key-shared", path, f"{node.name} and {other} have the same host key.", "one key for two nodes",
-                "a key of its own", "Make new host keys on cloned machines (ssh-keygen -A).", node.name,
-            )  # fmt: skip
+                "host-key-shared",
+                path,
+                f"{node.name} and {other} have the same host key.",
+                "one key for two nodes",
+                "a key of its own",
+                "Make new host keys on cloned machines (ssh-keygen -A).",
+                node.name,
+            )
 
 
 def _key_problem(text: str) -> str | None:

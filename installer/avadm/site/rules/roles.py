@@ -1,4 +1,4 @@
-"""Rules over who does what: quorums are odd, nothing that is needed is missing, nothing stands idle unseen."""
+"""Rules over who does what: quorums are odd, nothing needed is missing, nothing idles unseen."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ def listed_twice(draft: Draft) -> Iterator[Finding]:
     for i, node in draft.nodes("roles"):
         for role in sorted({r for r in node.roles if node.roles.count(r) > 1}):
             yield draft.error(
-                "duplicate-role", ("nodes", i, "roles"), f"{node.name} lists the role {role} twice.",
-                ", ".join(node.roles), "each role once", "Remove one.", node.name,
-            )  # fmt: skip
+                "duplicate-role",
+                ("nodes", i, "roles"),
+                f"{node.name} lists the role {role} twice.",
+                ", ".join(node.roles),
+                "each role once",
+                "Remove one.",
+                node.name,
+            )
 
 
 def ceph_complete(draft: Draft) -> Iterator[Finding]:
@@ -32,29 +37,45 @@ def ceph_complete(draft: Draft) -> Iterator[Finding]:
     for role, why in needs.items():
         if not draft.has(role):
             yield draft.error(
-                "role-missing", NODES, f"No node has the role {role}, which {why}.", f"no {role}",
-                "1, 3 or 5 mon" if role == "mon" else f"at least 1 {role}", f"Give a node the role {role}.",
-            )  # fmt: skip
+                "role-missing",
+                NODES,
+                f"No node has the role {role}, which {why}.",
+                f"no {role}",
+                "1, 3 or 5 mon" if role == "mon" else f"at least 1 {role}",
+                f"Give a node the role {role}.",
+            )
     mons = draft.site.with_role("mon")
     if mons and len(mons) % 2 == 0:
         yield draft.error(
-            "quorum-even", NODES, "An even number of monitors survives no more losses than one fewer.",
-            f"{len(mons)}: {_names(draft, 'mon')}", "1, 3 or 5 mon", "Add or remove one.",
-        )  # fmt: skip
+            "quorum-even",
+            NODES,
+            "An even number of monitors survives no more losses than one fewer.",
+            f"{len(mons)}: {_names(draft, 'mon')}",
+            "1, 3 or 5 mon",
+            "Add or remove one.",
+        )
     elif len(mons) == 1:
         yield draft.warning(
-            "quorum-single", NODES, "The loss of the one monitor stops all storage.", "1", "3 or 5 mon",
+            "quorum-single",
+            NODES,
+            "The loss of the one monitor stops all storage.",
+            "1",
+            "3 or 5 mon",
             "Give the role mon to two more nodes.",
-        )  # fmt: skip
+        )
     elif len(mons) > 7:
         yield draft.warning(
             "quorum-large", NODES, "Every monitor slows every change of the maps.", len(mons), "3 or 5 mon"
         )
     if len(draft.site.with_role("mgr")) == 1:
         yield draft.warning(
-            "no-standby", NODES, "The one manager has no standby.", "1 mgr", "at least 2 mgr",
+            "no-standby",
+            NODES,
+            "The one manager has no standby.",
+            "1 mgr",
+            "at least 2 mgr",
             "Give the role mgr to the mon nodes.",
-        )  # fmt: skip
+        )
 
 
 def filesystem(draft: Draft) -> Iterator[Finding]:
@@ -66,30 +87,44 @@ def filesystem(draft: Draft) -> Iterator[Finding]:
     if fs is None:
         if count:
             yield draft.error(
-                "role-unused", path, "There are metadata servers but no file system.", f"{count} mds",
-                "no mds, or components.ceph.filesystem", "Remove the role mds, or `filesystem: null`.",
-            )  # fmt: skip
+                "role-unused",
+                path,
+                "There are metadata servers but no file system.",
+                f"{count} mds",
+                "no mds, or components.ceph.filesystem",
+                "Remove the role mds, or `filesystem: null`.",
+            )
     elif count < fs.active_mds:
         yield draft.error(
-            "mds-too-few", path, "There are fewer metadata servers than ranks.", f"{count} mds",
+            "mds-too-few",
+            path,
+            "There are fewer metadata servers than ranks.",
+            f"{count} mds",
             f"at least {fs.active_mds} (active_mds), better {fs.active_mds + 1}",
             "Give the role mds to more nodes, or set `components: {ceph: {filesystem: null}}`.",
-        )  # fmt: skip
+        )
     elif count == fs.active_mds:
         yield draft.warning(
-            "no-standby", path, "No metadata server stands by: the loss of one stops a part of the file system.",
-            f"{count} mds for {fs.active_mds} ranks", f"at least {fs.active_mds + 1} mds",
+            "no-standby",
+            path,
+            "No metadata server stands by: the loss of one stops a part of the file system.",
+            f"{count} mds for {fs.active_mds} ranks",
+            f"at least {fs.active_mds + 1} mds",
             "Give the role mds to one more node.",
-        )  # fmt: skip
+        )
 
 
 def clients(draft: Draft) -> Iterator[Finding]:
     """Someone uses the storage."""
     if draft.whole("roles") and draft.has("osd") and not draft.has("client"):
         yield draft.warning(
-            "no-client", NODES, "No node is a storage client, so that nothing mounts or measures the storage.",
-            "0 client", "at least 1 client", "Give the role client to compute nodes.",
-        )  # fmt: skip
+            "no-client",
+            NODES,
+            "No node is a storage client, so that nothing mounts or measures the storage.",
+            "0 client",
+            "at least 1 client",
+            "Give the role client to compute nodes.",
+        )
 
 
 def monitoring(draft: Draft) -> Iterator[Finding]:
@@ -101,38 +136,60 @@ def monitoring(draft: Draft) -> Iterator[Finding]:
     where = ("components", "monitoring", "existing")
     if existing and counts["prometheus"]:
         yield draft.error(
-            "prometheus-twice", where, "Prometheus is both the site's own and to be installed.",
-            f"{len(existing)} URLs, nodes: {_names(draft, 'prometheus')}", "one of the two",
+            "prometheus-twice",
+            where,
+            "Prometheus is both the site's own and to be installed.",
+            f"{len(existing)} URLs, nodes: {_names(draft, 'prometheus')}",
+            "one of the two",
             "Remove components.monitoring.existing, or the role prometheus.",
-        )  # fmt: skip
+        )
     elif not existing and counts["prometheus"] not in (0, 2, 3):
         yield draft.error(
-            "prometheus-replicas", NODES, "Prometheus runs as two or three equal replicas (I2).",
-            f"{counts['prometheus']}: {_names(draft, 'prometheus')}", "2 or 3 prometheus",
+            "prometheus-replicas",
+            NODES,
+            "Prometheus runs as two or three equal replicas (I2).",
+            f"{counts['prometheus']}: {_names(draft, 'prometheus')}",
+            "2 or 3 prometheus",
             "Give the role prometheus to two or three nodes.",
-        )  # fmt: skip
+        )
     if not existing and not counts["prometheus"]:
         yield draft.warning(
-            "no-monitoring", NODES, "Nothing watches this site.", "0 prometheus", "2 or 3 prometheus",
+            "no-monitoring",
+            NODES,
+            "Nothing watches this site.",
+            "0 prometheus",
+            "2 or 3 prometheus",
             "Give nodes the roles prometheus and alertmanager, or name the site's own servers in "
             "components.monitoring.existing.",
-        )  # fmt: skip
+        )
         for role in ("alertmanager", "grafana"):
             if counts[role]:
                 yield draft.error(
-                    "role-unused", NODES, f"There is {role} but no Prometheus.", _names(draft, role),
-                    "2 or 3 prometheus", f"Add the role prometheus, or remove {role}.",
-                )  # fmt: skip
+                    "role-unused",
+                    NODES,
+                    f"There is {role} but no Prometheus.",
+                    _names(draft, role),
+                    "2 or 3 prometheus",
+                    f"Add the role prometheus, or remove {role}.",
+                )
     elif not counts["alertmanager"]:
         yield draft.warning(
-            "no-alertmanager", NODES, "Alerts would reach nobody.", "0 alertmanager", "2 or 3 alertmanager",
+            "no-alertmanager",
+            NODES,
+            "Alerts would reach nobody.",
+            "0 alertmanager",
+            "2 or 3 alertmanager",
             "Give the role alertmanager to the prometheus nodes.",
-        )  # fmt: skip
+        )
     elif counts["alertmanager"] == 1:
         yield draft.warning(
-            "no-standby", NODES, "The one Alertmanager has no peer.", "1 alertmanager", "2 or 3 alertmanager",
+            "no-standby",
+            NODES,
+            "The one Alertmanager has no peer.",
+            "1 alertmanager",
+            "2 or 3 alertmanager",
             "Give the role alertmanager to one more node.",
-        )  # fmt: skip
+        )
 
 
 def idle(draft: Draft) -> Iterator[Finding]:
@@ -142,9 +199,13 @@ def idle(draft: Draft) -> Iterator[Finding]:
         names = [name for _, name in without]
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         yield draft.warning(
-            "node-without-roles", ("nodes", without[0][0]), "Nodes without roles get only the base and node_exporter.",
-            ", ".join(names[:5]) + more, "at least one role", "Give them roles, or leave it so.",
-        )  # fmt: skip
+            "node-without-roles",
+            ("nodes", without[0][0]),
+            "Nodes without roles get only the base and node_exporter.",
+            ", ".join(names[:5]) + more,
+            "at least one role",
+            "Give them roles, or leave it so.",
+        )
 
 
 def _names(draft: Draft, role: str) -> str:

@@ -23,22 +23,34 @@ def time(draft: Draft) -> Iterator[Finding]:
     for i, server in enumerate(servers):
         if not _HOST.fullmatch(server):
             yield draft.error(
-                "time-server", (*path, i), "This is no time server's name.", server, "a host name or an address",
+                "time-server",
+                (*path, i),
+                "This is no time server's name.",
+                server,
+                "a host name or an address",
                 "Write the name alone, without options.",
-            )  # fmt: skip
+            )
     yield from draft.twice(
         "time-server", "The time server", (((*path, i), s, None) for i, s in enumerate(servers))
     )
     if len(servers) == 2:
         yield draft.warning(
-            "time-two-servers", path, "When two time servers differ, nobody can tell which one is wrong.",
-            ", ".join(servers), "1, 3 or more", "Add a third one.",
-        )  # fmt: skip
+            "time-two-servers",
+            path,
+            "When two time servers differ, nobody can tell which one is wrong.",
+            ", ".join(servers),
+            "1, 3 or more",
+            "Add a third one.",
+        )
     if not servers and draft.whole("roles") and not draft.has("mon"):
         yield draft.error(
-            "time-no-source", path, "There are neither time servers nor mon nodes that could serve the time.", "none",
-            "time.servers", "Add time.servers.",
-        )  # fmt: skip
+            "time-no-source",
+            path,
+            "There are neither time servers nor mon nodes that could serve the time.",
+            "none",
+            "time.servers",
+            "Add time.servers.",
+        )
 
 
 def urls(draft: Draft) -> Iterator[Finding]:
@@ -71,9 +83,13 @@ def urls(draft: Draft) -> Iterator[Finding]:
             )
         elif parts and parts.password:
             yield draft.error(
-                "url-password", path, "A password does not belong in the site file.", f"…@{parts.hostname}",
-                "a URL without a password", "Put the whole URL in the vault file and refer to it in extra_vars.",
-            )  # fmt: skip
+                "url-password",
+                path,
+                "A password does not belong in the site file.",
+                f"…@{parts.hostname}",
+                "a URL without a password",
+                "Put the whole URL in the vault file and refer to it in extra_vars.",
+            )
 
 
 def package_sources(draft: Draft) -> Iterator[Finding]:
@@ -84,15 +100,23 @@ def package_sources(draft: Draft) -> Iterator[Finding]:
     path: KeyPath = ("packages", "sources")
     if not sources:
         yield draft.error(
-            "package-sources", path, "An empty list would leave the nodes without packages.", "an empty list",
-            "lines of sources.list", "Remove the key to leave the nodes' own sources alone.",
-        )  # fmt: skip
+            "package-sources",
+            path,
+            "An empty list would leave the nodes without packages.",
+            "an empty list",
+            "lines of sources.list",
+            "Remove the key to leave the nodes' own sources alone.",
+        )
     for i, line in enumerate(sources):
         if not _SOURCE.fullmatch(line.strip()):
             yield draft.error(
-                "package-sources", (*path, i), "This is no line of a sources.list.", line,
-                "deb URL SUITE COMPONENTS…", "Write it as in /etc/apt/sources.list.",
-            )  # fmt: skip
+                "package-sources",
+                (*path, i),
+                "This is no line of a sources.list.",
+                line,
+                "deb URL SUITE COMPONENTS…",
+                "Write it as in /etc/apt/sources.list.",
+            )
 
 
 def login(draft: Draft) -> Iterator[Finding]:
@@ -100,17 +124,25 @@ def login(draft: Draft) -> Iterator[Finding]:
     ssh = draft.site.ssh
     if draft.ok("ssh", "user") and not re.fullmatch(r"[a-z_][a-z0-9_.-]{0,31}", ssh.user):
         yield draft.error(
-            "ssh-user", ("ssh", "user"), "This is no login name.", ssh.user, "such as root or ubuntu",
+            "ssh-user",
+            ("ssh", "user"),
+            "This is no login name.",
+            ssh.user,
+            "such as root or ubuntu",
             "Write the name alone.",
-        )  # fmt: skip
+        )
     for key in ("key", "known_hosts"):
         value = getattr(ssh, key)
         # ssh would read a space or a quote in its option as the end of the file's name.
         if draft.ok("ssh", key) and (not value or re.search(r"[\s\"'\x00]", value)):
             yield draft.error(
-                "ssh-file", ("ssh", key), "ssh cannot be given a file of this name.", value,
-                "a path without spaces or quotes", "Rename the file.",
-            )  # fmt: skip
+                "ssh-file",
+                ("ssh", key),
+                "ssh cannot be given a file of this name.",
+                value,
+                "a path without spaces or quotes",
+                "Rename the file.",
+            )
 
 
 RULES = [time, urls, package_sources, login]

@@ -1,0 +1,80 @@
+"""Variables of the connection and of the roles base and chrony, for all nodes and for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
+from avadm.site.render import Vars
+
+if TYPE_CHECKING:
+    from avadm.site.load import SiteFile
+
+ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
+    "mon": ("ceph_common", "ceph_mon"),
+    "mgr": ("ceph_common", "ceph_mgr"),
+    "osd": ("ceph_common", "ceph_osd"),
+    "mds": ("ceph_common", "ceph_mds"),
+    "client": ("ceph_common", "ceph_client"),
+    "prometheus": ("prometheus", "blackbox_exporter"),
+    "alertmanager": ("alertmanager",),
+    "grafana": ("grafana",),
+}
+"""Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
+
+EVERYWHERE = ("base", "chrony", "node_exporter")
+"""Ansible roles of every node."""
+
+
+def ansible_roles(node: Node) -> list[str]:
+    """Return the Ansible roles whose packages a node needs, each once."""
+    roles = [*EVERYWHERE, *(role for name in node.roles for role in ANSIBLE_ROLES[name])]
+    return list(dict.fromkeys(roles))
+
+
+def packages(node: Node, profile: Profile) -> list[str]:
+    """Return all packages of a node, sorted, so that one transaction installs them."""
+    return sorted({p for role in ansible_roles(node) for p in profile.packages.get(role, [])})
+
+
+def render(site: Site, profile: Profile, out: Vars) -> None:
+    """Write the variables of base and chrony, and what the connection needs apart from files."""
+    mons = [str(n.address) for n in site.with_role("mon")]
+    own_time = not site.time.servers
+    out.all |= {
+        "ansible_user": site.ssh.user,
+        "ansible_port": site.ssh.port,
+        "ansible_python_interpreter": profile.python,
+        "ansible_become": site.ssh.user != "root",
+        "site_name": site.name,
+        "site_domain": site.network.domain,
+        # One list for all nodes: /etc/hosts is equal everywhere and costs no lookup per host.
+        "base_hosts": [
+            {"address": str(n.address), "names": [f"{n.name}.{site.network.domain}", n.name]}
+            for n in site.nodes
+        ],
+        "base_apt_proxy": site.packages.proxy or "",
+        "base_apt_sources": site.packages.sources or [],
+        # Without time servers the mon nodes agree among themselves and serve the rest.
+        "chrony_servers": mons if own_time else list(site.time.servers),
+        "chrony_serve": False,
+        "chrony_allow": str(site.network.management),
+        "chrony_packages": profile.packages.get("chrony", []),
+    }
+    for node in site.nodes:
+        own = out.host(node.name)
+        own |= {"ansible_host": str(node.address), "base_packages": packages(node, profile)}
+        if own_time and "mon" in node.roles:
+            own["chrony_serve"] = True
+
+
+def connection(site_file: SiteFile) -> dict[str, Any]:
+    """Return the connection's variables that name files: they depend on where the site file lies."""
+    return {
+        "ansible_ssh_private_key_file": str(site_file.ssh_key),
+        "ansible_ssh_common_args": (
+            f"-o UserKnownHostsFile={site_file.known_hosts} -o GlobalKnownHostsFile=/dev/null"
+            " -o StrictHostKeyChecking=yes"
+        ),
+    }
