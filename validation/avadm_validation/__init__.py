@@ -1,0 +1,1 @@
+"""Acceptance: measurement (suites, tools) apart from judgement (criteria, protocol)."""

@@ -1,0 +1,1 @@
+"""How a verdict is made: data, statistics, criteria, evidence, verification (acceptance.md 2.3)."""

@@ -1,8 +1,8 @@
-"""The data that acceptance is made of: criteria, samples, metrics, checks, the report; no behaviour but load and dump.
+"""The data that acceptance is made of: criteria, samples, metrics, checks, the report.
 
-``report.json`` is ``Report.model_dump(by_alias=True)``; everything a reader or a renderer needs is in it, and every
-path in it is relative to the folder that it lies in. Measured numbers can be computed again from the raw files that a
-``Sample`` names (``verify``), so the report proves itself.
+``report.json`` is ``Report.model_dump(by_alias=True)``; everything a reader or a renderer needs is in it, and
+every path in it is relative to the folder that it lies in. Measured numbers can be computed again from the raw
+files that a ``Sample`` names (``verify``), so the report proves itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ class Model(BaseModel):
     """Base: unknown keys are errors, nothing changes after it was made."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True, ser_json_inf_nan="null"
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        ser_json_inf_nan="null",
     )
 
 
@@ -53,7 +57,7 @@ class Criterion(Model):
     threshold: float
     """The number."""
     rule: Rule = "mean"
-    """``mean``: the 95 % confidence interval of the samples' mean decides; ``each``: every sample must hold (counts)."""
+    """``mean``: the 95 % confidence interval of the mean decides; ``each``: every sample must hold (counts)."""
     scope: Literal["aggregate", "client", "cluster"]
     """Whether the number is of all clients together, of one client, or of the cluster."""
     method: str
@@ -88,7 +92,7 @@ class Sample(Model):
 
 
 class Metric(Model):
-    """All samples of one thing that a check measured, with their statistics and (if a criterion names it) a verdict."""
+    """All samples of one thing, with their statistics and (if a criterion names it) a verdict."""
 
     name: str
     """Name inside the check, e.g. ``create``."""
@@ -278,7 +282,12 @@ class Report(Model):
 
     @classmethod
     def load(cls, path: Path) -> Report:
-        """Read a report.json (or the folder holding one); OSError or pydantic's ValidationError where it is not one."""
+        """Read a report.json, or the folder holding one.
+
+        Raises:
+            OSError: it cannot be read.
+            pydantic.ValidationError: it is not a report.
+        """
         if path.is_dir():
             path = path / "report.json"
         return cls.model_validate_json(path.read_text(encoding="utf-8"))

@@ -1,0 +1,1 @@
+"""Suites: what is measured; each check is one file."""

@@ -1,0 +1,151 @@
+"""Statistics of repeated measurements: mean, t interval, variation, regression with prediction intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from scipy.stats import t as student_t
+
+UNSTABLE_COV = 0.10
+"""Coefficient of variation above which a metric is flagged unstable (acceptance.md 2.3.4)."""
+MAX_DECADES = 2.0
+"""Largest distance, in decades of n, over which a projection is made (acceptance.md 2.4)."""
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean; ValueError for none."""
+    if not values:
+        raise ValueError("mean of no values")
+    return math.fsum(values) / len(values)
+
+
+def stdev(values: Sequence[float]) -> float:
+    """Return the sample standard deviation (n - 1); 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    m = mean(values)
+    return math.sqrt(math.fsum((v - m) ** 2 for v in values) / (len(values) - 1))
+
+
+def cov(values: Sequence[float]) -> float | None:
+    """Return the coefficient of variation; None with fewer than two values or a mean of 0."""
+    if len(values) < 2 or mean(values) == 0:
+        return None
+    return stdev(values) / abs(mean(values))
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Return Student's t confidence interval of the mean; None with fewer than two values."""
+    n = len(values)
+    if n < 2:
+        return None
+    half = float(student_t.ppf((1 + confidence) / 2, n - 1)) * stdev(values) / math.sqrt(n)
+    m = mean(values)
+    return (m - half, m + half)
+
+
+def percentile(histogram: Mapping[int, int], q: float) -> float:
+    """Return the q-quantile (0..1) of a histogram {value: count} by nearest rank; NaN for an empty one."""
+    total = sum(histogram.values())
+    if total == 0:
+        return math.nan
+    rank = max(1, math.ceil(q * total))
+    seen = 0
+    for value in sorted(histogram):
+        seen += histogram[value]
+        if seen >= rank:
+            return float(value)
+    raise AssertionError("unreachable: rank is at most the total")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A least-squares line y = a + b·x with what is needed for prediction intervals."""
+
+    a: float
+    b: float
+    n: int
+    x_mean: float
+    sxx: float
+    s: float
+    """Standard error of the residuals."""
+
+    def at(self, x: float) -> float:
+        """Return the line's y at x."""
+        return self.a + self.b * x
+
+    def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the prediction interval of one new observation at x."""
+        half = float(student_t.ppf((1 + confidence) / 2, self.n - 2)) * self.s
+        half *= math.sqrt(1 + 1 / self.n + (x - self.x_mean) ** 2 / self.sxx)
+        return (self.at(x) - half, self.at(x) + half)
+
+
+def fit(points: Sequence[tuple[float, float]]) -> Line:
+    """Fit a line; ValueError with fewer than three points or all at one x (no interval could be given)."""
+    n = len(points)
+    if n < 3:
+        raise ValueError(f"a prediction interval needs at least 3 points, there are {n}")
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    mx, my = mean(xs), mean(ys)
+    sxx = math.fsum((x - mx) ** 2 for x in xs)
+    if sxx == 0:
+        raise ValueError("all points lie at one x")
+    b = math.fsum((x - mx) * (y - my) for x, y in points) / sxx
+    a = my - b * mx
+    s = math.sqrt(math.fsum((y - a - b * x) ** 2 for x, y in points) / (n - 2))
+    return Line(a, b, n, mx, sxx, s)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What a growth series says of a larger n.
+
+    Attributes:
+        value: projected y at n.
+        interval: 95 % prediction interval of y at n.
+        reached: largest n that was really measured.
+        decades: distance from it to n, in decades.
+        allowed: whether the distance is within MAX_DECADES; the numbers are not to be used otherwise.
+        bend: whether the slope changed: the last point lies outside the interval that the others predict.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    reached: float
+    decades: float
+    allowed: bool
+    bend: bool
+
+
+def project(points: Sequence[tuple[float, float]], n: float) -> Projection:
+    """Project a growth series (n_i, y_i), both positive, to n by a log-log regression.
+
+    Raises:
+        ValueError: fewer than three points, or a coordinate that is not positive.
+    """
+    if any(x <= 0 or y <= 0 for x, y in points):
+        raise ValueError("a log-log projection needs positive values")
+    logs = sorted((math.log10(x), math.log10(y)) for x, y in points)
+    line = fit(logs)
+    x = math.log10(n)
+    lo, hi = line.interval(x)
+    decades = max(0.0, x - logs[-1][0])
+    return Projection(
+        10 ** line.at(x),
+        (10**lo, 10**hi),
+        10 ** logs[-1][0],
+        decades,
+        decades <= MAX_DECADES,
+        bool(len(logs) > 3 and not holds_out(points)),
+    )
+
+
+def holds_out(points: Sequence[tuple[float, float]]) -> bool:
+    """Say whether the largest point lies in the interval that the smaller ones predict (needs four points)."""
+    *rest, last = sorted((math.log10(x), math.log10(y)) for x, y in points)
+    lo, hi = fit(rest).interval(last[0])
+    # Rounding: a series without any scatter has an interval of width zero.
+    return lo - 1e-9 <= last[1] <= hi + 1e-9

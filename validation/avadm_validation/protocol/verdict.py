@@ -1,0 +1,143 @@
+"""Judgement: from samples and a criterion to a verdict (acceptance.md 2.3.4 and 2.3.5); pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from avadm_validation.protocol import stats
+from avadm_validation.protocol.model import Criterion, Metric, Op, Sample, Verdict
+
+# From best to worst; a check's verdict is the worst of its metrics'.
+ORDER = (
+    Verdict.PASS,
+    Verdict.PROJECTED,
+    Verdict.NOT_RUN,
+    Verdict.INCONCLUSIVE,
+    Verdict.BLOCKED,
+    Verdict.FAIL,
+)
+
+
+def holds(value: float, op: Op, threshold: float) -> bool:
+    """Compare by one of the closed set of operators; NaN never holds."""
+    if math.isnan(value):
+        return False
+    match op:
+        case ">=":
+            return value >= threshold
+        case "<=":
+            return value <= threshold
+        case "==":
+            return math.isclose(value, threshold, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict; NOT RUN for none."""
+    return max(verdicts, key=ORDER.index, default=Verdict.NOT_RUN)
+
+
+def fmt(value: float) -> str:
+    """Return a number for people: four significant digits, thousands grouped."""
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def judge(samples: Sequence[Sample], criterion: Criterion) -> tuple[Verdict, str]:
+    """Apply a criterion to samples; return the verdict and the reason, with its numbers.
+
+    ``mean``: the whole 95 % interval on the good side passes, on the bad side fails, between is INCONCLUSIVE.
+    ``each``: every sample must hold. Too few or too short samples never pass; one that fails does so all the same.
+    """
+    c = criterion
+    wanted = f"{c.op} {fmt(c.threshold)} {c.unit}".rstrip()
+    if not samples:
+        return Verdict.FAIL, f"{c.metric} was not measured (wanted {wanted}); a missing metric fails the run"
+    values = [s.value for s in samples]
+    if any(math.isnan(v) for v in values):
+        return Verdict.FAIL, f"{c.metric}: the raw data hold no value (wanted {wanted})"
+    if c.rule == "each":
+        bad = [v for v in values if not holds(v, c.op, c.threshold)]
+        if bad:
+            return Verdict.FAIL, f"{c.metric} is {', '.join(map(fmt, bad))} {c.unit}; wanted {wanted}"
+        verdict, reason = (
+            Verdict.PASS,
+            f"{c.metric} is {', '.join(map(fmt, values))} {c.unit}; wanted {wanted}",
+        )
+    else:
+        verdict, reason = _judge_mean(values, c, wanted)
+    if verdict is Verdict.PASS:
+        if len(samples) < c.repetitions:
+            return Verdict.INCONCLUSIVE, f"{reason}, but only {len(samples)} of {c.repetitions} repetitions"
+        if any(s.seconds < c.min_duration_s for s in samples):
+            shortest = min(s.seconds for s in samples)
+            return (
+                Verdict.INCONCLUSIVE,
+                f"{reason}, but {shortest:.1f} s is less than {c.min_duration_s:.0f} s",
+            )
+    return verdict, reason
+
+
+def _judge_mean(values: Sequence[float], c: Criterion, wanted: str) -> tuple[Verdict, str]:
+    interval = stats.t_interval(values)
+    if interval is None:
+        return Verdict.INCONCLUSIVE, f"{c.metric} has one sample ({fmt(values[0])} {c.unit}): no interval"
+    if c.op == "==":
+        raise ValueError(f"criterion {c.id}: rule 'mean' cannot be used with '=='")
+    good = [holds(bound, c.op, c.threshold) for bound in interval]
+    text = f"{c.metric} is {fmt(stats.mean(values))} {c.unit}, 95 % interval {fmt(interval[0])} to {fmt(interval[1])}"
+    if all(good):
+        return Verdict.PASS, f"{text}; wanted {wanted}"
+    if not any(good):
+        return Verdict.FAIL, f"{text}, is all on the wrong side of {wanted}"
+    return Verdict.INCONCLUSIVE, f"{text}, reaches across {wanted}: repeat or measure longer"
+
+
+def judge_projection(projection: stats.Projection, criterion: Criterion) -> tuple[Verdict, str]:
+    """Judge what a growth series says of a number that was not reached (acceptance.md 2.4).
+
+    PROJECTED at best, never PASS; INCONCLUSIVE beyond two decades or after a change of slope.
+    """
+    c, p = criterion, projection
+    reached = f"projected from n = {fmt(p.reached)} ({p.reached / c.threshold:.2g} of the target)"
+    if not p.allowed:
+        return (
+            Verdict.INCONCLUSIVE,
+            f"largest n reached is {fmt(p.reached)}, {p.decades:.1f} decades short: no projection beyond "
+            f"{stats.MAX_DECADES:.0f} decades is made",
+        )
+    if p.bend:
+        return Verdict.INCONCLUSIVE, f"{reached}: the slope changes within the series, so it predicts nothing"
+    lo, hi = p.interval
+    text = f"{reached}: {fmt(p.value)} {c.unit}, 95 % prediction interval {fmt(lo)} to {fmt(hi)}"
+    good = [holds(bound, c.op, c.threshold) for bound in p.interval]
+    if all(good):
+        return Verdict.PROJECTED, text
+    if not any(good):
+        return Verdict.FAIL, f"{text}; wanted {c.op} {fmt(c.threshold)}"
+    return Verdict.INCONCLUSIVE, f"{text}, reaches across {c.op} {fmt(c.threshold)}"
+
+
+def measured(metric: Metric, criterion: Criterion | None) -> Metric:
+    """Return the metric with its statistics, flags, verdict and reason filled in."""
+    values = [s.value for s in metric.samples]
+    flags = list(metric.flags)
+    variation = stats.cov(values)
+    if variation is not None and variation > stats.UNSTABLE_COV and "unstable" not in flags:
+        flags.append("unstable")
+    verdict, reason = judge(metric.samples, criterion) if criterion else (None, "")
+    return metric.model_copy(
+        update={
+            "mean": stats.mean(values) if values else None,
+            "ci95": stats.t_interval(values),
+            "cov": variation,
+            "flags": flags,
+            "criterion": criterion,
+            "verdict": verdict,
+            "reason": reason,
+        }
+    )
