@@ -1,0 +1,130 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from avadm import paths
+from avadm.cli import main as frame
+from avadm.cli.output import print_findings, print_json
+from avadm.errors import AvadmError
+from avadm.findings import Finding, Severity
+
+
+def avadm(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "avadm", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | env,
+    )
+
+
+@pytest.mark.parametrize("verb", sorted(frame.VERBS))
+def test_every_verb_has_help(verb: str) -> None:
+    result = CliRunner().invoke(frame.cli, [verb, "--help"])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("Usage:")
+
+
+def test_a_mistyped_verb_is_told_the_nearest_and_exits_2() -> None:
+    result = avadm("aply")
+    assert result.returncode == 2
+    assert "Did you mean 'apply'?" in result.stderr
+
+
+def test_no_site_file_is_a_sentence_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AVADM_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AvadmError) as caught:
+        _ = frame.App().resolved_site
+    assert "site init" in caught.value.findings[0].remedy
+
+
+def test_the_site_is_looked_for_in_the_flag_then_here_then_the_pointer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AVADM_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    pointer = paths.default_site_pointer()
+    pointer.parent.mkdir()
+    pointer.write_text("/somewhere/site.yml\n")
+    assert frame.App().resolved_site == Path("/somewhere/site.yml")
+    (tmp_path / "site.yml").touch()
+    assert frame.App().resolved_site == tmp_path / "site.yml"
+    assert frame.App(Path("/flag.yml")).resolved_site == Path("/flag.yml")
+
+
+def _main_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str | None:
+    @click.command()
+    def boom() -> None:
+        raise error
+
+    monkeypatch.setattr(frame, "cli", boom)
+    monkeypatch.setattr(sys, "argv", ["avadm"])
+    with pytest.raises(SystemExit) as caught:
+        frame.main()
+    return caught.value.code
+
+
+def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path))
+    assert _main_with(monkeypatch, ValueError("odd")) == 2
+    shown = capsys.readouterr().err
+    assert "Traceback" not in shown
+    assert "ValueError: odd" in shown
+    [crash] = (tmp_path / "crashes").iterdir()
+    assert "Traceback" in crash.read_text()
+    assert crash.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_ctrl_c_ends_in_a_sentence(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _main_with(monkeypatch, error) == 2
+    shown = capsys.readouterr().err
+    assert "Stopped by you" in shown
+    assert "Traceback" not in shown
+
+
+def test_findings_decide_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _main_with(monkeypatch, AvadmError(Finding("x", "bad"), exit_code=1)) == 1
+
+
+def test_a_finding_of_many_hosts_is_printed_once_and_errors_last(capsys: pytest.CaptureFixture[str]) -> None:
+    print_findings(
+        [
+            Finding("c", "Clock is off.", host="a"),
+            Finding("w", "Little memory.", severity=Severity.WARNING),
+            Finding("c", "Clock is off.", host="b"),
+        ]
+    )
+    shown = capsys.readouterr().err
+    assert shown.count("Clock is off.") == 1
+    assert "a, b" in shown
+    assert shown.index("Little memory.") < shown.index("Clock is off.")
+
+
+def test_brackets_in_findings_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    print_findings([Finding("x", "wanted [bold]", found="[red]x[/red]")])
+    assert "[red]x[/red]" in capsys.readouterr().err
+
+
+def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [1, Path("/x")]})
+    assert json.loads(capsys.readouterr().out) == {"a": [1, "/x"]}
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    line = f"{sys.executable} -m avadm --help | true; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+    assert "BrokenPipe" not in result.stderr
