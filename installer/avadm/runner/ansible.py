@@ -1,0 +1,192 @@
+"""The adapter to Ansible: runs one playbook through ansible-runner and streams typed, redacted events."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import quote
+from typing import Any, Protocol
+
+from avadm import paths
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.events import Event
+from avadm.runner.redact import Redactor
+from avadm.runner.translate import translate
+
+STRATEGY = "mitogen_linear"
+"""The strategy by measurement (docs/engine.md); AVADM_STRATEGY names another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookRun:
+    """What is to be run.
+
+    Attributes:
+        phase: name that the events carry.
+        playbook: absolute path.
+        inventory: folder that `avadm site render` wrote.
+        limit: nodes that may be touched.
+        vault: the site's vault file; None where there are no secrets.
+        vault_password: file with the vault's password.
+        forks: hosts at once.
+        check: whether to change nothing (``--check``).
+        extra: further arguments of ansible-playbook.
+        env: further environment of ansible-playbook.
+    """
+
+    phase: str
+    playbook: Path
+    inventory: Path
+    limit: tuple[str, ...]
+    vault: Path | None = None
+    vault_password: Path | None = None
+    forks: int = 25
+    check: bool = False
+    extra: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a playbook ended.
+
+    Attributes:
+        rc: exit status of ansible-playbook; 254 where it was stopped.
+        canceled: whether it was stopped by us.
+    """
+
+    rc: int
+    canceled: bool = False
+
+
+class PlaybookRunner(Protocol):
+    """What the engine asks of an adapter."""
+
+    def run(
+        self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
+    ) -> Outcome:
+        """Run one playbook to its end; ``canceled`` is asked at least once a second."""
+
+
+def ansible_playbook() -> Path:
+    """Return the ansible-playbook that belongs to this Python; AvadmError where there is none."""
+    binary = Path(sys.executable).parent / "ansible-playbook"
+    if not os.access(binary, os.X_OK):
+        raise AvadmError(
+            Finding(
+                "no-ansible",
+                "ansible-playbook is missing from avadm's own Python environment.",
+                where=str(binary),
+                wanted="ansible-core as pinned in pyproject.toml",
+                remedy="Run `make install`, or `pip install -e .` in the environment that has avadm.",
+            )
+        )
+    return binary
+
+
+def environment(request: PlaybookRun, binary: Path) -> dict[str, str]:
+    """Return what ansible-playbook needs in its environment beside our own one."""
+    home = paths.home()
+    env = {
+        "PATH": f"{binary.parent}:{os.environ.get('PATH', os.defpath)}",
+        # Ansible refuses to start without a UTF-8 locale.
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_CONFIG": str(home / "ansible.cfg"),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_FORCE_COLOR": "0",
+        # The log is made from events; text that nobody reads still costs time on both ends of the pipe.
+        "ANSIBLE_DISPLAY_OK_HOSTS": "no",
+        "ANSIBLE_DISPLAY_SKIPPED_HOSTS": "no",
+    }
+    strategy = os.environ.get("AVADM_STRATEGY", STRATEGY)
+    if strategy.startswith("mitogen"):
+        spec = find_spec("ansible_mitogen")
+        if spec is None or spec.origin is None:
+            strategy = "linear"
+        else:
+            env["ANSIBLE_STRATEGY_PLUGINS"] = str(Path(spec.origin).parent / "plugins" / "strategy")
+    env["ANSIBLE_STRATEGY"] = strategy
+    if request.vault_password is not None:
+        # By file and environment: never in argv.
+        env["ANSIBLE_VAULT_PASSWORD_FILE"] = str(request.vault_password)
+    return env | request.env
+
+
+class AnsibleRunner:
+    """Runs playbooks with ansible-runner, one process each.
+
+    ansible-runner passes each event through a file beside a pseudo-terminal, before anyone can redact it; so
+    its folder is a private one (0700), in memory where there is such a file system, and is removed with the
+    run. The run folder gets our own redacted events only.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._binary = ansible_playbook()
+
+    def run(
+        self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
+    ) -> Outcome:
+        """Run one playbook to its end; see PlaybookRunner."""
+        shm = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it
+        folder = tempfile.mkdtemp(prefix="avadm-", dir=shm if os.access(shm, os.W_OK) else None)
+        try:
+            return self._run(request, on_event, canceled, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(
+        self,
+        request: PlaybookRun,
+        on_event: Callable[[Event], None],
+        canceled: Callable[[], bool],
+        folder: str,
+    ) -> Outcome:
+        from ansible_runner.config.runner import RunnerConfig
+        from ansible_runner.runner import Runner
+
+        def handle(raw: dict[str, Any]) -> bool:
+            event = translate(raw, request.phase, self._redactor)
+            if event is not None:
+                on_event(event)
+            return False  # ansible-runner keeps no file of it
+
+        # RunnerConfig and not ansible_runner.run(): that would write the environment to files.
+        config = RunnerConfig(
+            private_data_dir=folder,
+            project_dir=str(paths.home()),
+            playbook=str(request.playbook),
+            inventory=str(request.inventory),
+            limit=",".join(request.limit),
+            forks=request.forks,
+            cmdline=_arguments(request),
+            envvars=environment(request, self._binary),
+            settings={"pexpect_timeout": 1, "pexpect_use_poll": True},
+            ident=request.phase,
+            quiet=True,
+            suppress_output_file=True,
+            suppress_env_files=True,
+            process_isolation=False,
+        )
+        config.prepare()
+        runner = Runner(config, event_handler=handle, cancel_callback=canceled)
+        runner.run()
+        return Outcome(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))
+
+
+def _arguments(request: PlaybookRun) -> str:
+    arguments = list(request.extra)
+    if request.vault is not None:
+        arguments += ["-e", f"@{request.vault}"]
+    if request.check:
+        arguments.append("--check")
+    # ansible-runner reads a file where there is no text; a harmless option stands for "none".
+    return " ".join(map(quote, arguments)) or "--flush-cache"

@@ -1,0 +1,97 @@
+"""Redaction: no secret reaches a log, an event, an artifact or a screen (design 8)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+MASK = "***"
+# A value shorter than this cannot be told from ordinary text ("on", "1"); masking it would only make logs
+# unreadable. Generated secrets have 16 characters and more.
+MIN_LENGTH = 4
+
+# What looks like a secret even if it is not one of ours: a site's extra_vars, a key made on a node.
+_PATTERNS = (
+    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+    # cephx keys: base64 of type 1 and a time stamp, 28 bytes in all (ceph's CryptoKey encoding).
+    re.compile(r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}"),
+    # crypt(3) hashes.
+    re.compile(r"\$(?:1|5|6|2[aby]|y)\$[./A-Za-z0-9$=,]{20,}"),
+    # Vault text.
+    re.compile(r"\$ANSIBLE_VAULT;[0-9.;A-Za-z0-9]+\s*(?:[0-9a-f]{8,}\s*)*"),
+    # user:password@ in URLs.
+    re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
+    # name=value and "name": "value" where the name says it is a secret.
+    re.compile(
+        r"(?i)(?<![a-z])((?:[a-z0-9_]*_)?(?:password|passwd|passphrase|secret|token|api_?key|secret_?key)"
+        r"[\"']?\s*[=:]\s*[\"']?)(?!\*\*\*)([^\s\"',}]{4,})"
+    ),
+)
+
+
+class Redactor:
+    """Replaces each secret value, in its usual encodings too, and what looks like a key, with ``***``.
+
+    Args:
+        secrets: the values; other types than text are read as text, containers are walked.
+    """
+
+    def __init__(self, secrets: Iterable[Any] = ()) -> None:
+        values = {form for text in _texts(list(secrets)) for form in _forms(text)}
+        # Longest first, so that a secret which contains another is masked as a whole.
+        ordered = sorted(values, key=lambda v: (-len(v), v))
+        self._literal = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    def text(self, text: str) -> str:
+        """Return the text without secrets."""
+        if self._literal is not None:
+            text = self._literal.sub(MASK, text)
+        for pattern in _PATTERNS[:-1]:
+            text = pattern.sub(MASK, text)
+        return _PATTERNS[-1].sub(rf"\1{MASK}", text)
+
+    def data(self, data: Any) -> Any:  # noqa: ANN401 - any JSON-like data goes through
+        """Return JSON-like data without secrets, in keys as well as in values."""
+        if isinstance(data, str):
+            return self.text(data)
+        if isinstance(data, Mapping):
+            return {self.data(k): self.data(v) for k, v in data.items()}
+        if isinstance(data, list | tuple):
+            return [self.data(v) for v in data]
+        return data
+
+
+def _texts(value: Any) -> Iterable[str]:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _forms(text: str) -> Iterable[str]:
+    """Yield the text, its lines, and how JSON, base64, URLs and the shell would write it."""
+    parts = [text, text.strip(), *(line.strip() for line in text.splitlines() if len(line.strip()) >= 8)]
+    for part in parts:
+        if len(part) < MIN_LENGTH:
+            continue
+        encoded = base64.b64encode(part.encode()).decode()
+        escaped = json.dumps(part)[1:-1]
+        for form in (
+            part,
+            encoded,
+            escaped,
+            json.dumps(escaped)[1:-1],
+            json.dumps(part, ensure_ascii=False)[1:-1],
+            quote(part, safe=""),
+            part.replace("'", "'\"'\"'"),
+        ):
+            if len(form) >= MIN_LENGTH:
+                yield form
