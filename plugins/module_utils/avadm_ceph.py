@@ -1,0 +1,108 @@
+# Runs on nodes: python 2.7 and 3.
+"""What our ceph modules share: the ``ceph`` command as JSON, and key files that nobody else can read."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import json
+import os
+import tempfile
+import time
+
+
+
+class CephError(Exception):
+    """Ceph refused a command, or does not answer; the text is for people."""
+
+
+class Ceph:
+    """The ``ceph`` command of this node, with the administrator's key.
+
+    Args:
+        run: callable(argv, data) -> (rc, stdout, stderr), e.g. AnsibleModule.run_command.
+        connect_timeout: seconds until a cluster without quorum counts as not answering.
+    """
+
+    def __init__(self, run, connect_timeout=30):
+        self.run = run
+        self.connect_timeout = connect_timeout
+
+    def text(self, *words, **options):
+        """Run ``ceph WORDS`` and return its output; `data` goes to standard input (secrets belong there)."""
+        argv = ["ceph", "--connect-timeout", str(self.connect_timeout)] + [str(w) for w in words]
+        rc, out, err = self.run(argv, options.get("data"))
+        if rc != 0:
+            raise CephError(
+                "`ceph %s` failed (%d): %s" % (" ".join(argv[3:]), rc, tail(err or out) or "no output")
+            )
+        return out
+
+    def json(self, *words):
+        """Run ``ceph WORDS --format json`` and return the parsed answer."""
+        out = self.text(*(words + ("--format", "json")))
+        try:
+            return json.loads(out)
+        except ValueError:
+            raise CephError("`ceph %s` did not answer JSON: %s" % (" ".join(words), out[:200]))
+
+
+def runner(module):
+    """Return an AnsibleModule's run_command in the shape that Ceph wants."""
+
+    def run(argv, data=None):
+        return module.run_command(argv, data=data, binary_data=True, environ_update={"LC_ALL": "C"})
+
+    return run
+
+
+def tail(text, lines=6):
+    """Return the last lines of a command's output as one line, for an error."""
+    return " / ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:])
+
+
+def keyring(entities):
+    """Return keyring text for ``[{"entity", "key", "caps": {service: caps}}]``; caps may be left out."""
+    lines = []
+    for one in entities:
+        lines += ["[%s]" % one["entity"], "\tkey = %s" % one["key"]]
+        lines += [
+            '\tcaps %s = "%s"' % (service, caps) for service, caps in sorted((one.get("caps") or {}).items())
+        ]
+    return "\n".join(lines) + "\n"
+
+
+class SecretFile:
+    """A temporary file (0600) that holds a secret while a command needs it."""
+
+    def __init__(self, text, uid=-1, gid=-1):
+        self.text, self.uid, self.gid = text, uid, gid
+        self.path = ""
+
+    def __enter__(self):
+        handle, self.path = tempfile.mkstemp(prefix="avadm-")  # mkstemp makes it 0600
+        with os.fdopen(handle, "w") as file:
+            file.write(self.text)
+        if self.uid >= 0:
+            os.chown(self.path, self.uid, self.gid)
+        return self.path
+
+    def __exit__(self, *_error):
+        os.unlink(self.path)
+
+
+def wait(until, timeout, pause=1.0, clock=time):
+    """Call `until` every `pause` seconds until it returns None, at most `timeout` seconds.
+
+    Args:
+        until: callable() -> None when all is well, else what is still missing, as text for people.
+
+    Returns:
+        None, or what was missing at the end.
+    """
+    end = clock.time() + timeout
+    while True:
+        missing = until()
+        if missing is None or clock.time() >= end:
+            return missing
+        clock.sleep(pause)

@@ -1,0 +1,104 @@
+#!/usr/bin/python
+# Runs on nodes: python 2.7 and 3.
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+---
+module: avadm_ceph_mgr_module
+short_description: Keep modules of the ceph manager enabled or disabled
+description:
+  - Waits for an active manager, puts the modules right, and waits until the services that they offer answer
+    to C(ceph mgr services), since a change restarts the manager.
+  - A module that this release always runs (e.g. C(balancer) from 14 on) counts as enabled; one that it does
+    not know counts as disabled.
+options:
+  enabled: {description: Modules to run., type: list, elements: str, default: []}
+  disabled: {description: Modules not to run., type: list, elements: str, default: []}
+  services: {description: Services that must be offered afterwards., type: list, elements: str, default: []}
+  timeout: {description: Seconds to wait for the manager and for each service., type: int, default: 60}
+"""
+
+EXAMPLES = r"""
+- name: Offer metrics
+  avadm_ceph_mgr_module:
+    enabled: [prometheus]
+    services: [prometheus]
+"""
+
+RETURN = r"""
+enabled:
+  description: Modules that this run enabled.
+  type: list
+  returned: success
+disabled:
+  description: Modules that this run disabled.
+  type: list
+  returned: success
+"""
+
+from ansible.module_utils.avadm_ceph import Ceph, CephError, runner, wait
+from ansible.module_utils.basic import AnsibleModule
+
+
+def active(ceph):
+    """Return None if a manager is active, else what is missing."""
+    try:
+        dump = ceph.json("mgr", "dump")
+    except CephError as error:
+        return str(error)
+    return None if dump.get("available") else "no manager is active"
+
+
+def offered(ceph, services):
+    """Return None if the active manager offers all services, else what is missing."""
+    missing = sorted(set(services) - set(ceph.json("mgr", "services")))
+    return "the active manager does not offer %s" % ", ".join(missing) if missing else None
+
+
+def ensure(ceph, params, check_mode=False, waiter=wait):
+    """Put the modules right; return (enabled, disabled) by this run."""
+    missing = waiter(lambda: active(ceph), params["timeout"])
+    if missing:
+        if check_mode:
+            return list(params["enabled"]), []
+        raise CephError("%s after %d s" % (missing, params["timeout"]))
+    known = ceph.json("mgr", "module", "ls")
+    running = set(known["enabled_modules"]) | set(known.get("always_on_modules", []))
+    enable = [name for name in params["enabled"] if name not in running]
+    disable = [name for name in params["disabled"] if name in known["enabled_modules"]]
+    if not check_mode:
+        for name in enable:
+            ceph.text("mgr", "module", "enable", name)
+        for name in disable:
+            ceph.text("mgr", "module", "disable", name)
+        missing = waiter(lambda: offered(ceph, params["services"]), params["timeout"])
+        if missing:
+            raise CephError("%s after %d s" % (missing, params["timeout"]))
+    return enable, disable
+
+
+def main():
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "enabled": {"type": "list", "elements": "str", "default": []},
+            "disabled": {"type": "list", "elements": "str", "default": []},
+            "services": {"type": "list", "elements": "str", "default": []},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        enabled, disabled = ensure(Ceph(runner(module)), module.params, module.check_mode)
+    except CephError as error:
+        module.fail_json(
+            msg="Cannot keep the manager's modules: %s. See `systemctl status ceph-mgr@NAME` on mgr nodes."
+            % error
+        )
+    module.exit_json(changed=bool(enabled or disabled), enabled=enabled, disabled=disabled)
+
+
+if __name__ == "__main__":
+    main()
