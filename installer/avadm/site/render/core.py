@@ -61,6 +61,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "chrony_serve": False,
         "chrony_allow": str(site.network.management),
         "chrony_packages": profile.packages.get("chrony", []),
+        "chrony_local": profile.features.get("chrony_local", "stratum 10 orphan"),
     }
     for node in site.nodes:
         own = out.host(node.name)
