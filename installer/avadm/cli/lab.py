@@ -6,7 +6,7 @@ import os
 import time
 from ipaddress import IPv4Network
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import click
 from rich.status import Status
@@ -59,7 +59,7 @@ class Printer:
             self.status = None
 
 
-def _lab(report: Printer, **wanted: Any) -> Lab:
+def _lab(report: Printer, **wanted: object) -> Lab:
     """Return the lab of this checkout with what was remembered, options given now on top."""
     from pydantic import ValidationError
 
@@ -113,7 +113,10 @@ def up(
     disk_size: str | None,
     subnet: str | None,
 ) -> None:
-    """Make the lab, or repair it; changes nothing where all is well. Options are remembered until `lab down`."""
+    """Make the lab, or repair it.
+
+    Changes nothing where all is well. Options are remembered until `lab down`.
+    """
     from avadm.lab.layout import parse_size
 
     begun = time.monotonic()
@@ -139,7 +142,7 @@ def up(
         console.print(f"  {line}")
     if changed.what:
         console.print(
-            f"The lab {it.config.name} is up: {len(it.nodes)} nodes, site file {it.folder.site} ({seconds:.1f} s)"
+            f"The lab {it.config.name} is up: {len(it.nodes)} nodes ({seconds:.1f} s), site {it.folder.site}"
         )
     else:
         console.print(f"The lab {it.config.name} is up; nothing changed ({seconds:.1f} s)")
@@ -166,7 +169,10 @@ def list_(as_json: bool) -> None:
 @click.argument("node")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def ssh(node: str, command: tuple[str, ...]) -> None:
-    """Log in to a node, or run COMMAND on it (after `avadm bootstrap`; before, with the password in .lab/password)."""
+    """Log in to a node, or run COMMAND on it.
+
+    By key after `avadm bootstrap`; before, with the password that is in .lab/password.
+    """
     with Printer() as report:
         argv = _existing(report).ssh_command(node, list(command))
     os.execvp(argv[0], argv)  # noqa: S606 - replaced by ssh, which owns the terminal from here
@@ -178,8 +184,7 @@ def ssh(node: str, command: tuple[str, ...]) -> None:
 def power(node: str, state: str) -> None:
     """Cut a node's power (nothing in it is told), or switch it on again."""
     with Printer() as report:
-        it = _existing(report)
-        it.driver.power(it.node(node), state == "on")
+        _existing(report).power(node, state == "on")
     console.print(f"{node} is {state}")
 
 

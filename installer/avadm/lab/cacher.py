@@ -1,8 +1,8 @@
 """One apt cache for all nodes: apt-cacher-ng as our own daemon, on the lab's gateway address only.
 
-Each daemon needs a cache folder of its own. A slot is one such folder under the caches (``apt/1``, ``apt/2`` …): a
-lab takes the first slot whose daemon is dead or its own, so one lab at a time always finds the same warm cache, and
-two labs at once do not disturb each other.
+Each daemon needs a cache folder of its own. A slot is one such folder under the caches (``apt/1``,
+``apt/2`` …): a lab takes the first slot whose daemon is dead or its own, so one lab at a time always finds
+the same warm cache, and two labs at once do not disturb each other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import socket
 import time
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -93,10 +94,14 @@ class Cacher:
         said = log.read_text(errors="replace").strip().splitlines()[-1:]
         raise AvadmError(
             Finding(
-                "lab-apt-cache", "The apt cache does not start.", str(log), " ".join(said) or "no answer",
-                f"apt-cacher-ng listening on {self.address}:{PORT}", "Read the log; is the port taken?",
+                "lab-apt-cache",
+                "The apt cache does not start.",
+                str(log),
+                " ".join(said) or "no answer",
+                f"apt-cacher-ng listening on {self.address}:{PORT}",
+                "Read the log; is the port taken?",
             )
-        )  # fmt: skip
+        )
 
     def stop(self) -> bool:
         """End our daemon; return whether one ran. The cache stays."""
@@ -105,8 +110,8 @@ class Cacher:
             if owner != self.lab:
                 continue
             data = self._read(slot)
-            if data.get("ticks") is not None:
-                ended |= end(int(data["pid"]), int(data["ticks"]))
+            if "pid" in data and "ticks" in data:
+                ended |= end(data["pid"], data["ticks"])
             self._owner(slot).unlink(missing_ok=True)
             shutil.rmtree(slot / "run", ignore_errors=True)
         return ended
@@ -114,19 +119,18 @@ class Cacher:
     def _owner(self, slot: Path) -> Path:
         return slot / "owner.json"
 
-    def _read(self, slot: Path) -> dict[str, object]:
+    def _read(self, slot: Path) -> dict[str, Any]:
         try:
-            return dict(json.loads(self._owner(slot).read_text()))
-        except (OSError, ValueError):
+            return {k: v for k, v in json.loads(self._owner(slot).read_text()).items() if v is not None}
+        except (OSError, ValueError, AttributeError):
             return {}
 
     def _slots(self) -> list[tuple[Path, str, bool]]:
-        """Return each slot's folder, the lab whose daemon was last started there, and whether that one lives."""
+        """Return each slot's folder, the lab that last started a daemon there, and whether that one lives."""
         found = []
         for i in range(1, _SLOTS + 1):
             slot = self.store / str(i)
             data = self._read(slot)
-            pid, ticks = data.get("pid"), data.get("ticks")
-            alive = isinstance(pid, int) and ticks is not None and start_ticks(pid) == ticks
+            alive = "pid" in data and "ticks" in data and start_ticks(data["pid"]) == data["ticks"]
             found.append((slot, str(data.get("lab", "")), alive))
         return found

@@ -1,4 +1,4 @@
-"""The lab's own folder (.lab in the checkout, or AVADM_LAB_DIR): what the lab must remember, and its secrets."""
+"""The lab's own folder (.lab in the checkout, or AVADM_LAB_DIR): its memory and its secrets."""
 
 from __future__ import annotations
 
@@ -92,16 +92,19 @@ class Folder:
         fresh.replace(self.state)
 
     def make(self) -> None:
-        """Make the folder with a password; AvadmError where a folder with other things in it is in the way."""
+        """Make the folder; AvadmError where one with other things in it is in the way."""
         self.root.mkdir(parents=True, exist_ok=True)
         if not self.state.exists() and any(self.root.iterdir()):
             raise AvadmError(
                 Finding(
-                    "lab-folder", "The lab's folder holds something that is not a lab.", str(self.root),
-                    ", ".join(sorted(p.name for p in self.root.iterdir())[:5]), "an empty folder or none",
+                    "lab-folder",
+                    "The lab's folder holds something that is not a lab.",
+                    str(self.root),
+                    ", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
+                    "an empty folder or none",
                     "Give another folder by AVADM_LAB_DIR, or empty this one.",
                 )
-            )  # fmt: skip
+            )
         self.root.chmod(0o700)
 
     def secrets(self) -> None:
@@ -117,10 +120,14 @@ class Folder:
     def _broken(self, why: str) -> AvadmError:
         return AvadmError(
             Finding(
-                "lab-state", "The lab's memory cannot be read.", str(self.state), why.splitlines()[0],
-                "what `avadm lab up` wrote", "Run `avadm lab down --name NAME`, then `avadm lab up`.",
+                "lab-state",
+                "The lab's memory cannot be read.",
+                str(self.state),
+                why.splitlines()[0],
+                "what `avadm lab up` wrote",
+                "Run `avadm lab down --name NAME`, then `avadm lab up`.",
             )
-        )  # fmt: skip
+        )
 
 
 def default() -> Folder:

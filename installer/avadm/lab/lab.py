@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from avadm import paths
@@ -14,9 +14,10 @@ from avadm.lab import layout, prereqs, sitefile
 from avadm.lab.cacher import Cacher
 from avadm.lab.docker.engine import Engine
 from avadm.lab.docker.machine import DockerDriver
-from avadm.lab.driver import Driver, Reporter, State, step
+from avadm.lab.driver import Driver, Reporter, State
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
+from avadm.lab.lock import exclusive
 from avadm.lab.proc import Proc, must
 
 
@@ -49,12 +50,18 @@ class Lab:
 
     def up(self) -> Changed:
         """Make the lab, or repair what is not as it should be."""
+        with self._alone():
+            return self._up()
+
+    def _up(self) -> Changed:
         changed: list[str] = []
         if missing := prereqs.ensure(self.proc, self.report):
             changed.append(f"installed {', '.join(missing)}")
         if self.engine.ensure(self.report):
             changed.append("started the container engine")
         self._same_as_before()
+        if not self.folder.state.exists() and (left := self.driver.remove()):
+            self.report.note(f"removed what an earlier lab of this name left behind: {', '.join(left)}")
         self.folder.make()
         self._remember()
         if self.driver.prepare():
@@ -71,8 +78,12 @@ class Lab:
 
     def down(self, *, engine: bool = False) -> list[str]:
         """Remove all that the lab made; caches stay. Return what was removed, in words."""
+        with self._alone():
+            return self._down(engine)
+
+    def _down(self, engine: bool) -> list[str]:
         removed = []
-        if self.engine.alive() or self.engine.ensure(self.report):
+        if self.engine.alive() or (self.folder.state.exists() and self.engine.ensure(self.report)):
             removed += self.driver.remove()
         if self.cacher.stop():
             removed.append("the apt cache's daemon")
@@ -86,6 +97,11 @@ class Lab:
         if engine and self.engine.stop():
             removed.append("the container engine")
         return removed
+
+    def power(self, name: str, on: bool) -> None:
+        """Cut a node's power as a pulled plug does, or switch it on and wait until it is ready."""
+        with self._alone():
+            self.driver.power(self.node(name), on)
 
     def show(self) -> dict[str, Any]:
         """Return the nodes with addresses, roles, ssh access and state, JSON-ready."""
@@ -116,10 +132,23 @@ class Lab:
         """Return the ssh command line to a node, with its pinned host key."""
         node = self.node(name)
         return [
-            "ssh", "-i", str(self.folder.key), "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=yes",
-            "-o", f"UserKnownHostsFile={self.folder.known_hosts}", "-o", "LogLevel=ERROR",
-            f"root@{node.address}", *command,
-        ]  # fmt: skip
+            "ssh",
+            "-i",
+            str(self.folder.key),
+            "-o",
+            "IdentitiesOnly=yes",
+            "-o",
+            "StrictHostKeyChecking=yes",
+            "-o",
+            f"UserKnownHostsFile={self.folder.known_hosts}",
+            "-o",
+            "LogLevel=ERROR",
+            f"root@{node.address}",
+            *command,
+        ]
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return exclusive(paths.cache() / "lab.lock", self.report)
 
     def _same_as_before(self) -> None:
         """A lab's subnet, disks and sizes stay; only its number of nodes may grow."""
@@ -133,13 +162,16 @@ class Lab:
             raise AvadmError(
                 [
                     Finding(
-                        "lab-changed", f"The lab exists with another {key}.", str(self.folder.state),
-                        str(getattr(self.config, key)), str(getattr(before, key)),
+                        "lab-changed",
+                        f"The lab exists with another {key}.",
+                        str(self.folder.state),
+                        str(getattr(self.config, key)),
+                        str(getattr(before, key)),
                         "Leave the option out, or run `avadm lab down` first.",
                     )
                     for key in wrong
                 ]
-            )  # fmt: skip
+            )
 
     def _remember(self) -> None:
         data = self.folder.read() or {}

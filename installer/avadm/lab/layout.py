@@ -108,15 +108,19 @@ def nodes(config: Config) -> list[LabNode]:
     if config.subnet.prefixlen > 24 or config.subnet.num_addresses > 65536:
         raise AvadmError(
             Finding(
-                "lab-subnet", "The lab's network has the wrong size.", "--subnet", str(config.subnet),
-                "a network of /16 to /24", "Give one like 10.77.0.0/24.",
+                "lab-subnet",
+                "The lab's network has the wrong size.",
+                "--subnet",
+                str(config.subnet),
+                "a network of /16 to /24",
+                "Give one like 10.77.0.0/24.",
             )
-        )  # fmt: skip
+        )
     quorum = 3 if config.storage >= 3 else 1
     made = []
     for i in range(config.storage):
         name = f"stor{i + 1}"
-        roles = ("mon", "mgr", "osd", "mds") if i < quorum else ("osd",)
+        roles: tuple[str, ...] = ("mon", "mgr", "osd", "mds") if i < quorum else ("osd",)
         disks = tuple(
             Disk(f"{config.name.upper()}-{name}-{letter}", letter, config.disk_bytes)
             for letter in string.ascii_lowercase[1 : 1 + config.disks]

@@ -44,20 +44,28 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
     if os.geteuid() != 0:
         raise AvadmError(
             Finding(
-                "lab-root", "The lab needs root: it makes devices, networks and containers.", "this machine",
-                f"uid {os.geteuid()}", "uid 0", "Run the same command with sudo.",
+                "lab-root",
+                "The lab needs root: it makes devices, networks and containers.",
+                "this machine",
+                f"uid {os.geteuid()}",
+                "uid 0",
+                "Run the same command with sudo.",
             )
-        )  # fmt: skip
+        )
     if not wanted:
         return []
     command = f"apt-get install -y --no-install-recommends {' '.join(wanted)}"
     if not shutil.which("apt-get"):
         raise AvadmError(
             Finding(
-                "lab-packages", "The lab needs packages that this machine has not.", "this machine",
-                "missing: " + ", ".join(wanted), "all of them (Debian's names)", f"On Debian: {command}",
+                "lab-packages",
+                "The lab needs packages that this machine has not.",
+                "this machine",
+                "missing: " + ", ".join(wanted),
+                "all of them (Debian's names)",
+                f"On Debian: {command}",
             )
-        )  # fmt: skip
+        )
     with step(report, f"installing {', '.join(wanted)}"), _NoServices():
         env = {"DEBIAN_FRONTEND": "noninteractive"}
         must(proc.run(["apt-get", "update", "-q"], timeout=300, env=env), "Reading the package lists")
@@ -68,7 +76,7 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
 class _NoServices:
     """While packages are installed, keep dpkg from starting their services (the lab runs its own daemons).
 
-    Debian's invoke-rc.d asks /usr/sbin/policy-rc.d, where 101 means "not allowed"; one that is there already stays.
+    Debian's invoke-rc.d asks /usr/sbin/policy-rc.d (101: not allowed); one that is there already stays.
     """
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""The one way the lab runs commands of this machine: argument lists, never a shell, so that tests can fake it."""
+"""The one way the lab runs commands of this machine: argument lists, never a shell; tests fake it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def must(done: Done, doing: str, remedy: str = "", where: str = "this machine") 
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return when a process started (clock ticks since boot; proc(5) field 22), None where it is gone or dead."""
+    """Return when a process started (ticks since boot, proc(5) field 22); None where it is gone or dead."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

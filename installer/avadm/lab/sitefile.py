@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from avadm.lab.layout import Config, LabNode
 from avadm.site.model import Site
 
-_HEAD = """# Written by `avadm lab up`. You may edit it: it is written again only while it is as it was written.
+_HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edited file alone.
 # The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.
 """
 

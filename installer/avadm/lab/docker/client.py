@@ -24,7 +24,7 @@ class Docker:
         return self.proc.run(["docker", *args], stdin=stdin, timeout=timeout)
 
     def must(self, doing: str, *args: str, stdin: bytes = b"", timeout: float = 60.0) -> str:
-        """Run ``docker ARGS``, raise AvadmError where it fails, return its output without white space around."""
+        """Run ``docker ARGS`` and return its stripped output; AvadmError where it fails."""
         return must(self.run(*args, stdin=stdin, timeout=timeout), doing).stdout.strip()
 
     def alive(self) -> bool:
@@ -48,6 +48,6 @@ class Docker:
         ids = self.must(f"Listing every {kind}", *listing).split()
         if not ids:
             return []
-        # Something may go between the two commands: what inspect still finds is printed, rc 1 tells of the rest.
+        # Something may go between the two commands: inspect prints what it finds, rc tells the rest.
         done = self.run(kind, "inspect", *ids)
         return list(json.loads(done.stdout or "[]"))

@@ -1,4 +1,4 @@
-"""The container engine: used where one answers, started by us where none does, ended only if we started it."""
+"""The container engine: used where one answers, else started; ended only if we started it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,14 @@ class Engine:
                 time.sleep(0.25)
         raise AvadmError(
             Finding(
-                "lab-engine", "The container engine does not start.", str(log), _last(log),
-                "dockerd answering", "Read the log, or start docker yourself and run this again.",
+                "lab-engine",
+                "The container engine does not start.",
+                str(log),
+                _last(log),
+                "dockerd answering",
+                "Read the log, or start docker yourself and run this again.",
             )
-        )  # fmt: skip
+        )
 
     def stop(self) -> bool:
         """End the daemon if it is the one that we started; return whether it was."""

@@ -1,8 +1,8 @@
-"""Which docker flags make systemd run on this machine: tried once with a throw-away container, then remembered.
+"""Which docker flags make systemd run on this machine: tried once with a throw-away container.
 
-Machines differ: on one without CAP_SYS_RESOURCE (nested sandboxes) ``--privileged`` cannot start at all, on one with
-cgroup v2 alone systemd may need it. The least powerful set comes first. CAP_SYS_TIME is left out wherever
-that can be said: all nodes share the machine's clock, and no node may set it.
+Machines differ: on one without CAP_SYS_RESOURCE (nested sandboxes) ``--privileged`` cannot start at all, on
+one with cgroup v2 alone systemd may need it. The least powerful set comes first. CAP_SYS_TIME is left out
+wherever that can be said: all nodes share the machine's clock, and no node may set it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ CANDIDATES: dict[str, list[str]] = {
     "capabilities without SYS_RESOURCE": [*_CAPS, "--cap-drop", "SYS_RESOURCE", *_OPEN, *_CGROUP, *_COMMON],
     "privileged": ["--privileged", "--cgroupns", "private", *_COMMON],
 }
-_READY = ("running", "degraded")
+READY = ("running", "degraded")
+"""States of systemd in which a node can be worked with."""
 _PATIENCE_S = 30.0
 
 
 def wait_systemd(docker: Docker, container: str, patience: float = _PATIENCE_S) -> str:
-    """Wait until systemd in a container is up; return its state ("running", "degraded" or the last one seen)."""
+    """Wait until systemd in a container is up; return its state (the last one seen if it never was)."""
     limit = time.monotonic() + patience
     state = ""
     while time.monotonic() < limit:
@@ -40,7 +41,7 @@ def wait_systemd(docker: Docker, container: str, patience: float = _PATIENCE_S) 
         state = docker.run(
             "exec", container, "systemctl", "is-system-running", "--wait", timeout=patience
         ).stdout.strip()
-        if state in _READY:
+        if state in READY:
             break
         time.sleep(0.3)
     return state
@@ -85,10 +86,14 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
         said.append(f"{name}: {why}")
     raise AvadmError(
         Finding(
-            "lab-systemd", "systemd does not start in a container on this machine.", "docker",
-            "; ".join(said), "systemd running", "Use a machine where docker may add capabilities, or report this.",
+            "lab-systemd",
+            "systemd does not start in a container on this machine.",
+            "docker",
+            "; ".join(said),
+            "systemd running",
+            "Use a machine where docker may add capabilities.",
         )
-    )  # fmt: skip
+    )
 
 
 def _try(docker: Docker, image: str, lab: str, flags: list[str]) -> str:
@@ -111,6 +116,6 @@ def _try(docker: Docker, image: str, lab: str, flags: list[str]) -> str:
         if not made.ok:
             return made.why
         state = wait_systemd(docker, name)
-        return "" if state in _READY else f"systemd is {state or 'silent'}"
+        return "" if state in READY else f"systemd is {state or 'silent'}"
     finally:
         docker.run("rm", "-f", name)

@@ -12,7 +12,7 @@ import tarfile
 from importlib.resources import files
 from pathlib import Path
 
-from avadm.lab.docker.client import Docker
+from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
@@ -96,6 +96,13 @@ def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: R
         changes = ["--change", 'CMD ["/sbin/init"]', "--change", "LABEL avadm.image=node"]
         docker.must("Importing the node image", "import", *changes, str(tar), name, timeout=300)
     return name
+
+
+def remove(docker: Docker, lab: str) -> int:
+    """Remove the images that a lab made, and the node image if no other lab uses it; its tar stays cached."""
+    kept = docker.must("Listing images", "image", "ls", "-q", "--filter", f"label={LABEL}={lab}").split()
+    node = docker.must("Listing images", "image", "ls", "-q", "--filter", "label=avadm.image=node").split()
+    return sum(docker.run("image", "rm", i, timeout=120).ok for i in dict.fromkeys([*kept, *node]))
 
 
 def _build(proc: Proc, tar: Path, proxy: str | None) -> None:

@@ -38,12 +38,16 @@ def overlaps(config: Config, networks: list[dict[str, Any]], routes: list[dict[s
             taken[destination] = f"route on {route.get('dev', '?')}"
     return [
         Finding(
-            "lab-subnet-taken", "The lab's network overlaps one of this machine's.", f"{net} ({what})",
-            str(config.subnet), "a free network", "Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
+            "lab-subnet-taken",
+            "The lab's network overlaps one of this machine's.",
+            f"{net} ({what})",
+            str(config.subnet),
+            "a free network",
+            "Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
         )
         for net, what in taken.items()
         if net.overlaps(config.subnet)
-    ]  # fmt: skip
+    ]
 
 
 def ensure(docker: Docker, config: Config, folder: str) -> bool:
@@ -59,10 +63,14 @@ def ensure(docker: Docker, config: Config, folder: str) -> bool:
         if labels.get(LABEL) != config.name:
             raise AvadmError(
                 Finding(
-                    "lab-network", "A docker network of the lab's name is not the lab's.", name(config),
-                    str(subnets), f"label {LABEL}={config.name}", "Choose another name by --name.",
+                    "lab-network",
+                    "A docker network of the lab's name is not the lab's.",
+                    name(config),
+                    str(subnets),
+                    f"label {LABEL}={config.name}",
+                    "Choose another name by --name.",
                 )
-            )  # fmt: skip
+            )
         remove(docker, config.name)
     routes = json.loads(
         docker.proc.run(["ip", "-json", "-4", "route", "show", "table", "all"]).stdout or "[]"
@@ -71,10 +79,22 @@ def ensure(docker: Docker, config: Config, folder: str) -> bool:
         raise AvadmError(found)
     docker.must(
         "Making the lab's network",
-        "network", "create", "--driver", "bridge", "--subnet", str(config.subnet), "--gateway", str(config.gateway),
-        "--label", f"{LABEL}={config.name}", "--label", f"{LABEL_FOLDER}={folder}",
-        "-o", f"com.docker.network.bridge.name={name(config)}", name(config),
-    )  # fmt: skip
+        "network",
+        "create",
+        "--driver",
+        "bridge",
+        "--subnet",
+        str(config.subnet),
+        "--gateway",
+        str(config.gateway),
+        "--label",
+        f"{LABEL}={config.name}",
+        "--label",
+        f"{LABEL_FOLDER}={folder}",
+        "-o",
+        f"com.docker.network.bridge.name={name(config)}",
+        name(config),
+    )
     return True
 
 
@@ -86,6 +106,12 @@ def _bridge(docker: Docker, config: Config) -> bool:
         for link in json.loads(shown.stdout or "[]")
         for a in link.get("addr_info", [])
     )
+
+
+def identity(docker: Docker, config: Config) -> str | None:
+    """Return the id of the lab's network, None where it is gone."""
+    found = docker.networks(f"label={LABEL}={config.name}")
+    return next((str(net["Id"]) for net in found if net["Name"] == name(config)), None)
 
 
 def remove(docker: Docker, lab: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Mapping
 
 from avadm.lab.folder import Folder
 from avadm.lab.layout import LabNode
@@ -23,7 +24,7 @@ def host_key(proc: Proc, folder: Folder, node: str) -> tuple[bytes, bytes]:
 
 
 def archive(proc: Proc, folder: Folder, node: LabNode) -> bytes:
-    """Return a tar archive with the node's own files: host key, and the links to its disks made at each boot."""
+    """Return a tar archive with the node's own files: host key, links to its disks (made at each boot)."""
     private, public = host_key(proc, folder, node.name)
     links = "".join(f"L+ {disk.by_id} - - - - ../../sd{disk.letter}\n" for disk in node.disks)
     contents = [
@@ -40,17 +41,16 @@ def archive(proc: Proc, folder: Folder, node: LabNode) -> bytes:
     return out.getvalue()
 
 
-def check(node: LabNode, loops: dict[str, int]) -> str:
+def check(node: LabNode, loops: Mapping[str, int]) -> str:
     """Return the shell script that sets the passwords from stdin and proves that the disks are the lab's own.
 
     A privileged container sees all devices of the machine: /dev/sdb there might be the machine's real disk.
     """
     lines = ["set -e", "chpasswd"]
     for disk in node.disks:
-        wanted = f"7:{loops[disk.letter]}"
+        wanted = f"7:{loops[disk.serial]}"
         seen = f"$((0x$(stat -Lc %t {disk.by_id}))):$((0x$(stat -Lc %T {disk.by_id})))"
-        lines.append(
-            f'[ "{seen}" = {wanted} ] || {{ echo "{disk.by_id} is not loop device {wanted}" >&2; exit 1; }}'
-        )
+        refuse = f'{{ echo "{disk.by_id} is not loop device {wanted}" >&2; exit 1; }}'
+        lines.append(f'[ "{seen}" = {wanted} ] || {refuse}')
     lines.append("systemctl is-active --quiet ssh || systemctl start ssh")
     return "\n".join(lines)

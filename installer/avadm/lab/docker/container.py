@@ -1,0 +1,139 @@
+"""One node's container: how it is made, what is wrong with it, and whether it is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.lab.docker import flags, nodefiles
+from avadm.lab.docker.client import LABEL, LABEL_FOLDER, LABEL_NODE, Docker
+from avadm.lab.docker.loops import number
+from avadm.lab.driver import NodeState, State
+from avadm.lab.folder import Folder
+from avadm.lab.layout import Config, Disk, LabNode
+from avadm.lab.proc import Proc
+
+Inspected = dict[str, Any]
+"""One entry of `docker container inspect`."""
+
+
+def name(config: Config, node: LabNode) -> str:
+    """Return the name of a node's container."""
+    return f"avadm-{config.name}-{node.name}"
+
+
+def device(disk: Disk) -> str:
+    """Return a disk's path in the node."""
+    return f"/dev/sd{disk.letter}"
+
+
+def loop_numbers(container: Inspected) -> dict[str, int]:
+    """Return path in the node to loop number, as the container was made."""
+    devices = container["HostConfig"].get("Devices") or []
+    numbers = {d["PathInContainer"]: number(d["PathOnHost"]) for d in devices}
+    return {path: n for path, n in numbers.items() if n is not None}
+
+
+def on_network(container: Inspected, network: str | None) -> bool:
+    """Whether a container is on the network of this id; one made again under the same name is another."""
+    return any(end.get("NetworkID") == network for end in container["NetworkSettings"]["Networks"].values())
+
+
+def state(
+    node: LabNode, container: Inspected | None, at: Mapping[str, int], network: str | None
+) -> NodeState:
+    """Judge a node's container.
+
+    Args:
+        node: what the node should be.
+        container: its container, None where there is none.
+        at: serial to the loop number where that disk is attached now.
+        network: id of the lab's network, None where it is gone.
+    """
+    if container is None:
+        return NodeState(State.MISSING)
+    running = bool(container["State"]["Running"])
+    have = loop_numbers(container)
+    faults = [] if running else [f"container is {container['State']['Status']}"]
+    for disk in node.disks:
+        if disk.serial not in at:
+            faults.append(f"{disk.serial} is detached")
+        elif have.get(device(disk)) != at[disk.serial]:
+            faults.append(f"{disk.serial} is another loop device now")
+    if not on_network(container, network):
+        faults.append("container is not on the lab's network")
+    return NodeState(State.RUNNING if running else State.STOPPED, ", ".join(faults))
+
+
+def usable(node: LabNode, container: Inspected | None, loops: Mapping[str, int], network: str | None) -> bool:
+    """Whether a container needs only to be started, given where its disks are attached now.
+
+    docker fixes a container's devices and network when it is made; one that never ran may lack its files.
+    """
+    if container is None or container["State"]["Status"] not in ("running", "exited", "paused"):
+        return False
+    have = loop_numbers(container)
+    same = all(have.get(device(disk)) == loops[disk.serial] for disk in node.disks)
+    return same and on_network(container, network)
+
+
+def create(
+    docker: Docker, proc: Proc, config: Config, folder: Folder, node: LabNode, *,
+    loops: Mapping[str, int], network: str, tag: str, chosen: list[str],
+) -> None:  # fmt: skip
+    """Make a node's container from an image, with its own files in it; it is not started."""
+    labels = {LABEL: config.name, LABEL_NODE: node.name, LABEL_FOLDER: str(folder.root)}
+    args = ["--name", name(config, node), "--hostname", node.name, "--stop-signal", "SIGRTMIN+3"]
+    args += ["--network", network, "--ip", str(node.address)]
+    args += [a for key, value in labels.items() for a in ("--label", f"{key}={value}")]
+    args += [a for d in node.disks for a in ("--device", f"/dev/loop{loops[d.serial]}:{device(d)}")]
+    docker.must(f"Making {node.name}", "create", *args, *chosen, tag, "/sbin/init", timeout=120)
+    files = nodefiles.archive(proc, folder, node)
+    docker.must(f"Filling {node.name}", "cp", "-", f"{name(config, node)}:/", stdin=files)
+
+
+def keep(docker: Docker, config: Config, node: LabNode, container: Inspected) -> str | None:
+    """Save what is installed in a container that must be made anew; return the image, None where it fails."""
+    if container["State"]["Status"] == "created":
+        return None
+    docker.run("stop", "-t", "20", container["Id"], timeout=60)
+    tag = f"avadm-kept:{config.name}-{node.name}"
+    change = f"LABEL {LABEL}={config.name}"
+    return tag if docker.run("commit", "--change", change, container["Id"], tag, timeout=300).ok else None
+
+
+def make_ready(
+    docker: Docker, config: Config, node: LabNode, loops: Mapping[str, int], password: Path
+) -> None:
+    """Wait for systemd, set root's password, prove that the disks are the lab's own; AvadmError where not."""
+    container = name(config, node)
+    seen = flags.wait_systemd(docker, container)
+    if seen not in flags.READY:
+        raise AvadmError(
+            Finding(
+                "lab-node-start",
+                f"{node.name} does not start.",
+                f"container {container}",
+                f"systemd is {seen or 'silent'}",
+                "systemd running",
+                f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it anew.",
+                host=node.name,
+            )
+        )
+    secret = f"root:{password.read_text().strip()}\n".encode()
+    done = docker.run("exec", "-i", container, "sh", "-c", nodefiles.check(node, loops), stdin=secret)
+    if not done.ok:
+        raise AvadmError(
+            Finding(
+                "lab-node-ready",
+                f"{node.name} is not as it should be.",
+                f"container {container}",
+                done.why,
+                "its own disks, sshd, its password",
+                "Run `avadm lab down` and `avadm lab up`.",
+                host=node.name,
+            )
+        )
