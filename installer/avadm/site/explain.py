@@ -108,10 +108,10 @@ def _real(detail: ErrorDetails, data: object) -> KeyPath:
     path: list[str | int] = []
     here: Any = data
     for part in detail["loc"]:
-        if not isinstance(here, dict | list):
+        if type(here) not in (dict, list):
             break
         try:
-            here = here[part]  # type: ignore[index]  a wrong kind of index is what TypeError is for
+            here = here[part]
         except (KeyError, IndexError, TypeError):
             if detail["type"] == "missing":
                 path.append(part)

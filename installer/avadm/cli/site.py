@@ -1,0 +1,165 @@
+"""`avadm site`: write, check, show, choose and render the site file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from avadm import paths
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import as_dicts, console, heading, print_findings, print_json
+from avadm.cli.site_init import init
+from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
+from avadm.findings import Finding, Severity, errors
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+FILE = click.argument("file", required=False, type=click.Path(path_type=Path))
+
+
+@click.group()
+def site() -> None:
+    """Write, check and show the site file."""
+
+
+@site.command()
+@FILE
+@JSON
+@pass_app
+def check(app: App, file: Path | None, as_json: bool) -> int:
+    """Check a site file as a whole: every error and warning of one pass.
+
+    Exit status: 0 no errors (warnings may be), 1 errors, 2 the file cannot be read.
+    """
+    from avadm.site.load import examine
+
+    path = file or app.resolved_site
+    site_file, findings = examine(path)
+    bad = errors(findings)
+    if as_json:
+        print_json({"site": str(path), "ok": not bad, "findings": as_dicts(findings)})
+        return EXIT_FOUND_BAD if bad else EXIT_GOOD
+    print_findings(findings)
+    warnings = sum(f.severity is Severity.WARNING for f in findings)
+    tally = f"{_count(len(bad), 'error')}, {_count(warnings, 'warning')}"
+    if site_file is None:
+        console.print(f"{path}: {tally}", markup=False)
+        return EXIT_FOUND_BAD
+    nodes = len(site_file.site.nodes)
+    console.print(
+        f"{path}: good ({_count(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False
+    )
+    return EXIT_GOOD
+
+
+@site.command()
+@FILE
+@click.option("--profiles", is_flag=True, help="List the version profiles instead.")
+@click.option("--schema", "as_schema", is_flag=True, help="Print the JSON Schema of site files instead.")
+@JSON
+@pass_app
+def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: bool) -> None:
+    """Show nodes, roles, racks, devices and networks."""
+    if as_schema:
+        from avadm.site.schema import schema
+
+        print_json(schema())
+    elif profiles:
+        _profiles(as_json)
+    else:
+        from avadm.site.load import load
+
+        site_file = load(file or app.resolved_site)
+        if as_json:
+            print_json(
+                {
+                    "path": str(site_file.path),
+                    "site": site_file.site.model_dump(mode="json"),
+                    "profile": site_file.profile.model_dump(mode="json"),
+                    "warnings": as_dicts(site_file.warnings),
+                }
+            )
+        else:
+            from avadm.cli.site_table import print_site
+
+            print_site(site_file)
+
+
+@site.command()
+@FILE
+@click.option(
+    "--out",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write it.",
+)
+@JSON
+@pass_app
+def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
+    """Write the Ansible inventory, for ansible-playbook by hand."""
+    from avadm.site.load import load
+    from avadm.site.render.inventory import render_inventory
+
+    rendered = render_inventory(load(file or app.resolved_site), folder)
+    if as_json:
+        print_json(
+            {
+                "folder": str(rendered.folder),
+                "groups": rendered.groups,
+                "ansible_args": rendered.ansible_args(),
+            }
+        )
+        return
+    console.print(f"Written: {rendered.folder}", markup=False)
+    for group, names in rendered.groups.items():
+        console.print(f"  {group:<16}{_count(len(names), 'node')}", markup=False)
+    console.print("\nBy hand, in the folder of avadm:", markup=False)
+    console.print(f"  ansible-playbook {' '.join(rendered.ansible_args())} playbooks/base.yml", markup=False)
+
+
+@site.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def use(file: Path) -> None:
+    """Make a site file the default of this checkout."""
+    from avadm.errors import AvadmError
+    from avadm.site.load import examine
+
+    path = file.absolute()
+    _, findings = examine(path)
+    pointer = paths.default_site_pointer()
+    try:
+        pointer.parent.mkdir(parents=True, exist_ok=True)
+        pointer.write_text(f"{path}\n", encoding="utf-8")
+    except OSError as error:
+        raise AvadmError(
+            Finding(
+                "pointer-unwritable", "The default site cannot be kept.", str(pointer), error.strerror or ""
+            )
+        ) from error
+    console.print(f"Default site: {path}", markup=False)
+    if bad := errors(findings):
+        console.print(f"It still has {_count(len(bad), 'error')}: see `avadm site check`.", markup=False)
+
+
+def _profiles(as_json: bool) -> None:
+    from avadm.site import profile
+
+    loaded = [profile.load(name) for name in profile.names()]
+    if as_json:
+        print_json([p.model_dump(mode="json") for p in loaded])
+        return
+    for p in loaded:
+        heading(p.name)
+        system = " ".join(v for v in (p.os.get("distribution"), p.os.get("release"), p.os.get("kernel")) if v)
+        console.print(f"  {'system':<20}{system}", markup=False)
+        for component, version in p.versions.items():
+            console.print(f"  {component:<20}{version}*", markup=False)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+site.add_command(init)
