@@ -39,8 +39,8 @@ PROBES: tuple[tuple[str, str, str | None, str], ...] = (
     ("icmp", "icmp", None, "{address}"),
     ("mon-v1", "tcp_connect", "mon", "{address}:6789"),
     ("mon-v2", "tcp_connect", "mon", "{address}:3300"),
-    ("prometheus", "http_2xx", "prometheus", "http://{address}:9090/-/ready"),
-    ("alertmanager", "http_2xx", "alertmanager", "http://{address}:9093/-/ready"),
+    ("prometheus", "http_2xx", "prometheus", f"http://{{address}}:{PORTS['prometheus']}/-/ready"),
+    ("alertmanager", "http_2xx", "alertmanager", f"http://{{address}}:{PORTS['alertmanager']}/-/ready"),
 )
 MSGR2_SINCE = 14
 """The ceph release whose monitors first listen on 3300 (docs.ceph.com, Messenger v2)."""

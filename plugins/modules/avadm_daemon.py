@@ -1,0 +1,264 @@
+#!/usr/bin/python
+# Runs on nodes: python 2.7 and 3.
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+---
+module: avadm_daemon
+short_description: Bring a daemon to run with the files that are on the node now
+description:
+  - Enables and starts a systemd unit; restarts or reloads it if one of its files is newer than what runs.
+  - It compares the files' times with those of the process, so that a run that was killed between writing a
+    file and the handler that would have restarted the daemon is made good by the next run. Handlers cannot
+    do that.
+  - Waits until the daemon answers, and fails with the unit's last log lines if it does not.
+options:
+  name:
+    description: The systemd unit, without C(.service).
+    type: str
+    required: true
+  restart_on:
+    description: Files (or folders, whose direct entries count) that need a restart when they change.
+    type: list
+    elements: str
+    default: []
+  reload_on:
+    description: Files (or folders, whose direct entries count) for which a reload is enough.
+    type: list
+    elements: str
+    default: []
+  settings:
+    description:
+      - Text of C(/etc/systemd/system/NAME.service.d/avadm.conf), our settings beside the package's own unit.
+      - Left alone if absent.
+    type: str
+  ready_url:
+    description: URL that answers 200 once the daemon serves.
+    type: str
+  timeout:
+    description: Seconds to wait for I(ready_url).
+    type: int
+    default: 60
+"""
+
+EXAMPLES = r"""
+- name: Run Prometheus
+  avadm_daemon:
+    name: prometheus
+    restart_on: [/etc/default/prometheus]
+    reload_on: [/etc/prometheus/prometheus.yml, /etc/prometheus/rules]
+    ready_url: http://10.0.0.5:9090/-/ready
+"""
+
+RETURN = r"""
+actions:
+  description: What was done, in order; any of settings, daemon-reload, enable, start, restart, reload.
+  type: list
+  returned: success
+because:
+  description: The files that called for the restart or reload.
+  type: list
+  returned: success
+"""
+
+import os
+import time
+
+try:
+    from urllib.request import ProxyHandler, build_opener
+except ImportError:  # python 2.7
+    from urllib2 import ProxyHandler, build_opener
+
+from ansible.module_utils.basic import AnsibleModule
+
+STAMPS = "/run/avadm/daemon"
+DROPIN = "/etc/systemd/system/%s.service.d/avadm.conf"
+PROPERTIES = ("LoadState", "ActiveState", "UnitFileState", "NeedDaemonReload", "ExecMainStartTimestampMonotonic")
+
+
+class DaemonError(Exception):
+    """The daemon does not run as it should; the text is for people."""
+
+
+def monotonic():
+    """Return seconds of CLOCK_MONOTONIC, the clock of systemd's timestamps, also under python 2.7."""
+    if hasattr(time, "monotonic"):
+        return time.monotonic()
+    import ctypes
+
+    class Timespec(ctypes.Structure):
+        _fields_ = [("sec", ctypes.c_long), ("nsec", ctypes.c_long)]
+
+    now = Timespec()
+    ctypes.CDLL(None).clock_gettime(1, ctypes.byref(now))
+    return now.sec + now.nsec / 1e9
+
+
+def answers(url):
+    """Return None if the URL answers 200, else what came instead. The node's own address needs no proxy."""
+    try:
+        response = build_opener(ProxyHandler({})).open(url, timeout=5)
+        return None if response.getcode() == 200 else "status %s" % response.getcode()
+    except Exception as error:  # refused, timed out, 5xx: all mean not yet
+        return str(error)
+
+
+class Daemon(object):
+    """One systemd unit.
+
+    Args:
+        run: callable(argv) -> (rc, stdout, stderr).
+        root: prefix of the paths that are read and written, for tests.
+    """
+
+    def __init__(self, name, run, root="", check_mode=False):
+        self.name = name
+        self.run = run
+        self.root = root
+        self.check_mode = check_mode
+        self.actions = []
+
+    def show(self):
+        """Return the unit's properties."""
+        argv = ["systemctl", "show", self.name + ".service"] + ["-p" + p for p in PROPERTIES]
+        rc, out, err = self.run(argv)
+        if rc != 0:
+            raise DaemonError("systemctl does not answer: %s" % (err or out).strip())
+        return dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+
+    def systemctl(self, verb):
+        """Do one verb to the unit (daemon-reload takes none) and note it."""
+        self.actions.append(verb)
+        if self.check_mode:
+            return
+        argv = ["systemctl", verb] + ([] if verb == "daemon-reload" else [self.name + ".service"])
+        rc, out, err = self.run(argv)
+        if rc != 0:
+            raise DaemonError("`%s` failed: %s%s" % (" ".join(argv), (err or out).strip(), self.log()))
+
+    def log(self):
+        """Return the unit's last log lines, for an error."""
+        _rc, out, _err = self.run(["journalctl", "-q", "--no-pager", "-n", "8", "-o", "cat", "-u", self.name])
+        return " | Its log ends: %s" % " / ".join(out.split("\n")).strip(" /") if out.strip() else ""
+
+    def stamp(self):
+        """Return the path whose time is that of the last reload; gone after a boot, as it should be."""
+        return self.root + STAMPS + "/" + self.name
+
+    def newer(self, paths, than):
+        """Return those of the paths that changed after a moment (seconds since 1970)."""
+        found = []
+        for path in paths:
+            full = self.root + path
+            entries = [full]
+            if os.path.isdir(full):
+                entries += [os.path.join(full, e) for e in os.listdir(full)]
+            times = [max(os.stat(e).st_mtime, os.stat(e).st_ctime) for e in entries if os.path.exists(e)]
+            if times and max(times) > than:
+                found.append(path)
+        return found
+
+    def write_settings(self, text):
+        """Write our drop-in of the unit if it differs; systemd notices it (NeedDaemonReload)."""
+        path = self.root + DROPIN % self.name
+        text = text.rstrip("\n") + "\n"
+        try:
+            with open(path) as source:
+                if source.read() == text:
+                    return
+        except IOError:
+            pass
+        self.actions.append("settings")
+        if self.check_mode:
+            return
+        if not os.path.isdir(os.path.dirname(path)):
+            os.makedirs(os.path.dirname(path), 0o755)
+        with open(path + ".new", "w") as target:
+            target.write(text)
+        os.chmod(path + ".new", 0o644)
+        os.rename(path + ".new", path)
+        self.systemctl("daemon-reload")
+
+    def ensure(self, restart_on, reload_on, settings=None):
+        """Bring the unit about; return the files that called for a restart or reload."""
+        if settings is not None:
+            self.write_settings(settings)
+            restart_on = restart_on + [DROPIN % self.name]
+        unit = self.show()
+        if unit.get("LoadState") == "not-found" and not self.check_mode:
+            raise DaemonError("There is no unit %s.service. Remedy: see that its package is installed." % self.name)
+        if unit.get("NeedDaemonReload") == "yes":
+            self.systemctl("daemon-reload")
+        if unit.get("UnitFileState") not in ("enabled", "static"):
+            self.systemctl("enable")
+        if unit.get("ActiveState") not in ("active", "activating", "reloading"):
+            self.systemctl("start")
+            return []
+        started = time.time() - monotonic() + int(unit.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+        because = self.newer(restart_on, started)
+        if because:
+            self.systemctl("restart")
+            return because
+        read = started
+        if os.path.exists(self.stamp()):
+            read = max(started, os.stat(self.stamp()).st_mtime)
+        because = self.newer(reload_on, read)
+        if because:
+            # The moment is taken before the reload: a file that changes during it is caught by the next run.
+            before = time.time()
+            self.systemctl("reload")
+            self.mark(before)
+        return because
+
+    def mark(self, when):
+        """Remember a reload."""
+        if self.check_mode:
+            return
+        if not os.path.isdir(os.path.dirname(self.stamp())):
+            os.makedirs(os.path.dirname(self.stamp()))
+        open(self.stamp(), "a").close()
+        os.utime(self.stamp(), (when, when))
+
+    def await_ready(self, url, timeout, sleep=time.sleep, clock=time.time):
+        """Wait until the daemon answers; DaemonError if it does not in time."""
+        deadline = clock() + timeout
+        while True:
+            trouble = answers(url)
+            if trouble is None:
+                return
+            if clock() >= deadline:
+                raise DaemonError(
+                    "%s does not answer at %s within %d s (%s). Remedy: look at `journalctl -u %s` on the node.%s"
+                    % (self.name, url, timeout, trouble, self.name, self.log())
+                )
+            sleep(0.5)
+
+
+def main():
+    """Run as an Ansible module."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "restart_on": {"type": "list", "elements": "str", "default": []},
+            "reload_on": {"type": "list", "elements": "str", "default": []},
+            "settings": {"type": "str"},
+            "ready_url": {"type": "str"},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+    daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode)
+    try:
+        because = daemon.ensure(given["restart_on"], given["reload_on"], given["settings"])
+        if given["ready_url"] and not module.check_mode:
+            daemon.await_ready(given["ready_url"], given["timeout"])
+    except DaemonError as error:
+        module.fail_json(msg=str(error), actions=daemon.actions)
+    module.exit_json(changed=bool(daemon.actions), actions=daemon.actions, because=because)
+
+
+if __name__ == "__main__":
+    main()
