@@ -11,7 +11,6 @@ import tempfile
 import time
 
 
-
 class CephError(Exception):
     """Ceph refused a command, or does not answer; the text is for people."""
 
