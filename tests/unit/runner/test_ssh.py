@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.unit.runner.sshserver import Server, new_key
 
 from avadm.runner.connect import Credentials, Target
 from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.ssh import SshFleet, load_key
 from avadm.site.model import Site
+from tests.unit.runner.sshserver import Server, new_key
 
 
 @pytest.fixture

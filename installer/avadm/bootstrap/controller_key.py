@@ -1,0 +1,82 @@
+"""The controller's own key: made once per site, never overwritten."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.connect import Trouble
+from avadm.runner.ssh import load_key
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerKey:
+    """The key pair: the private key, the line for authorized_keys, whether it was made just now."""
+
+    path: Path
+    private: paramiko.PKey
+    line: str
+    created: bool
+
+
+def ensure(path: Path, comment: str) -> ControllerKey:
+    """Return the controller's key, made (ed25519, 0600) where there is none.
+
+    Args:
+        path: private key file; the public half goes to the same name with ``.pub``.
+        comment: what authorized_keys shows for it.
+
+    Raises:
+        AvadmError: the file is there but is no usable private key, is open to others, or cannot be written.
+    """
+    try:
+        created = not path.exists()
+        if created:
+            _create(path, comment)
+        elif path.stat().st_mode & 0o077:
+            raise AvadmError(
+                Finding(
+                    "controller-key-open",
+                    "The controller's private key can be read by others.",
+                    str(path),
+                    f"mode {path.stat().st_mode & 0o777:04o}",
+                    "0600",
+                    f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
+                )
+            )
+        private = load_key(path)
+    except Trouble as e:
+        raise AvadmError(
+            Finding(
+                "controller-key",
+                e.reason,
+                str(path),
+                wanted="an OpenSSH private key without passphrase",
+                remedy="Name another key with ssh.key in the site file, or move this one away.",
+            )
+        ) from e
+    except OSError as e:
+        raise AvadmError(
+            Finding("controller-key", f"The controller's key cannot be written: {e.strerror}.", str(path))
+        ) from e
+    return ControllerKey(path, private, f"{private.get_name()} {private.get_base64()} {comment}", created)
+
+
+def _create(path: Path, comment: str) -> None:
+    """Write a new key pair."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(private)
+    path.with_name(path.name + ".pub").write_text(f"{public.decode()} {comment}\n")

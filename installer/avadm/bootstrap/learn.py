@@ -1,0 +1,68 @@
+"""Learning host keys: what each node offers, held against the site file and what is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import paramiko
+
+from avadm.runner.connect import Target, Trouble, check_host_key, handshake
+from avadm.runner.hostkeys import KnownHosts
+
+AT_ONCE = 32  # handshakes at a time: each costs the controller some 10 ms of CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one node showed.
+
+    Attributes:
+        target: the node.
+        key: the host key to pin, or None with trouble.
+        vouched: the site file gives this very key, so nobody need confirm it.
+        pinned: it was pinned before.
+        trouble: why the node's key cannot be taken.
+    """
+
+    target: Target
+    key: paramiko.PKey | None = None
+    vouched: bool = False
+    pinned: bool = False
+    trouble: Trouble | None = None
+
+
+def learn(
+    targets: Sequence[Target], known: KnownHosts, declared: Mapping[str, paramiko.PKey], timeout: float
+) -> list[Offer]:
+    """Ask every node for its host key, all at once.
+
+    Args:
+        targets: the nodes.
+        known: what is pinned already.
+        declared: node name to the key that the site file gives; it goes before what is pinned.
+        timeout: seconds for each step of a connection.
+    """
+
+    def ask(target: Target) -> Offer:
+        pinned = known.lookup(*target.entry_names)
+        given = declared.get(target.node)
+        accepted = [given] if given else pinned
+        try:
+            transport = handshake(target, [k.get_name() for k in accepted], timeout)
+            offered = transport.get_remote_server_key()
+            transport.close()
+            if accepted:
+                check_host_key(target, accepted, offered)
+            if given and pinned and given not in pinned:
+                # The site file is right about the node, so the old pin must go before anything else connects.
+                check_host_key(target, pinned, offered)
+        except Trouble as trouble:
+            return Offer(target, trouble=trouble)
+        return Offer(target, offered, vouched=given is not None, pinned=offered in pinned)
+
+    if not targets:
+        return []
+    with ThreadPoolExecutor(min(AT_ONCE, len(targets)), thread_name_prefix="learn") as pool:
+        return list(pool.map(ask, targets))

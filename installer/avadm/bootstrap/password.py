@@ -1,0 +1,41 @@
+"""Where the login password comes from: never from argv, never into a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+ENV = "AVADM_SSH_PASSWORD"
+
+
+def from_file(path: Path) -> str:
+    """Return the first line of a password file.
+
+    Raises:
+        AvadmError: it cannot be read, is empty, or others can read it.
+    """
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "it is not text"
+        raise AvadmError(
+            Finding("password-file", f"The password file cannot be read: {reason}.", str(path))
+        ) from e
+    if mode & 0o077:
+        raise AvadmError(
+            Finding(
+                "password-file",
+                "The password file can be read by others.",
+                str(path),
+                f"mode {mode & 0o777:04o}",
+                "0600",
+                f"chmod 600 {path}",
+            )
+        )
+    password = text.split("\n", 1)[0].rstrip("\r")
+    if not password:
+        raise AvadmError(Finding("password-file", "The password file's first line is empty.", str(path)))
+    return password

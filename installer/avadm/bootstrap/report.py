@@ -1,0 +1,64 @@
+"""What bootstrap did, as data: per node the steps, each good, changed or failed with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from avadm.findings import Finding
+
+
+class State(StrEnum):
+    """How a step, or a node, ended."""
+
+    OK = "ok"
+    CHANGED = "changed"
+    FAILED = "failed"
+
+
+STEPS = ("host_key", "key", "root", "python")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step on one node: its state and a few words."""
+
+    state: State
+    detail: str
+
+
+@dataclass(slots=True)
+class NodeReport:
+    """One node's steps in the order of STEPS; those after a failed one are missing."""
+
+    node: str
+    steps: dict[str, Step] = field(default_factory=dict)
+    finding: Finding | None = None
+
+    def add(self, step: str, state: State, detail: str) -> None:
+        """Note a step that went well."""
+        self.steps[step] = Step(state, detail)
+
+    def fail(self, step: str, what: str, *, where: str = "", found: str = "", remedy: str = "") -> None:
+        """Note the step that failed; what follows is not tried."""
+        self.steps[step] = Step(State.FAILED, what)
+        self.finding = Finding(f"bootstrap-{step}", what, where, found, remedy=remedy, host=self.node)
+
+    @property
+    def state(self) -> State:
+        """Failed where a step failed, changed where one changed something, else ok."""
+        states = {s.state for s in self.steps.values()}
+        return next((s for s in (State.FAILED, State.CHANGED) if s in states), State.OK)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return JSON-ready data."""
+        return {
+            "state": str(self.state),
+            "steps": {k: {"state": str(s.state), "detail": s.detail} for k, s in self.steps.items()},
+        }
+
+
+def findings(reports: Iterable[NodeReport]) -> list[Finding]:
+    """Return what failed on any node."""
+    return [r.finding for r in reports if r.finding is not None]

@@ -1,0 +1,260 @@
+"""Bootstrap of many nodes at once: host keys first, then the controller's key, root and python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import paramiko
+
+from avadm.bootstrap.controller_key import ControllerKey
+from avadm.bootstrap.learn import AT_ONCE, Offer, learn
+from avadm.bootstrap.report import NodeReport, State
+from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
+from avadm.runner import channel
+from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
+from avadm.runner.fleet import Result
+from avadm.runner.hostkeys import KnownHosts, entry_name, fingerprint
+from avadm.runner.ssh import SshFleet
+
+INSTALL_TIMEOUT = 300.0  # seconds; fetching package lists over a slow line and installing python
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do.
+
+    Attributes:
+        targets: the nodes.
+        key: the controller's key.
+        known_hosts: file of pinned host keys.
+        interpreter: python on the nodes, by the profile.
+        declared: node name to the host key that the site file gives.
+        existing: keys that nodes let in already.
+        proxy: HTTP proxy for the package manager.
+        install_python: whether to install python where it is missing.
+        confirm: shown the unknown host keys; says whether to pin them.
+        password: called at most once, when a node lets no key in; None where there is no password.
+        timeout: seconds for each step of a connection.
+    """
+
+    targets: Sequence[Target]
+    key: ControllerKey
+    known_hosts: Path
+    interpreter: str
+    confirm: Callable[[list[Offer]], bool]
+    password: Callable[[], str | None]
+    declared: dict[str, paramiko.PKey] = field(default_factory=dict)
+    existing: Sequence[paramiko.PKey] = ()
+    proxy: str | None = None
+    install_python: bool = True
+    timeout: float = CONNECT_TIMEOUT
+
+
+def bootstrap(job: Job) -> list[NodeReport]:
+    """Make every node ready for Ansible; a node's trouble ends that node's steps only.
+
+    Returns:
+        One report per target, in their order.
+    """
+    reports = {t.node: NodeReport(t.node) for t in job.targets}
+    targets = _pin(job, reports)
+    known = KnownHosts(job.known_hosts)
+    refused = _let_in(job, targets, known, Credentials(job.existing), reports)
+    if refused:
+        password = job.password()
+        for target, trouble in refused:
+            if password is None:
+                _no_way_in(reports[target.node], target, trouble, given=False)
+        if password is not None:
+            credentials = Credentials(password=password)
+            again = _let_in(job, [t for t, _ in refused], known, credentials, reports)
+            for target, trouble in again:
+                _no_way_in(reports[target.node], target, trouble, given=True)
+    _prepare(job, [t for t in targets if "key" in reports[t.node].steps], reports)
+    return list(reports.values())
+
+
+def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
+    """Learn and pin host keys; return the nodes whose key is pinned now."""
+    known = KnownHosts(job.known_hosts)
+    offers = learn(job.targets, known, job.declared, job.timeout)
+    unknown = [o for o in offers if o.key and not o.pinned and not o.vouched]
+    confirmed = bool(unknown) and job.confirm(unknown)
+    good: list[Target] = []
+    for offer in offers:
+        report = reports[offer.target.node]
+        if offer.trouble is not None:
+            _no_host_key(report, offer, job)
+        elif offer.key is not None:
+            shown = f"{offer.key.get_name()} {fingerprint(offer.key)}"
+            if not (offer.pinned or offer.vouched or confirmed):
+                report.fail(
+                    "host_key",
+                    f"host key of {offer.target} is not confirmed: {shown}",
+                    remedy="Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node's "
+                    "console, then run bootstrap again and confirm (or --accept-host-keys).",
+                )
+                continue
+            new = known.pin(offer.target.entry_names, offer.key)
+            report.add("host_key", State.CHANGED if new else State.OK, ("pinned " if new else "") + shown)
+            good.append(offer.target)
+    known.save()
+    return good
+
+
+def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
+    """Say why a node's host key could not be learned."""
+    trouble, target = offer.trouble, offer.target
+    if trouble is None:
+        return
+    remedy = "Check the address, the cable, the power and that sshd runs; then run bootstrap again."
+    where = ""
+    if trouble.why is Why.HOST_KEY_CHANGED:
+        where = str(job.known_hosts)
+        remedy = (
+            "Either the node was installed anew or something answers in its place. On its console run "
+            "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` and compare with the offered fingerprint. "
+            "Only if they agree, forget the old key: "
+            + " && ".join(f"ssh-keygen -R '{n}' -f {job.known_hosts}" for n in target.entry_names)
+            + " (and correct host_key in the site file, where it has one), then run bootstrap again."
+        )
+    report.fail("host_key", trouble.reason, where=where, remedy=remedy)
+
+
+def _let_in(
+    job: Job,
+    targets: Sequence[Target],
+    known: KnownHosts,
+    credentials: Credentials,
+    reports: dict[str, NodeReport],
+) -> list[tuple[Target, Trouble]]:
+    """Install the controller's key where it is not let in yet; return the nodes that let nothing in."""
+
+    def one(target: Target) -> tuple[Target, Trouble] | None:
+        report = reports[target.node]
+        pinned = known.lookup(*target.entry_names)
+        try:
+            connect(target, pinned, Credentials([job.key.private]), job.timeout).close()
+        except Trouble as trouble:
+            if trouble.why is not Why.AUTH:
+                report.fail("key", trouble.reason, remedy="Run bootstrap again when the node answers.")
+                return None
+        else:
+            report.add("key", State.OK, "the controller's key is let in")
+            return None
+        try:
+            _authorize(job, target, pinned, credentials, report)
+        except Trouble as trouble:
+            if trouble.why is Why.AUTH:
+                return target, trouble
+            report.fail("key", trouble.reason, remedy="Run bootstrap again when the node answers.")
+        return None
+
+    if not targets:
+        return []
+    with ThreadPoolExecutor(min(AT_ONCE, len(targets)), thread_name_prefix="key") as pool:
+        return [r for r in pool.map(one, targets) if r is not None]
+
+
+def _authorize(
+    job: Job,
+    target: Target,
+    pinned: Sequence[paramiko.PKey],
+    credentials: Credentials,
+    report: NodeReport,
+) -> None:
+    """Put the controller's key into the login's authorized_keys and see that it is let in."""
+    transport = connect(target, pinned, credentials, job.timeout)
+    try:
+        # "root" so that no sudo is put before it: the file belongs to the login user.
+        line = channel.wrap(AUTHORIZE, "root", 30)
+        got = channel.execute(transport, line, timeout=35, stdin=f"{job.key.line}\n".encode())
+    except (channel.NotSent, channel.Lost) as e:
+        raise Trouble(Why.PROTOCOL, f"connection lost: {target}: {e}") from e
+    finally:
+        transport.close()
+    said = got.stdout.decode("utf-8", "replace").split()
+    if got.rc != 0 or not said or said[-1] not in ("present", "added"):
+        report.fail(
+            "key",
+            f"the controller's key could not be written on {target}",
+            where=f"~{target.user}/.ssh/authorized_keys",
+            found=got.stderr.decode("utf-8", "replace").strip()[-300:] or f"exit status {got.rc}",
+            remedy="Make that folder writable for the login (is the disk full or read-only?).",
+        )
+        return
+    try:
+        connect(target, pinned, Credentials([job.key.private]), job.timeout).close()
+    except Trouble as e:
+        report.fail(
+            "key",
+            f"the controller's key is in place but {target} does not let it in",
+            found=e.reason,
+            remedy="On the node see `journalctl -u ssh`: sshd_config may forbid it (PubkeyAuthentication, "
+            "PermitRootLogin, AuthorizedKeysFile), or the home folder is writable by others (StrictModes).",
+        )
+        return
+    report.add("key", State.CHANGED, "the controller's key was installed")
+
+
+def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: bool) -> None:
+    """Say that a node let nothing in."""
+    remedy = (
+        f"Check the password and that sshd lets {target.user} in by password (PasswordAuthentication, "
+        "PermitRootLogin), or use --existing-key."
+        if given
+        else f"Give a way in: --password-file FILE, AVADM_SSH_PASSWORD, or --existing-key with a key that "
+        f"{target.user} has on the node."
+    )
+    report.fail("key", trouble.reason, where=entry_name(target.host, target.port), remedy=remedy)
+
+
+def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
+    """Check root and python on the nodes that let the controller's key in."""
+    ready = [t for t in targets if reports[t.node].state is not State.FAILED]
+    script = prepare(job.interpreter, job.install_python, job.proxy)
+    with SshFleet(ready, known_hosts=job.known_hosts, key=job.key.path, connect_timeout=job.timeout) as fleet:
+        results = fleet.map({t.node: script for t in ready}, timeout=INSTALL_TIMEOUT)
+    for target in ready:
+        _judge(job, target, results[target.node], reports[target.node])
+
+
+def _judge(job: Job, target: Target, result: Result, report: NodeReport) -> None:
+    """Turn the script's answer into steps."""
+    lines = result.stdout.split("\n")
+    said = result.stderr.strip()[-300:]
+    if result.error is not None or "root" not in lines:
+        if target.user != "root" and result.error is None:
+            report.fail(
+                "root",
+                f"{target.user} on {target} cannot become root without a password",
+                where="/etc/sudoers.d",
+                found=said or f"exit status {result.rc}",
+                remedy=f"As root on the node: echo '{target.user} ALL=(ALL) NOPASSWD: ALL' > "
+                f"/etc/sudoers.d/avadm && chmod 440 /etc/sudoers.d/avadm (install sudo where it is missing).",
+            )
+        else:
+            report.fail("root", result.error or f"{target} ran nothing: {said}")
+        return
+    report.add("root", State.OK, "root" if target.user == "root" else f"{target.user} by sudo")
+    version = next((w for line in lines if (w := line.partition(" "))[0] in ("python", "installed")), None)
+    if result.rc == 0 and version is not None:
+        new = version[0] == "installed"
+        report.add("python", State.CHANGED if new else State.OK, f"{job.interpreter} {version[2]}")
+    elif result.rc == 3:
+        report.fail(
+            "python",
+            f"{job.interpreter} is missing, or lacks modules, on {target}",
+            remedy=f"Install {python_package(job.interpreter)} on it, or run without --no-install-python.",
+        )
+    else:
+        report.fail(
+            "python",
+            f"{job.interpreter} could not be installed on {target}",
+            found=said or f"exit status {result.rc}",
+            remedy=f"Try `apt-get update && apt-get install {python_package(job.interpreter)}` on the node: "
+            "are its package sources (and packages.proxy in the site file) reachable?",
+        )

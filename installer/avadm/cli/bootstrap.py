@@ -1,0 +1,200 @@
+"""`avadm bootstrap`: host keys, the controller's key, root and python on the nodes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import print_findings, print_json, stderr
+from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.findings import Finding
+
+if TYPE_CHECKING:
+    import paramiko
+
+    from avadm.bootstrap.controller_key import ControllerKey
+    from avadm.bootstrap.learn import Offer
+    from avadm.bootstrap.report import NodeReport
+    from avadm.site.model import Node
+
+
+@click.command()
+@click.option("--limit", metavar="NODES", help="Only these nodes: names, patterns or roles, with commas.")
+@click.option("--accept-host-keys", is_flag=True, help="Pin unknown host keys without asking.")
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
+)
+@click.option(
+    "--existing-key",
+    "existing",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A private key that the nodes let in already; may be given more than once.",
+)
+@click.option(
+    "--install-python/--no-install-python", default=True, help="Install python where it is missing."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0.5, 120), default=10.0, show_default=True, metavar="SECONDS"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_app
+def bootstrap(
+    app: App,
+    limit: str | None,
+    accept_host_keys: bool,
+    password_file: Path | None,
+    existing: tuple[Path, ...],
+    install_python: bool,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """Make new nodes ready: pin their host keys, install the controller's key, check root and python.
+
+    Running it again is safe: what is done is left alone.
+    """
+    from avadm.bootstrap.controller_key import ensure
+    from avadm.bootstrap.password import from_file
+    from avadm.bootstrap.report import findings
+    from avadm.bootstrap.run import Job
+    from avadm.bootstrap.run import bootstrap as run
+    from avadm.cli.nodes import select
+    from avadm.runner.ssh import targets
+
+    site_file = app.site_file()
+    nodes = select(site_file.site, limit)
+    password = from_file(password_file) if password_file else os.environ.get("AVADM_SSH_PASSWORD")
+    keys = [_existing(path) for path in existing]
+    declared = _declared(nodes)
+    key = ensure(site_file.ssh_key, f"avadm@{site_file.site.name}")
+    reports = run(
+        Job(
+            targets(site_file.site, [n.name for n in nodes]),
+            key,
+            site_file.known_hosts,
+            site_file.profile.python,
+            confirm=lambda offers: _confirm(offers, accept_host_keys),
+            password=lambda: password or _ask(site_file.site.ssh.user),
+            declared=declared,
+            existing=keys,
+            proxy=site_file.site.packages.proxy,
+            install_python=install_python,
+            timeout=timeout,
+        )
+    )
+    if as_json:
+        print_json(
+            {
+                "site": site_file.site.name,
+                "controller_key": {"path": str(key.path), "created": key.created},
+                "nodes": {r.node: r.as_dict() for r in reports},
+                "findings": [f.as_dict() for f in findings(reports)],
+            }
+        )
+    else:
+        _print(key, reports)
+        print_findings(findings(reports))
+    return EXIT_FOUND_BAD if findings(reports) else EXIT_GOOD
+
+
+def _existing(path: Path) -> paramiko.PKey:
+    """Return a key named by --existing-key."""
+    from avadm.runner.connect import Trouble
+    from avadm.runner.ssh import load_key
+
+    try:
+        return load_key(path.expanduser())
+    except Trouble as e:
+        raise AvadmError(
+            Finding(
+                "existing-key", e.reason.partition(":")[2].partition(": run")[0].strip(), "--existing-key"
+            )
+        ) from e
+
+
+def _declared(nodes: list[Node]) -> dict[str, paramiko.PKey]:
+    """Return the host keys that the site file gives; AvadmError with all that are none."""
+    from avadm.runner.hostkeys import parse_key
+
+    found, bad = {}, []
+    for node in nodes:
+        if node.host_key is None:
+            continue
+        try:
+            found[node.name] = parse_key(node.host_key)
+        except ValueError as e:
+            what = f"The site file's host_key of {node.name} is no public key: {e}."
+            bad.append(
+                Finding("host-key", what, f"nodes.{node.name}.host_key", node.host_key[:60], "TYPE BASE64")
+            )
+    if bad:
+        raise AvadmError(bad)
+    return found
+
+
+def _confirm(offers: list[Offer], accept: bool) -> bool:
+    """Show the unknown host keys and ask whether they are right."""
+    from avadm.runner.hostkeys import fingerprint
+
+    table = Table(title="Host keys seen for the first time", title_justify="left")
+    for column in ("node", "address", "type", "fingerprint"):
+        table.add_column(column, overflow="fold")
+    for o in offers:
+        if o.key is not None:
+            table.add_row(o.target.node, o.target.host, o.key.get_name(), fingerprint(o.key))
+    stderr.print(table)
+    if accept:
+        stderr.print(f"Accepted without asking (--accept-host-keys): {len(offers)}.")
+        return True
+    if not sys.stdin.isatty():
+        stderr.print("Nobody can be asked here: compare them, then use --accept-host-keys.")
+        return False
+    return click.confirm("Are these the nodes' keys, and shall they be pinned?", default=False, err=True)
+
+
+def _ask(user: str) -> str | None:
+    """Ask for the password where there is a terminal."""
+    if not sys.stdin.isatty():
+        return None
+    answer: str = click.prompt(
+        f"Password of {user} on the nodes", hide_input=True, default="", show_default=False, err=True
+    )
+    return answer or None
+
+
+def _print(key: ControllerKey, reports: list[NodeReport]) -> None:
+    """Print what was done on each node."""
+    from avadm.bootstrap.report import STEPS, State
+    from avadm.cli.output import console
+
+    if key.created:
+        console.print(f"Made the controller's key {key.path}.")
+    changed = [r for r in reports if r.state is State.CHANGED]
+    failed = [r for r in reports if r.state is State.FAILED]
+    marks = {
+        State.OK: "[green]✓[/green]",
+        State.CHANGED: "[yellow]changed[/yellow]",
+        State.FAILED: "[red]failed[/red]",
+    }
+    if changed or failed:
+        table = Table("node", *(s.replace("_", " ") for s in STEPS), "")
+        for r in reports:
+            cells = (marks[r.steps[s].state] if s in r.steps else "-" for s in STEPS)
+            table.add_row(r.node, *cells, r.steps["python"].detail if "python" in r.steps else "")
+        console.print(table)
+    if failed:
+        console.print(f"{len(failed)} of {len(reports)} nodes are not ready; the reasons follow.")
+    elif changed:
+        console.print(f"{len(reports)} nodes are ready; {len(changed)} changed. Next: avadm preflight")
+    else:
+        console.print(f"{len(reports)} nodes are ready; nothing to do.")
