@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from avadm.lab.layout import LabNode
@@ -65,6 +66,9 @@ def step(report: Reporter, text: str) -> Iterator[None]:
 
 class Driver(Protocol):
     """Makes, repairs, and removes a lab's machines and network; all verbs may be repeated."""
+
+    def owner(self) -> Path | None:
+        """Return the folder of another lab that has this lab's name; None where it is free or ours."""
 
     def prepare(self) -> bool:
         """Have engine and network ready; return whether anything had to be done."""

@@ -91,10 +91,9 @@ class Folder:
         fresh.write_text(json.dumps(data, indent=2) + "\n")
         fresh.replace(self.state)
 
-    def make(self) -> None:
-        """Make the folder; AvadmError where one with other things in it is in the way."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        if not self.state.exists() and any(self.root.iterdir()):
+    def check(self) -> None:
+        """Raise AvadmError where a folder with other things in it is in the way."""
+        if self.root.exists() and not self.state.exists() and any(self.root.iterdir()):
             raise AvadmError(
                 Finding(
                     "lab-folder",
@@ -105,6 +104,10 @@ class Folder:
                     "Give another folder by AVADM_LAB_DIR, or empty this one.",
                 )
             )
+
+    def make(self) -> None:
+        """Make the folder, for its owner alone."""
+        self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
 
     def secrets(self) -> None:

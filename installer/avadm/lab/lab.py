@@ -60,12 +60,14 @@ class Lab:
         if self.engine.ensure(self.report):
             changed.append("started the container engine")
         self._same_as_before()
+        self._name_is_ours()
+        self.folder.check()
         if not self.folder.state.exists() and (left := self.driver.remove()):
             self.report.note(f"removed what an earlier lab of this name left behind: {', '.join(left)}")
-        self.folder.make()
-        self._remember()
         if self.driver.prepare():
             changed.append("made the network")
+        self.folder.make()
+        self._remember()
         if self.cacher.ensure():
             changed.append("started the apt cache")
         self._secrets()
@@ -82,16 +84,19 @@ class Lab:
             return self._down(engine)
 
     def _down(self, engine: bool) -> list[str]:
-        removed = []
-        if self.engine.alive() or (self.folder.state.exists() and self.engine.ensure(self.report)):
-            removed += self.driver.remove()
-        if self.cacher.stop():
-            removed.append("the apt cache's daemon")
+        removed: list[str] = []
+        exists = self.folder.state.exists()
+        answers = self.engine.alive() or (exists and self.engine.ensure(self.report))
+        if other := self.driver.owner() if answers else None:
+            self.report.note(f"the lab {self.config.name} of {other} is not this one and stays")
+        else:
+            removed += self.driver.remove() if answers else []
+            removed += ["the apt cache's daemon"] if self.cacher.stop() else []
         pointer = paths.default_site_pointer()
         if pointer.is_file() and pointer.read_text().strip() == str(self.folder.site):
             pointer.unlink()
             removed.append("the default site")
-        if self.folder.state.exists():
+        if exists:
             self.folder.remove()
             removed.append(str(self.folder.root))
         if engine and self.engine.stop():
@@ -163,7 +168,7 @@ class Lab:
                 [
                     Finding(
                         "lab-changed",
-                        f"The lab exists with another {key}.",
+                        f"The lab exists with another value of {key!r}.",
                         str(self.folder.state),
                         str(getattr(self.config, key)),
                         str(getattr(before, key)),
@@ -171,6 +176,19 @@ class Lab:
                     )
                     for key in wrong
                 ]
+            )
+
+    def _name_is_ours(self) -> None:
+        if other := self.driver.owner():
+            raise AvadmError(
+                Finding(
+                    "lab-name-taken",
+                    f"A lab named {self.config.name!r} belongs to another folder.",
+                    "--name",
+                    str(other),
+                    str(self.folder.root),
+                    f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
+                )
             )
 
     def _remember(self) -> None:

@@ -24,12 +24,14 @@ class Engine:
         proc: runs commands.
         store: folder for the daemon's log and its pid; outlives any one lab.
         pidfile: the daemon's own pid file.
+        containerd_pidfile: that of the containerd which it starts.
         arguments: further arguments for dockerd.
     """
 
     proc: Proc
     store: Path
     pidfile: Path = Path("/var/run/docker.pid")
+    containerd_pidfile: Path = Path("/var/run/docker/containerd/containerd.pid")
     arguments: tuple[str, ...] = ()
 
     def alive(self) -> bool:
@@ -46,7 +48,7 @@ class Engine:
             return False
         if self._booting():
             return False
-        self._drop_stale_pidfile(report)
+        self._drop_stale(report)
         log = self.store / "dockerd.log"
         with step(report, "starting the container engine"):
             pid = self.proc.spawn(["dockerd", *self.arguments], log)
@@ -82,31 +84,37 @@ class Engine:
     def _record(self) -> Path:
         return self.store / "dockerd.json"
 
-    def _pid(self) -> int | None:
-        try:
-            return int(self.pidfile.read_text())
-        except (OSError, ValueError):
-            return None
-
     def _booting(self) -> bool:
         """Whether a living dockerd, ours or not, came to answer while we waited."""
-        pid = self._pid()
-        if pid is None or start_ticks(pid) is None or program(pid) != "dockerd":
-            return False
+        pid = _read_pid(self.pidfile)
         limit = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < limit and start_ticks(pid) is not None:
+        while _lives(pid, "dockerd") and time.monotonic() < limit:
             if self.alive():
                 return True
             time.sleep(0.25)
         return False
 
-    def _drop_stale_pidfile(self, report: Reporter) -> None:
-        """Remove a pid file whose process is gone or is not dockerd: dockerd refuses to start beside it."""
-        pid = self._pid()
-        if not self.pidfile.exists() or (pid is not None and start_ticks(pid) and program(pid) == "dockerd"):
-            return
-        report.note(f"removed {self.pidfile}, left behind by an engine that is gone")
-        self.pidfile.unlink(missing_ok=True)
+    def _drop_stale(self, report: Reporter) -> None:
+        """Remove pid files whose process is gone, a zombie, or another program.
+
+        dockerd refuses to start beside its own one. It takes a zombie for a living containerd (which is what a
+        killed one becomes where process 1 does not reap), starts none and waits for it in vain.
+        """
+        for file, name in ((self.pidfile, "dockerd"), (self.containerd_pidfile, "containerd")):
+            if file.exists() and not _lives(_read_pid(file), name):
+                report.note(f"removed {file}, left behind by a {name} that is gone")
+                file.unlink(missing_ok=True)
+
+
+def _read_pid(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _lives(pid: int | None, name: str) -> bool:
+    return pid is not None and start_ticks(pid) is not None and program(pid) == name
 
 
 def _last(log: Path) -> str:

@@ -51,9 +51,16 @@ class DockerDriver:
         self.loops = Loops(proc, folder.disks)
         self.network = network.name(config)
 
+    def owner(self) -> Path | None:
+        """See Driver.owner."""
+        for found in self._containers().values():
+            other = Path(_folder(found) or self.folder.root)
+            if other != self.folder.root and Folder(other).state.exists():
+                return other
+        return None
+
     def prepare(self) -> bool:
-        """Have the network; AvadmError where it overlaps another or another folder has a lab of this name."""
-        self._only_ours(self._containers())
+        """Have the network; AvadmError where it overlaps another."""
         return network.ensure(self.docker, self.config, str(self.folder.root))
 
     def states(self, nodes: list[LabNode]) -> dict[str, NodeState]:
@@ -114,7 +121,6 @@ class DockerDriver:
         """Remove containers, images, network and loop devices of the lab's name or folder."""
         said = []
         found = self._containers()
-        self._only_ours(found)
         folders = {self.folder.root} | {Path(f) for c in found.values() if (f := _folder(c))}
         if found:
             self._remove_containers([c["Id"] for c in found.values()])
@@ -135,21 +141,6 @@ class DockerDriver:
     def _containers(self) -> dict[str, Inspected]:
         found = self.docker.containers(self.config.name)
         return {c["Config"]["Labels"].get(LABEL_NODE, c["Name"].lstrip("/")): c for c in found}
-
-    def _only_ours(self, found: dict[str, Inspected]) -> None:
-        """Refuse to touch a lab of this name in another folder; one whose folder is gone is ours."""
-        for other in {f for c in found.values() if (f := _folder(c))}:
-            if Path(other) != self.folder.root and Folder(Path(other)).state.exists():
-                raise AvadmError(
-                    Finding(
-                        "lab-name-taken",
-                        f"A lab named {self.config.name!r} belongs to another folder.",
-                        f"docker label {LABEL_FOLDER}",
-                        other,
-                        str(self.folder.root),
-                        f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use --name.",
-                    )
-                )
 
     def _attach(self, node: LabNode, found: Inspected | None) -> dict[str, int]:
         """Attach a node's disks, where possible at the numbers its container was made with; by serial."""

@@ -33,6 +33,8 @@ def overlaps(config: Config, networks: list[dict[str, Any]], routes: list[dict[s
     for route in routes:
         if route.get("dst") in (None, "default") or route.get("dev") == name(config):
             continue
+        if route.get("type", "unicast") != "unicast":
+            continue  # this machine's own and broadcast addresses follow from a network named already
         destination = ip_network(route["dst"], strict=False)
         if isinstance(destination, IPv4Network) and destination not in taken:
             taken[destination] = f"route on {route.get('dev', '?')}"
@@ -40,8 +42,8 @@ def overlaps(config: Config, networks: list[dict[str, Any]], routes: list[dict[s
         Finding(
             "lab-subnet-taken",
             "The lab's network overlaps one of this machine's.",
-            f"{net} ({what})",
-            str(config.subnet),
+            "--subnet",
+            f"{config.subnet}; taken: {net} ({what})",
             "a free network",
             "Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
         )
