@@ -1,0 +1,1 @@
+"""The engine: runs phases, keeps ledger and run folders, sums up."""

@@ -1,0 +1,1 @@
+"""Planning: which phases run where, in which order."""

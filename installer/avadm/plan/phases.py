@@ -1,4 +1,4 @@
-"""The phase graph (docs/architecture.md): what is installed where, in which order, and what may run at once."""
+"""The phase graph (docs/architecture.md): what is installed where, in which order, what at once."""
 
 from __future__ import annotations
 

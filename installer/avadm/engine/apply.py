@@ -1,0 +1,207 @@
+"""Runs a plan: independent phases at once, the dead carried to the end, a ledger that is right at every moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from avadm.engine.ledger import Ledger, State
+from avadm.engine.recorder import Recorder
+from avadm.errors import AvadmError
+from avadm.findings import Finding, errors
+from avadm.plan.phases import Step
+from avadm.runner.ansible import Outcome, PlaybookRun, PlaybookRunner
+from avadm.runner.events import Event, Kind
+
+UNREACHABLE_RC = 4
+"""ansible-playbook's exit status when hosts were unreachable and nothing else was wrong."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the engine needs to run a plan.
+
+    Attributes:
+        steps: the plan, in order.
+        home: folder with playbooks/.
+        inventory: the rendered inventory.
+        run: id of the run.
+        digest: (step, host) to the digest of the host's inputs.
+        vault: the vault file and its password file, where there are secrets.
+        versions: called after each phase that went well with the phase's name; its errors fail the phase.
+        forks: hosts at once, of each phase.
+        check: whether to change nothing; the ledger is then left alone.
+    """
+
+    steps: Sequence[Step]
+    home: Path
+    inventory: Path
+    run: str
+    digest: Callable[[Step, str], str]
+    vault: tuple[Path, Path] | None = None
+    versions: Callable[[str], list[Finding]] | None = None
+    forks: int = 25
+    check: bool = False
+
+
+@dataclass
+class _Progress:
+    """What is known while the plan runs; only the main thread changes it."""
+
+    done: set[str] = field(default_factory=set)
+    bad: set[str] = field(default_factory=set)
+    dead: set[str] = field(default_factory=set)
+
+
+class Engine:
+    """Runs one job.
+
+    Args:
+        job: what to run.
+        runner: adapter that runs playbooks.
+        ledger: the site's ledger.
+        recorder: gets every event.
+    """
+
+    def __init__(self, job: Job, runner: PlaybookRunner, ledger: Ledger, recorder: Recorder) -> None:
+        self._job = job
+        self._runner = runner
+        self._ledger = ledger
+        self._recorder = recorder
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Ask every running phase to end; safe from any thread and signal handler."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Run the plan to its end; the result is in the recorder's summary.
+
+        Raises:
+            KeyboardInterrupt: again, after ctrl-C ended the children and the ledger was put right.
+            AvadmError: what a phase's thread met and could not handle.
+        """
+        waiting = {s.name: s for s in self._job.steps}
+        running: dict[Future[str], Step] = {}
+        progress = _Progress()
+        with ThreadPoolExecutor(max_workers=max(1, len(waiting))) as pool:
+            try:
+                while waiting or running:
+                    self._launch(waiting, running, progress, pool)
+                    if running:
+                        # In slices, since a wait without end keeps ctrl-C from being seen in some cases.
+                        ended, _ = wait(running, timeout=1, return_when=FIRST_COMPLETED)
+                        for future in ended:
+                            self._take(running.pop(future), future.result(), progress)
+            except BaseException:
+                self.stop()
+                wait(running)
+                for step in waiting.values():
+                    self._tell_waiting(step, "stopped before its turn")
+                raise
+
+    def _launch(
+        self,
+        waiting: dict[str, Step],
+        running: dict[Future[str], Step],
+        progress: _Progress,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        for name, step in list(waiting.items()):
+            if blocked := [n for n in step.needs if n in progress.bad]:
+                del waiting[name]
+                progress.bad.add(name)
+                self._tell_waiting(step, f"waiting on {', '.join(blocked)}")
+                continue
+            if not all(n in progress.done for n in step.needs):
+                continue
+            del waiting[name]
+            hosts = tuple(h for h in step.hosts if h not in progress.dead)
+            if not hosts:
+                progress.bad.add(name)
+                self._tell_waiting(step, "none of its nodes can be reached")
+                continue
+            running[pool.submit(self._phase, step, hosts)] = step
+
+    def _take(self, step: Step, state: str, progress: _Progress) -> None:
+        # Who was found dead is left out of what starts later: each try would cost a time-out.
+        progress.dead.update(self._recorder.summary.dead)
+        (progress.done if state == "done" else progress.bad).add(step.name)
+
+    def _tell_waiting(self, step: Step, why: str) -> None:
+        self._recorder(Event(time.time(), step.name, Kind.WAITING, message=why, hosts=step.hosts))
+
+    def _phase(self, step: Step, hosts: tuple[str, ...]) -> str:
+        """Run one phase in its own thread and return the state it ended in."""
+        started = time.time()
+        self._recorder(Event(started, step.name, Kind.PHASE_START, hosts=hosts))
+        if not self._job.check:
+            digests = {h: self._job.digest(step, h) for h in hosts}
+            self._ledger.start(step.name, digests, self._job.run)
+        state = "failed"
+        try:
+            outcome = self._runner.run(self._request(step, hosts), self._recorder, self._stop.is_set)
+            state = self._judge(step, outcome)
+        except AvadmError as error:
+            for finding in error.findings:
+                self._recorder(Event(time.time(), step.name, Kind.LOG, message=f"ERROR! {finding.what}"))
+        except OSError as error:
+            self._recorder(Event(time.time(), step.name, Kind.LOG, message=f"ERROR! {error}"))
+        finally:
+            if not self._job.check:
+                self._ledger.finish(step.name, self._states(step.name, hosts, state))
+            seconds = time.time() - started
+            self._recorder(Event(time.time(), step.name, Kind.PHASE_END, message=state, seconds=seconds))
+        return state
+
+    def _request(self, step: Step, hosts: tuple[str, ...]) -> PlaybookRun:
+        vault, password = self._job.vault or (None, None)
+        return PlaybookRun(
+            phase=step.name,
+            playbook=self._job.home / step.phase.playbook,
+            inventory=self._job.inventory,
+            limit=hosts,
+            vault=vault,
+            vault_password=password,
+            forks=self._job.forks,
+            check=self._job.check,
+        )
+
+    def _judge(self, step: Step, outcome: Outcome) -> str:
+        if outcome.canceled or self._stop.is_set():
+            return "canceled"
+        counts = self._recorder.summary.phases[step.name]
+        alive = [h for h, c in counts.hosts.items() if not c.get("unreachable")]
+        if outcome.rc not in (0, UNREACHABLE_RC) or counts.count("failed") or not alive:
+            return "failed"
+        if self._job.versions is None or self._job.check:
+            return "done"
+        bad = errors(self._job.versions(step.name))
+        for finding in bad:
+            text = f"{finding.what} Found {finding.found or '?'}, wanted {finding.wanted or '?'}."
+            self._recorder(Event(time.time(), step.name, Kind.CHECK, host=finding.host, message=text))
+        return "failed" if bad else "done"
+
+    def _states(self, phase: str, hosts: tuple[str, ...], state: str) -> Mapping[str, State]:
+        """Return the ledger's state of each host after the phase ended."""
+        result = self._recorder.summary.phases[phase]
+        wrong = {c.host for c in self._recorder.summary.checks if c.phase == phase}
+        out = {}
+        for host in hosts:
+            counts = result.hosts.get(host, {})
+            if counts.get("unreachable"):
+                out[host] = State.UNREACHABLE
+            elif state == "done":
+                out[host] = State.DONE
+            elif counts.get("failed") or state == "canceled" or host in wrong or None in wrong:
+                out[host] = State.FAILED
+            elif counts and not result.no_hosts_left:
+                out[host] = State.DONE
+            else:
+                # The playbook was given up before this host was through, or never began on it.
+                out[host] = State.PENDING
+        return out

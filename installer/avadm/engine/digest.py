@@ -1,0 +1,71 @@
+"""Digests of what a phase's work on a host depends on: variables, playbook and role files, secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from avadm.plan.phases import PHASES, Phase
+from avadm.site.render import Vars
+
+# How a node is reached is no input of what is installed on it.
+_CONNECTION = ("ansible_",)
+
+
+class Digests:
+    """Digests of a site's phases and hosts; files are read once.
+
+    Args:
+        variables: the rendered variables.
+        home: folder with playbooks/, roles/ and plugins/.
+        vault: the encrypted vault file: its cipher text reveals nothing and changes with any secret.
+    """
+
+    def __init__(self, variables: Vars, home: Path, vault: Path | None = None) -> None:
+        self._variables = variables
+        self._home = home
+        self._secrets = _of_files([vault]) if vault is not None and vault.is_file() else ""
+        self._code: dict[str, str] = {}
+
+    def host(self, phase: Phase, host: str) -> str:
+        """Return the digest of everything that this phase's work on this host depends on."""
+        variables = {**self._variables.all, **self._variables.hosts.get(host, {})}
+        used = {k: v for k, v in variables.items() if _concerns(k, phase)}
+        return _hash(json.dumps(used, sort_keys=True, default=str), self._phase(phase), self._secrets)
+
+    def _phase(self, phase: Phase) -> str:
+        if phase.name not in self._code:
+            roots = [self._home / phase.playbook, *(self._home / "roles" / r for r in phase.roles)]
+            self._code[phase.name] = _of_files(f for root in roots for f in _files(root))
+        return self._code[phase.name]
+
+
+def _concerns(variable: str, phase: Phase) -> bool:
+    """Return whether a phase depends on a variable: one of its own roles', or of no role at all."""
+    if variable.startswith(_CONNECTION):
+        return False
+    owners = [r for p in PHASES for r in p.roles if variable == r or variable.startswith(f"{r}_")]
+    if not owners:
+        return True
+    # ceph_osd_x belongs to ceph_osd even if a role `ceph` existed: the longest name owns it.
+    return max(owners, key=len) in phase.roles
+
+
+def _files(root: Path) -> list[Path]:
+    if root.is_file():
+        return [root]
+    return sorted(p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+
+
+def _of_files(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.name}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,164 @@
+"""The ledger: for each phase and host, what its state is and which inputs it was done with (design 3)."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from avadm.engine.runfolder import write_atomic
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+VERSION = 1
+
+
+class State(StrEnum):
+    """The state of one phase on one host."""
+
+    DONE = "done"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+    RUNNING = "running"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One phase on one host.
+
+    Attributes:
+        state: see State.
+        digest: of the inputs (engine/digest.py) that the work was started with.
+        run: id of the run that wrote the entry.
+        started: epoch seconds.
+        finished: epoch seconds, None while it runs.
+        done_digest: inputs of the last time it was done; stays when a later run fails.
+    """
+
+    state: State
+    digest: str = ""
+    run: str = ""
+    started: float | None = None
+    finished: float | None = None
+    done_digest: str = ""
+
+
+def state_folder(site_path: Path, name: str) -> Path:
+    """Return the folder beside a site file that keeps its ledger and lock."""
+    return site_path.parent / ".avadm" / name
+
+
+class Ledger:
+    """A site's ledger on disk; safe to use from the threads of one run.
+
+    Args:
+        path: the JSON file; it need not exist yet.
+        site: name of the site.
+
+    Raises:
+        AvadmError: the file is there but cannot be understood.
+    """
+
+    def __init__(self, path: Path, site: str) -> None:
+        self.path = path
+        self.site = site
+        self._lock = threading.Lock()
+        self._entries = _read(path)
+
+    @classmethod
+    def of(cls, site_path: Path, name: str) -> Ledger:
+        """Return the ledger of a site file."""
+        return cls(state_folder(site_path, name) / "ledger.json", name)
+
+    def entry(self, phase: str, host: str) -> Entry:
+        """Return the entry of a phase on a host; a pending one where nothing was done."""
+        return self._entries.get(phase, {}).get(host) or Entry(State.PENDING)
+
+    def start(self, phase: str, digests: Mapping[str, str], run: str) -> None:
+        """Record that a phase starts on hosts, with the digest of each host's inputs."""
+        now = time.time()
+        with self._lock:
+            entries = self._entries.setdefault(phase, {})
+            for host, digest in digests.items():
+                before = entries.get(host) or Entry(State.PENDING)
+                entries[host] = Entry(State.RUNNING, digest, run, now, None, before.done_digest)
+            self._save()
+
+    def finish(self, phase: str, states: Mapping[str, State]) -> None:
+        """Record how a phase ended on hosts."""
+        now = time.time()
+        with self._lock:
+            entries = self._entries.setdefault(phase, {})
+            for host, state in states.items():
+                e = entries.get(host) or Entry(State.PENDING)
+                done = e.digest if state is State.DONE else e.done_digest
+                entries[host] = Entry(state, e.digest, e.run, e.started, now, done)
+            self._save()
+
+    def settle(self) -> None:
+        """Turn what a killed run left as running into failed: it was begun and nobody saw it end."""
+        with self._lock:
+            changed = False
+            for entries in self._entries.values():
+                for host, e in entries.items():
+                    if e.state is State.RUNNING:
+                        entries[host] = Entry(
+                            State.FAILED, e.digest, e.run, e.started, e.finished, e.done_digest
+                        )
+                        changed = True
+            if changed:
+                self._save()
+
+    def done(self, phase: str, hosts: Iterable[str]) -> bool:
+        """Return whether a phase is done on all these hosts (with whatever inputs)."""
+        return all(self.entry(phase, h).state is State.DONE for h in hosts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready data."""
+        phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
+        return {"version": VERSION, "site": self.site, "phases": phases}
+
+    def _save(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
+        except OSError as error:
+            raise AvadmError(
+                Finding(
+                    "ledger-unwritable",
+                    "The ledger of the site cannot be written.",
+                    where=str(self.path),
+                    found=error.strerror or str(error),
+                    remedy="Free space or permission there and run the same command again.",
+                )
+            ) from error
+
+
+def _read(path: Path) -> dict[str, dict[str, Entry]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["version"] != VERSION:
+            raise ValueError(f"version {data['version']}")  # noqa: TRY301 - told with the others
+        return {
+            phase: {h: Entry(**{**e, "state": State(e["state"])}) for h, e in hosts.items()}
+            for phase, hosts in data["phases"].items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AvadmError(
+            Finding(
+                "ledger-unreadable",
+                "The ledger of the site cannot be read.",
+                where=str(path),
+                found=str(error),
+                wanted=f"a ledger of version {VERSION}",
+                remedy="Remove the file: every phase is then run again, which changes nothing that is right.",
+            )
+        ) from error

@@ -1,0 +1,97 @@
+"""One run at a time per site on this controller; the lock says who holds it and since when."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+
+@contextmanager
+def locked(folder: Path, verb: str) -> Iterator[None]:
+    """Hold the site's lock; it ends with the process, so that a killed run leaves none behind.
+
+    Args:
+        folder: the site's state folder (engine.ledger.state_folder).
+        verb: what runs, for whoever is refused.
+
+    Raises:
+        AvadmError: another run holds it, or the folder cannot be written.
+    """
+    path = folder / "lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise AvadmError(
+            Finding(
+                "lock-unusable", "The site's lock cannot be taken.", str(path), error.strerror or str(error)
+            )
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AvadmError(_refusal(path)) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(_owner(verb)).encode(), 0)
+        yield
+        os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def holder(folder: Path) -> dict[str, Any] | None:
+    """Return who holds the lock (pid, host, user, verb, since), or None where it is free."""
+    path = folder / "lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read(path)
+    finally:
+        os.close(handle)
+    return None
+
+
+def _owner(verb: str) -> dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "user": os.environ.get("USER") or str(os.getuid()),
+        "verb": verb,
+        "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _refusal(path: Path) -> Finding:
+    who = _read(path)
+    return Finding(
+        "site-locked",
+        f"`avadm {who.get('verb', '?')}` is running on this site already.",
+        where=str(path),
+        found=f"process {who.get('pid', '?')} on {who.get('host', '?')}, "
+        f"user {who.get('user', '?')}, since {who.get('since', '?')}",
+        wanted="one run at a time",
+        remedy="Wait for it (`avadm runs show latest`), or stop it with ctrl-C where it runs.",
+    )

@@ -1,0 +1,89 @@
+"""From a site file to a run that can start: plan, inventory, secrets, digests, ledger, lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from avadm import paths
+from avadm.engine.digest import Digests
+from avadm.engine.ledger import Ledger, State, state_folder
+from avadm.findings import Finding
+from avadm.plan.phases import PHASES, Step, make_plan
+
+if TYPE_CHECKING:
+    from avadm.runner.fleet import Fleet
+    from avadm.site.load import SiteFile
+
+
+@dataclass(frozen=True)
+class Context:
+    """What plan, apply and status ask about a site.
+
+    Attributes:
+        site_file: the loaded site file.
+        ledger: the site's ledger.
+        digests: digests of each phase's inputs now.
+    """
+
+    site_file: SiteFile
+    ledger: Ledger
+    digests: Digests
+
+    @classmethod
+    def of(cls, site_file: SiteFile) -> Context:
+        """Return the context of a site file; nothing is written."""
+        from avadm.site.render.inventory import variables
+        from avadm.site.secrets import Vault
+
+        vault = Vault.open(site_file.path)
+        return cls(
+            site_file,
+            Ledger.of(site_file.path, site_file.site.name),
+            Digests(variables(site_file), paths.home(), vault.path),
+        )
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder of the site's ledger and lock."""
+        return state_folder(self.site_file.path, self.site_file.site.name)
+
+    def undone(self) -> set[str]:
+        """Return the phases that are not done on all their nodes."""
+        site = self.site_file.site
+        return {p.name for p in PHASES if not self.ledger.done(p.name, p.hosts(site))}
+
+    def plan(self, names: Sequence[str], limit: Sequence[str], *, resume: bool = False) -> list[Step]:
+        """Return the plan for phases and nodes; with ``resume`` without what is done with the same inputs.
+
+        Raises:
+            AvadmError: unknown phases or nodes, or nothing takes part.
+        """
+        steps = make_plan(self.site_file.site, names, limit=limit, pull_in=self.undone())
+        if not resume:
+            return steps
+        left = [s.name for s in steps if not self.current(s)]
+        return make_plan(self.site_file.site, left, limit=limit) if left else []
+
+    def current(self, step: Step) -> bool:
+        """Return whether a step is done on all its hosts with the inputs of now."""
+        return all(
+            (e := self.ledger.entry(step.name, h)).state is State.DONE
+            and e.digest == self.digests.host(step.phase, h)
+            for h in step.hosts
+        )
+
+
+def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str], list[Finding]] | None:
+    """Return the check that runs after each phase (I7), or None where it is not installed."""
+    try:
+        from avadm.checks.versions import check
+    except ImportError:
+        return None
+
+    def hook(phase: str) -> list[Finding]:
+        return list(check(site_file, fleet, phase))
+
+    return hook

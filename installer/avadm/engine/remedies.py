@@ -1,0 +1,34 @@
+"""What to do about known errors; the table is remedies.yml."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from ruamel.yaml import YAML
+
+FALLBACK = "Read the log below at this task; correct the cause, then run the command below."
+
+
+@cache
+def _table() -> list[tuple[re.Pattern[str], str]]:
+    text = (files("avadm.engine") / "remedies.yml").read_text(encoding="utf-8")
+    return [
+        (re.compile(r["pattern"], re.IGNORECASE | re.DOTALL), r["remedy"])
+        for r in YAML(typ="safe").load(text)
+    ]
+
+
+def remedy(host: str, *texts: str) -> str:
+    """Return what to do about an error on a host.
+
+    Args:
+        host: the node's name, filled into the sentence.
+        texts: the error's texts, most telling first; the first one that is known wins.
+    """
+    for text in texts:
+        for pattern, sentence in _table():
+            if text and pattern.search(text):
+                return sentence.replace("{host}", host)
+    return FALLBACK

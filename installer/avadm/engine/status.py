@@ -1,0 +1,71 @@
+"""The state of a site's phases, from its ledger and the inputs of now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from avadm.engine.ledger import State
+from avadm.engine.lock import holder
+from avadm.engine.prepare import Context
+from avadm.plan.phases import PHASES, Phase
+
+
+def status(context: Context, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what `avadm status --json` prints.
+
+    A phase is ``running`` while the site's lock is held and a host of it runs, ``failed`` if any host failed or
+    could not be reached, ``stale`` if it is done but with other inputs than those of now, ``done``, or ``pending``.
+    """
+    site = context.site_file.site
+    running = holder(context.state_folder)
+    phases = [_phase(context, p, p.hosts(site), running is not None) for p in PHASES if p.hosts(site)]
+    return {"site": site.name, "phases": phases, "running": running, "last_run": last_run}
+
+
+def _phase(context: Context, phase: Phase, hosts: tuple[str, ...], locked: bool) -> dict[str, Any]:
+    entries = {h: context.ledger.entry(phase.name, h) for h in hosts}
+    states = Counter(e.state for e in entries.values())
+    if not locked:  # a killed run left it: begun, and nobody saw its end
+        states[State.FAILED] += states.pop(State.RUNNING, 0)
+    bad = [h for h, e in entries.items() if e.state in (State.FAILED, State.UNREACHABLE)]
+    bad += [] if locked else [h for h, e in entries.items() if e.state is State.RUNNING]
+    stale = [
+        h for h, e in entries.items() if e.state is State.DONE and e.digest != context.digests.host(phase, h)
+    ]
+    if states[State.RUNNING]:
+        state = "running"
+    elif bad:
+        state = "failed"
+    elif states[State.DONE] < len(hosts):
+        state = "pending"
+    else:
+        state = "stale" if stale else "done"
+    return {
+        "name": phase.name,
+        "title": phase.title,
+        "state": state,
+        "hosts": {"total": len(hosts), "done": states[State.DONE], "failed": len(bad)},
+        "failed_hosts": sorted(bad),
+        "stale_hosts": sorted(stale),
+        "finished": max((e.finished for e in entries.values() if e.finished), default=None),
+    }
+
+
+def advice(data: dict[str, Any]) -> str:
+    """Return what to do next, as one sentence."""
+    if data["running"]:
+        who = data["running"]
+        return (
+            f"`avadm {who.get('verb', '?')}` is running (process {who.get('pid')}, since {who.get('since')})."
+        )
+    by_state: dict[str, list[str]] = {}
+    for phase in data["phases"]:
+        by_state.setdefault(phase["state"], []).append(phase["name"])
+    if failed := by_state.get("failed"):
+        return f"See `avadm runs show latest`, then `avadm apply {' '.join(failed)}`."
+    if len(by_state.get("pending", [])) == len(data["phases"]):
+        return "Nothing is installed yet: `avadm plan` shows what would be done, `avadm apply` does it."
+    if todo := by_state.get("pending", []) + by_state.get("stale", []):
+        return f"`avadm apply {' '.join(todo)}` brings it up to date."
+    return "All is installed; `avadm accept run` measures it."

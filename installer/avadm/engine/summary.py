@@ -1,0 +1,204 @@
+"""The summary of a run, made from its events alone: counts, failures with remedies, the dead, the slowest."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from avadm.engine.remedies import remedy
+from avadm.runner.events import Event, Kind
+
+COUNTS = ("ok", "changed", "failed", "unreachable", "skipped")
+SLOWEST = 20
+KEPT_LINES = 30
+
+
+@dataclass(slots=True)
+class Failure:
+    """One task that failed on one host (or a phase that failed as a whole, without a host)."""
+
+    phase: str
+    host: str | None
+    task: str
+    message: str
+    stdout: str = ""
+    stderr: str = ""
+    unreachable: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the failure with its remedy as JSON-ready data."""
+        return {**asdict(self), "remedy": self.remedy}
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return remedy(self.host or "the controller", self.message, self.stderr, self.stdout)
+
+
+@dataclass(slots=True)
+class PhaseResult:
+    """How one phase went.
+
+    Attributes:
+        name: the phase.
+        state: ``done``, ``failed``, ``canceled``, ``waiting`` (not started) or ``running``.
+        seconds: wall time.
+        expected: the nodes that took part.
+        hosts: host to counts.
+        no_hosts_left: whether Ansible gave the phase up before its end.
+        note: why it is waiting.
+    """
+
+    name: str
+    state: str = "running"
+    seconds: float = 0.0
+    expected: tuple[str, ...] = ()
+    hosts: dict[str, dict[str, int]] = field(default_factory=dict)
+    no_hosts_left: bool = False
+    note: str = ""
+
+    def count(self, what: str) -> int:
+        """Return the sum of one count over the hosts."""
+        return sum(h.get(what, 0) for h in self.hosts.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the phase as JSON-ready data."""
+        data: dict[str, Any] = {"name": self.name, "state": self.state, "seconds": round(self.seconds, 1)}
+        data |= {c: self.count(c) for c in COUNTS}
+        return data | {"note": self.note, "hosts": self.hosts}
+
+
+class Summary:
+    """Adds events up; not safe for several threads by itself (the recorder holds a lock)."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.phases: dict[str, PhaseResult] = {}
+        self.checks: list[Event] = []
+        self._failures: dict[tuple[str, str | None], list[Failure]] = {}
+        self._log: dict[str, list[str]] = {}
+        self._slowest: list[tuple[float, int, dict[str, Any]]] = []
+        self._serial = 0
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take one more event into account."""
+        phase = self.phases.setdefault(event.phase, PhaseResult(event.phase))
+        match event.kind:
+            case Kind.PHASE_START:
+                phase.expected, phase.state = event.hosts, "running"
+            case Kind.PHASE_END:
+                phase.state, phase.seconds = event.message, event.seconds or 0.0
+            case Kind.WAITING:
+                phase.state, phase.expected, phase.note = "waiting", event.hosts, event.message
+            case Kind.STATS:
+                phase.hosts = {h: dict(c) for h, c in event.stats.items()}
+            case Kind.NO_HOSTS_LEFT:
+                phase.no_hosts_left = True
+            case Kind.FAILED | Kind.UNREACHABLE:
+                self._fail(event)
+            case Kind.CHECK:
+                self.checks.append(event)
+            case Kind.LOG:
+                # Only the end matters: a playbook that cannot start says why in its last lines.
+                self._log[event.phase] = [*self._log.get(event.phase, []), event.message][-KEPT_LINES:]
+        if event.seconds is not None and event.host is not None:
+            self._time(event)
+
+    def _fail(self, event: Event) -> None:
+        failure = Failure(
+            event.phase,
+            event.host,
+            event.task or "",
+            event.message,
+            event.stdout,
+            event.stderr,
+            event.kind is Kind.UNREACHABLE,
+        )
+        self._failures.setdefault((event.phase, event.host), []).append(failure)
+
+    def _time(self, event: Event) -> None:
+        self._serial += 1
+        row = {"phase": event.phase, "task": event.task, "host": event.host, "seconds": event.seconds}
+        heapq.heappush(self._slowest, (event.seconds or 0.0, self._serial, row))
+        if len(self._slowest) > SLOWEST:
+            heapq.heappop(self._slowest)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failures that stand: of hosts whose end result is bad, the last one of each phase and host.
+
+        A failure that the playbook rescued, or an unreachable host that answered again, is not among them.
+        """
+        out: list[Failure] = []
+        for name, phase in self.phases.items():
+            found = [f for (p, _), fs in self._failures.items() if p == name for f in fs[-1:]]
+            if phase.hosts:
+                found = [f for f in found if f.host is None or self._bad(phase, f.host)]
+            if not found and not phase.count("unreachable") and phase.state == "failed":
+                found = self._whole(name)
+            out += found
+        return out
+
+    @staticmethod
+    def _bad(phase: PhaseResult, host: str) -> bool:
+        counts = phase.hosts.get(host, {})
+        return bool(counts.get("failed") or counts.get("unreachable"))
+
+    def _whole(self, phase: str) -> list[Failure]:
+        """Return the failure of a phase that failed without one of a host: it could not start, or a check."""
+        checks = [c for c in self.checks if c.phase == phase]
+        if checks:
+            return [Failure(phase, c.host, "versions check", c.message) for c in checks]
+        text = "\n".join(self._log.get(phase, []))
+        at = text.find("ERROR!")
+        text = text[at + len("ERROR!") :] if at >= 0 else text
+        return [Failure(phase, None, "start of the playbook", text.strip() or "ended without a word")]
+
+    @property
+    def dead(self) -> list[str]:
+        """Hosts that could not be reached and did not answer again."""
+        names = {f.host for f in self.failures if f.unreachable and f.host}
+        return sorted(names)
+
+    @property
+    def slowest(self) -> list[dict[str, Any]]:
+        """The slowest tasks (phase, task, host, seconds), slowest first."""
+        return [row for _, _, row in sorted(self._slowest, reverse=True)]
+
+    @property
+    def changed(self) -> int:
+        """How many tasks changed something, over all hosts."""
+        return sum(p.count("changed") for p in self.phases.values())
+
+    @property
+    def result(self) -> str:
+        """``good``, ``failed`` or ``canceled``."""
+        states = {p.state for p in self.phases.values()}
+        if "canceled" in states:
+            return "canceled"
+        return "failed" if states & {"failed", "waiting", "running"} or self.failures else "good"
+
+    def hosts(self) -> dict[str, dict[str, int]]:
+        """Return each host's counts over all phases."""
+        out: dict[str, dict[str, int]] = {}
+        for phase in self.phases.values():
+            for host, counts in phase.hosts.items():
+                sums = out.setdefault(host, dict.fromkeys(COUNTS, 0))
+                for name in COUNTS:
+                    sums[name] += counts.get(name, 0)
+        return dict(sorted(out.items()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the whole as JSON-ready data (summary.json)."""
+        return {
+            "result": self.result,
+            "changed": self.changed,
+            "hosts": self.hosts(),
+            "phases": [p.as_dict() for p in self.phases.values()],
+            "failures": [f.as_dict() for f in self.failures],
+            "dead": self.dead,
+            "slowest": self.slowest,
+        }
