@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from difflib import get_close_matches
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -190,7 +190,7 @@ def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
         return str(context.get("error", detail["msg"])), "Write it in dotted form: 10.0.0.11, or 10.0.0.0/24."
     if base == "ip_v4_network" and isinstance(value, str):
         try:
-            return "a network's first address and its length", f"Write {ip_network(value, strict=False)}."
+            return "a network's first address and its length", f"Write {IPv4Network(value, strict=False)}."
         except ValueError:
             pass
     if base == "string" and isinstance(value, int | float | bool):

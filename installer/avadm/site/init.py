@@ -89,11 +89,11 @@ def management_of(addresses: Iterable[IPv4Address]) -> IPv4Network:
 
 
 def propose(nodes: Sequence[NewNode]) -> list[NewNode]:
-    """Return the nodes with roles for those that have none, after the sizing of the requirements (P3 to P9).
+    """Return the nodes with proposed roles (sizing: P3 to P9); unchanged where any node has roles already.
 
     Storage comes first in the list: up to four nodes all store, of more nodes a quarter (at least three).
-    Monitors and managers are three of these (five from 64 nodes on); metadata servers and monitoring are on the
-    next ones.
+    Monitors and managers are three of these (five from 64 nodes on); metadata servers and monitoring are on
+    the next ones.
     """
     if any(n.roles for n in nodes):
         return list(nodes)

@@ -87,7 +87,7 @@ def examine(path: Path) -> tuple[SiteFile | None, list[Finding]]:
     site, broken = _model(source, findings)
     profile = _profile(source, findings)
     if site is not None:
-        findings += validate(Draft(site, source.where, frozenset(broken)))
+        findings += validate(Draft(site, source.where, source.has, frozenset(broken)))
     findings = _in_order(findings)
     if errors(findings) or site is None or profile is None:
         return None, findings

@@ -66,6 +66,10 @@ class Source:
     lines: dict[KeyPath, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
+    def has(self, path: KeyPath) -> bool:
+        """Whether a key stands in the file; else the model's default holds."""
+        return path in self.lines
+
     def where(self, path: KeyPath = ()) -> str:
         """Return ``FILE:LINE`` of a key, or of the nearest thing around it."""
         for end in range(len(path), -1, -1):

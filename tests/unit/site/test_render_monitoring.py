@@ -109,6 +109,8 @@ def test_grafana_asks_both_replicas():
     ]
 
 
-@pytest.mark.parametrize("role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana"])
+@pytest.mark.parametrize(
+    "role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana"]
+)
 def test_packages_come_from_the_profile(role):
     assert rendered().all[f"{role}_packages"]

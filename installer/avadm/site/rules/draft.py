@@ -21,11 +21,13 @@ class Draft:
     Attributes:
         site: the model; where the file was wrong it holds stand-ins.
         where: key path to ``FILE:LINE``.
+        written: whether a key path stands in the file, or is a default.
         broken: key paths with stand-ins; rules leave out whatever depends on them.
     """
 
     site: Site
     where: Callable[[KeyPath], str]
+    written: Callable[[KeyPath], bool]
     broken: frozenset[KeyPath] = frozenset()
 
     def ok(self, *path: str | int) -> bool:

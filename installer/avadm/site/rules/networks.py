@@ -21,6 +21,8 @@ def overlap(draft: Draft) -> Iterator[Finding]:
     for (a, net_a), (b, net_b) in combinations(draft.networks(), 2):
         if {a[1], b[1]} == {"vpc", "vswitches"} or not net_a.overlaps(net_b):
             continue
+        if not draft.written(b):  # the reader did not write the default, so that it is not theirs to correct
+            (a, net_a), (b, net_b) = (b, net_b), (a, net_a)
         yield draft.error(
             "cidr-overlap",
             b,

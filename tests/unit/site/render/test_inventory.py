@@ -1,0 +1,149 @@
+"""The inventory: what Ansible reads from it, what is merged, what must not be in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from avadm.errors import AvadmError
+from avadm.site.load import SiteFile, load
+from avadm.site.render.inventory import merge, render_inventory, variables
+from avadm.site.secrets import PASSWORD_ENV, Vault
+
+EXAMPLES = Path(__file__).parents[4] / "inventory"
+
+
+@pytest.fixture(autouse=True)
+def _own_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PASSWORD_ENV, raising=False)
+
+
+def site_file(folder: Path, name: str, **changes: Any) -> SiteFile:
+    """Return a copy of an example, so that its vault is made elsewhere."""
+    data = yaml.safe_load((EXAMPLES / f"{name}.yml").read_text()) | changes
+    path = folder / f"{name}.yml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return load(path)
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("name", ["lab", "small", "dgx-256"])
+def test_examples_render(name: str, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / f"{name}.yml", tmp_path)
+    loaded = load(tmp_path / f"{name}.yml")
+    rendered = render_inventory(loaded, tmp_path / "inventory")
+    first = content(tmp_path / "inventory")
+    assert len(first) == len(loaded.site.nodes) + 2
+    assert set(rendered.groups) >= {"mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager"}
+    render_inventory(loaded, tmp_path / "inventory")
+    assert content(tmp_path / "inventory") == first, "the second time nothing changes"
+
+
+def test_256_nodes_in_two_seconds(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "dgx-256.yml", tmp_path)
+    start = time.process_time()
+    render_inventory(load(tmp_path / "dgx-256.yml"), tmp_path / "inventory")
+    assert time.process_time() - start < 2
+    largest = max(p.stat().st_size for p in (tmp_path / "inventory/host_vars").iterdir())
+    assert largest < 8192, "a node's file holds only what is its own"
+
+
+def test_ansible_reads_it(tmp_path: Path) -> None:
+    rendered = render_inventory(site_file(tmp_path, "lab"), tmp_path / "inventory")
+    command = [str(Path(sys.executable).parent / "ansible-inventory"), "-i", str(rendered.folder), "--list"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=EXAMPLES.parent)
+    assert "WARNING" not in run.stderr
+    listed = json.loads(run.stdout)
+    assert listed["mon"]["hosts"] == ["storage1", "storage2", "storage3"]
+    assert listed["rack_rack2"]["hosts"] == ["storage2", "compute2"]
+    own = listed["_meta"]["hostvars"]["storage1"]
+    assert own["ansible_host"] == "10.77.0.11"
+    assert own["ansible_ssh_private_key_file"] == str(tmp_path / "id_ed25519")
+    assert "StrictHostKeyChecking=yes" in own["ansible_ssh_common_args"]
+    assert f"UserKnownHostsFile={tmp_path / 'known_hosts'}" in own["ansible_ssh_common_args"]
+
+
+def test_connection_as_another_user(tmp_path: Path) -> None:
+    assert variables(site_file(tmp_path, "small")).all["ansible_become"] is True
+    assert variables(site_file(tmp_path, "lab")).all["ansible_become"] is False
+
+
+def test_time_without_servers_comes_from_the_monitors(tmp_path: Path) -> None:
+    out = variables(site_file(tmp_path, "lab"))
+    assert out.all["chrony_servers"] == ["10.77.0.11", "10.77.0.12", "10.77.0.13"]
+    assert [out.hosts[n].get("chrony_serve", out.all["chrony_serve"]) for n in ("storage1", "compute1")] == [
+        True,
+        False,
+    ]
+    assert out.all["chrony_allow"] == "10.77.0.0/24"
+    small = variables(site_file(tmp_path, "small"))
+    assert small.all["chrony_servers"][0] == "ntp1.example.com"
+    assert "chrony_serve" not in small.hosts["storage1"]
+
+
+def test_packages_of_all_roles_of_a_node(tmp_path: Path) -> None:
+    out = variables(site_file(tmp_path, "lab"))
+    assert {"ceph-mon", "ceph-osd", "chrony", "prometheus-node-exporter"} <= set(
+        out.hosts["storage1"]["base_packages"]
+    )
+    assert "ceph-osd" not in out.hosts["compute1"]["base_packages"]
+    assert "prometheus-blackbox-exporter" in out.hosts["compute1"]["base_packages"]
+
+
+def test_users_variables_come_last(tmp_path: Path) -> None:
+    nodes = yaml.safe_load((EXAMPLES / "lab.yml").read_text())["nodes"]
+    nodes[0]["vars"] = {"chrony_allow": "10.0.0.0/8", "tree": {"b": 3}}
+    extra = {"site_domain": "other", "base_packages": ["only-this"], "tree": {"a": 1, "b": 2}}
+    out = variables(site_file(tmp_path, "lab", nodes=nodes, extra_vars=extra))
+    assert out.all["site_domain"] == "other"
+    assert out.hosts["storage2"]["base_packages"] == ["only-this"], "over what each node's file would say"
+    assert out.hosts["storage1"]["chrony_allow"] == "10.0.0.0/8"
+    assert out.hosts["storage1"]["tree"] == {"a": 1, "b": 3}
+
+
+def test_merge() -> None:
+    assert merge({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}}) == {"a": {"b": 1, "c": 3}}
+    assert merge([1], [2]) == [2]
+    assert merge({"a": 1}, None) is None
+
+
+def test_secrets_are_in_the_vault_only(tmp_path: Path) -> None:
+    loaded = site_file(tmp_path, "small")
+    rendered = render_inventory(loaded, tmp_path / "inventory")
+    secrets = Vault.open(loaded.path).values()
+    assert secrets
+    text = "\n".join(content(rendered.folder).values())
+    assert not [s for s in secrets if s in text]
+    assert rendered.ansible_args()[-3:] == [
+        f"@{tmp_path / 'small.vault.yml'}",
+        "--vault-password-file",
+        str(tmp_path / "small.vault-pass"),
+    ]
+
+
+def test_nodes_that_left_leave_no_file(tmp_path: Path) -> None:
+    nodes = yaml.safe_load((EXAMPLES / "lab.yml").read_text())["nodes"]
+    render_inventory(site_file(tmp_path, "lab"), tmp_path / "inventory")
+    render_inventory(site_file(tmp_path, "lab", nodes=nodes[:-1]), tmp_path / "inventory")
+    assert not (tmp_path / "inventory/host_vars/compute3.yml").exists()
+
+
+def test_foreign_inventory_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / "hosts.yml").write_text("all: {}\n")
+    with pytest.raises(AvadmError) as raised:
+        render_inventory(site_file(tmp_path, "lab"), folder)
+    assert raised.value.findings[0].check == "inventory-foreign"
+    assert (folder / "hosts.yml").read_text() == "all: {}\n"
