@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from avadm.paths import home
 from avadm.site.explain import model_of
 from avadm.site.model import Site
+
+MARK = "<!-- generated from the model: python -m avadm.site.schema -->"
+"""What follows this line in docs/site-file.md is generated."""
 
 
 def schema() -> dict[str, Any]:
@@ -94,3 +100,15 @@ def _default(info: FieldInfo) -> str:
     if isinstance(value, list):
         return ", ".join(getattr(v, "name", str(v)) for v in value)
     return f"`{value}`"
+
+
+def update(docs: Path) -> None:
+    """Write docs/site.schema.json and the tables of docs/site-file.md anew."""
+    (docs / "site.schema.json").write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
+    page = docs / "site-file.md"
+    text, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
+    page.write_text(f"{text}{mark}\n\n{tables()}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    update(home() / "docs")

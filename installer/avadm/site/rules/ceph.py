@@ -136,8 +136,8 @@ def mount(draft: Draft) -> Iterator[Finding]:
 
 
 def _ceph(draft: Draft) -> Ceph | None:
-    """Return the knobs where they are right and a ceph is to be built."""
-    used = draft.has(*CEPH_ROLES) or not draft.whole("roles")
+    """Return the knobs where they are right and matter: a node has a role of ceph, or someone wrote them."""
+    used = draft.has(*CEPH_ROLES) or draft.written(CEPH)
     return draft.site.components.ceph if used and draft.ok(*CEPH) else None
 
 
