@@ -90,18 +90,25 @@ class SecretFile:
         os.unlink(self.path)
 
 
-def wait(until, timeout, pause=1.0, clock=time):
+def wait(until, timeout, settled=None, pause=1.0, clock=time):
     """Call `until` every `pause` seconds until it returns None, at most `timeout` seconds.
 
     Args:
         until: callable() -> None when all is well, else what is still missing, as text for people.
+        settled: give up when the answer has been the same for so many seconds; None for never.
 
     Returns:
         None, or what was missing at the end.
     """
-    end = clock.time() + timeout
+    since = start = clock.time()
+    before = None
     while True:
         missing = until()
-        if missing is None or clock.time() >= end:
+        now = clock.time()
+        if missing is None or now >= start + timeout:
+            return missing
+        if missing != before:
+            before, since = missing, now
+        elif settled is not None and now >= since + settled:
             return missing
         clock.sleep(pause)

@@ -24,6 +24,12 @@ options:
     default: []
   osds: {description: "How many OSDs must be up and in (C(health)).", type: int, default: 0}
   timeout: {description: Seconds to wait., type: int, default: 120}
+  settled:
+    description:
+      - Seconds after which waiting ends early because nothing of what is missing changes any more.
+      - A cluster that recovers changes its numbers all the time; a full disk or a dead monitor does not.
+    type: int
+    default: 90
 """
 
 EXAMPLES = r"""
@@ -136,6 +142,7 @@ def main():
             "tolerate": {"type": "list", "elements": "str", "default": []},
             "osds": {"type": "int", "default": 0},
             "timeout": {"type": "int", "default": 120},
+            "settled": {"type": "int", "default": 90},
         },
         required_if=[("until", "quorum", ["monitor"])],
         supports_check_mode=True,
@@ -150,7 +157,7 @@ def main():
     start = time.time()
     result = {"changed": False, "missing": []}
     try:
-        missing = wait(until, timeout)
+        missing = wait(until, timeout, settled=params["settled"])
     except CephError as error:
         module.fail_json(msg="%s." % error, **result)
     result.update(waited=round(time.time() - start, 1), missing=getattr(until, "missing", []))
@@ -158,7 +165,7 @@ def main():
         if isinstance(until, Health):
             result["detail"] = until.detail()
         wanted = "in the quorum" if params["until"] == "quorum" else "healthy"
-        result["msg"] = "Not %s after %d s: %s. %s." % (wanted, timeout, missing, until.remedy)
+        result["msg"] = "Not %s after %d s: %s. %s." % (wanted, result["waited"], missing, until.remedy)
         if result.get("detail"):
             result["msg"] += "\n" + result["detail"]
         module.fail_json(**result)

@@ -41,7 +41,12 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "nodes": [_node(n, host_keys[n.name]) for n in nodes],
         "components": {
             # The least that ceph accepts for an OSD; six of them share this machine's memory.
-            "ceph": {"osd_memory_mib": 896, "mds_cache_mib": 512},
+            "ceph": {
+                "osd_memory_mib": 896,
+                "mds_cache_mib": 512,
+                # The monitors' disk is this machine's, which others fill too; by default ceph warns at 30 %.
+                "config": {"mon": {"mon_data_avail_warn": 10}},
+            },
             "monitoring": {"scrape_interval_s": 5, "retention_days": 2},
         },
         # The nodes share this machine's clock and may not set it.
