@@ -93,7 +93,7 @@ def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
             if not (offer.pinned or offer.vouched or confirmed):
                 report.fail(
                     "host_key",
-                    f"host key of {offer.target} is not confirmed: {shown}",
+                    "The host key is not confirmed.",
                     remedy="Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node's "
                     "console, then run bootstrap again and confirm (or --accept-host-keys).",
                 )

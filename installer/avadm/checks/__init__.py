@@ -1,0 +1,1 @@
+"""Preflight and version checks: facts are collected once, judged by many small files, printed elsewhere."""

@@ -17,8 +17,8 @@ class Result:
         rc: exit status; 255 with ``error`` set when the node could not be reached; 124 on time-out.
         stdout: standard output, decoded as UTF-8 with replacement.
         stderr: standard error, likewise.
-        started: epoch seconds on the controller's clock.
-        seconds: wall time.
+        started: epoch seconds on the controller's clock when the command was sent.
+        seconds: wall time from then on.
         error: why the command could not run (unreachable, host key changed, time-out), else None.
     """
 

@@ -1,0 +1,119 @@
+"""Collecting facts: one round trip to each node, all nodes at once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import Any
+
+from avadm.checks.base import Clock, Context
+from avadm.checks.services import ports
+from avadm.runner.fleet import Fleet, Result
+from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
+from avadm.site.render.core import packages
+
+TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
+PRECISE = 0.25  # a clock is measured anew while its error is more than this share of the allowed skew
+TRIES = 5
+
+
+def collect(
+    site: Site, profile: Profile, nodes: list[Node], fleet: Fleet, only: Collection[str] | None = None
+) -> Context:
+    """Ask every node for its facts.
+
+    Args:
+        site: the site.
+        profile: its profile.
+        nodes: the nodes to ask.
+        fleet: how to reach them.
+        only: the facts that are needed; all where None.
+    """
+    script = (files("avadm.checks") / "probe.py").read_text()
+    command = f"date +%s.%N; {shlex.quote(profile.python)} -; date +%s.%N"
+
+    def ask(node: Node) -> Result:
+        stdin = _parameters(site, profile, node, only) + script
+        return fleet.run(node.name, command, timeout=TIMEOUT, stdin=stdin.encode())
+
+    # Not `map`, which gives all nodes the same stdin: each node has its own packages and devices.
+    with ThreadPoolExecutor(len(nodes), thread_name_prefix="facts") as pool:
+        results = dict(zip([n.name for n in nodes], pool.map(ask, nodes), strict=True))
+    facts: dict[str, Any] = {}
+    unreachable: dict[str, str] = {}
+    clocks: dict[str, Clock] = {}
+    for name, result in results.items():
+        if result.error is not None:
+            unreachable[name] = result.error
+            continue
+        stamps, found = _parse(result.stdout)
+        if found is None:
+            said = result.stderr.strip().splitlines()
+            unreachable[name] = (
+                f"{profile.python} on {name} gave no facts: {said[-1] if said else f'exit {result.rc}'}"
+            )
+            continue
+        facts[name] = {**found, "clock": stamps}
+        if stamps is not None:
+            clocks[name] = _clock(result, *stamps)
+    if only is None or "clock" in only:
+        _sharpen(clocks, fleet, PRECISE * site.time.max_skew_ms)
+    return Context(site, profile, nodes, facts, unreachable, clocks)
+
+
+def _parameters(site: Site, profile: Profile, node: Node, only: Collection[str] | None) -> str:
+    """Return the line of Python that goes before the probe."""
+    params = {
+        "packages": packages(node, profile),
+        "proxy": site.packages.proxy,
+        "sources": site.packages.sources,
+        "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],
+        "ports": sorted(ports(node)),
+        "only": None if only is None else sorted(only),
+    }
+    # A literal of JSON inside a literal of Python: json.dumps twice gives one that 2.7 and 3 both read.
+    return f"PARAMS = {json.dumps(json.dumps(params))}\n"
+
+
+def _parse(stdout: str) -> tuple[tuple[float, float] | None, Any]:
+    """Return the two time stamps and the facts between them."""
+    lines = stdout.strip().split("\n")
+    facts: Any = None
+    for line in lines:
+        if line.startswith("{"):
+            try:
+                facts = json.loads(line)
+            except ValueError:
+                continue
+    try:
+        return (float(lines[0]), float(lines[-1])), facts
+    except ValueError:
+        return None, facts
+
+
+def _clock(result: Result, first: float, last: float) -> Clock:
+    """Return a node's clock from four times, as NTP does: what passes between its own two is no error."""
+    sent, received = result.started, result.started + result.seconds
+    offset = ((first - sent) + (last - received)) / 2
+    unobserved = max(0.0, (received - sent) - (last - first))
+    return Clock(offset * 1000, unobserved / 2 * 1000)
+
+
+def _sharpen(clocks: dict[str, Clock], fleet: Fleet, wanted_ms: float) -> None:
+    """Measure the vague clocks again, each node alone so that the controller's own load disturbs less."""
+    for name, clock in clocks.items():
+        best = clock
+        for _ in range(TRIES):
+            if best.error_ms <= wanted_ms:
+                break
+            result = fleet.run(name, "date +%s.%N", timeout=5)
+            try:
+                stamp = float(result.stdout)
+            except ValueError:
+                break
+            best = min(best, _clock(result, stamp, stamp), key=lambda c: c.error_ms)
+        clocks[name] = best

@@ -1,0 +1,61 @@
+"""Clocks agree: ceph's monitors need it (they warn above 50 ms), and so does every measured time series."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Clock, Context
+from avadm.findings import Finding, Severity
+
+REMEDY = "Start a time service on it (the base phase sets up chrony), or set the clock; then look again."
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return what is known of each node's difference to the middle clock: surely, or perhaps, too much."""
+    if len(context.clocks) < 2:
+        return []
+    limit = context.site.time.max_skew_ms
+    order = sorted(context.clocks.values(), key=lambda c: c.offset_ms)
+    middle = order[len(order) // 2]
+    found = []
+    for node, clock in context.clocks.items():
+        difference = clock.offset_ms - middle.offset_ms
+        error = 0.0 if clock is middle else clock.error_ms + middle.error_ms
+        if abs(difference) - error > limit:
+            found.append(_finding(node, difference, error, limit, Severity.ERROR))
+        elif abs(difference) + error > limit:
+            found.append(_finding(node, difference, error, limit, Severity.WARNING))
+    return found or _spread(order, limit)
+
+
+def _spread(order: list[Clock], limit: float) -> list[Finding]:
+    """Return an error where the two clocks that lie farthest apart surely differ by too much."""
+    first, last = order[0], order[-1]
+    apart, error = last.offset_ms - first.offset_ms, first.error_ms + last.error_ms
+    if apart - error <= limit:
+        return []
+    return [
+        Finding(
+            "clocks",
+            "Two nodes' clocks differ by too much.",
+            found=f"{apart:.0f} ms apart (± {error:.0f} ms)",
+            wanted=f"at most {limit:g} ms (time.max_skew_ms)",
+            remedy=REMEDY,
+        )
+    ]
+
+
+def _finding(node: str, difference: float, error: float, limit: float, severity: Severity) -> Finding:
+    sure = severity is Severity.ERROR
+    return Finding(
+        "clocks",
+        "The node's clock differs from the others' by too much."
+        if sure
+        else "Whether the node's clock is right cannot be told: the answer took too long.",
+        found=f"{difference:+.0f} ms (± {error:.0f} ms)",
+        wanted=f"at most {limit:g} ms (time.max_skew_ms)",
+        remedy=REMEDY if sure else "Run preflight again while the node and this machine are idle.",
+        severity=severity,
+        host=node,
+    )
+
+
+CHECK = Check("clocks", "clocks agree", ("clock",), judge)

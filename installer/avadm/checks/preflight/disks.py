@@ -1,0 +1,89 @@
+"""Approved devices exist, are what the site file says and seem free; only avadm_disks proves them blank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding, Severity
+from avadm.site.model import Device, Node
+
+# What our own OSDs leave on a device: not "in use by something else".
+OURS = ("ceph_bluestore",)
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return what speaks against each approved device."""
+    found: list[Finding] = []
+    for node, facts in context.each("devices"):
+        seen: dict[str, str] = {}
+        for device, fact in zip(node.devices, facts, strict=True):
+            found += _one(node, device, fact)
+            path = fact.get("path")
+            if path in seen:
+                found.append(
+                    _finding(node, device, "Two entries mean the same device.", seen[path], "one entry each")
+                )
+            elif path:
+                seen[path] = _name(device)
+    return found
+
+
+def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
+    """Judge one device."""
+    if fact["matches"] == 0:
+        remedy = "Compare with `lsblk -o NAME,SERIAL,WWN,SIZE` and `ls -l /dev/disk/by-id` on the node."
+        return [_finding(node, device, "The device is not there.", "none", "one", remedy)]
+    if fact["matches"] > 1:
+        many = f"{fact['matches']} devices"
+        remedy = "Name it by a by-id path (multipath shows one disk as several)."
+        return [_finding(node, device, "The name fits several devices.", many, "one", remedy)]
+    found = []
+    if not fact["whole"]:
+        found.append(_finding(node, device, "This is a partition.", fact["path"], "a whole device"))
+    ours = any(s in OURS for s in fact["signature"]) or any(h.startswith("ceph") for h in fact["holders"])
+    used = [f"mounted on {u}" if u != "swap" else "swap" for u in fact["used"]]
+    if not ours:
+        used += [f"held by {h}" for h in fact["holders"]] + [f"partition {p}" for p in fact["partitions"]]
+        used += [f"signature {s}" for s in fact["signature"]]
+    if used:
+        remedy = "Is it the right device? Empty it by hand if nothing on it is needed: avadm never does."
+        found.append(
+            _finding(
+                node, device, "The device is in use by something else.", "; ".join(used), "blank", remedy
+            )
+        )
+    spins = device.device_class == "hdd"
+    if fact["rotational"] is not None and fact["rotational"] is not spins:
+        kind = "a spinning disk" if fact["rotational"] else "a solid-state disk"
+        found.append(
+            _finding(
+                node,
+                device,
+                "The device is of another kind than the site file says.",
+                kind,
+                f"device_class {device.device_class}",
+                "Correct device_class (behind a RAID controller the kernel may be wrong).",
+                Severity.WARNING,
+            )
+        )
+    return found
+
+
+def _name(device: Device) -> str:
+    return device.by_id or (f"serial {device.serial}" if device.serial else f"wwn {device.wwn}")
+
+
+def _finding(
+    node: Node,
+    device: Device,
+    what: str,
+    found: str,
+    wanted: str,
+    remedy: str = "Correct the devices of that node in the site file.",
+    severity: Severity = Severity.ERROR,
+) -> Finding:
+    return Finding("disks", what, _name(device), found, wanted, remedy, severity, node.name)
+
+
+CHECK = Check("disks", "approved devices are there and free", ("devices",), judge, frozenset({"osd"}))

@@ -1,0 +1,46 @@
+"""Memory is enough for what a node shall run: OSDs at their target, MDS cache, and something for the rest."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding, Severity
+from avadm.site.model import Node, Site
+
+# MiB besides OSD and MDS targets. A monitor wants 1-2 GiB (ceph's hardware recommendations).
+FIXED = {"mon": 1024, "mgr": 512, "prometheus": 1024, "alertmanager": 64, "grafana": 256, "client": 256}
+SYSTEM = 512
+
+
+def needed(site: Site, node: Node) -> int:
+    """Return the MiB that a node's roles want."""
+    ceph = site.components.ceph
+    total = SYSTEM + sum(FIXED.get(role, 0) for role in node.roles)
+    if "osd" in node.roles:
+        total += ceph.osd_memory_mib * sum(d.use == "osd" for d in node.devices)
+    if "mds" in node.roles:
+        total += ceph.mds_cache_mib * 3 // 2  # ceph's own advice: half as much again as the cache limit
+    return total
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return a warning per node with less memory than its roles want."""
+    found = []
+    for node, memory in context.each("memory"):
+        wanted = needed(context.site, node)
+        if memory["total_mib"] < wanted:
+            found.append(
+                Finding(
+                    "memory",
+                    "The node has less memory than its roles want.",
+                    where="/proc/meminfo",
+                    found=f"{memory['total_mib']} MiB",
+                    wanted=f"{wanted} MiB for {', '.join(node.roles) or 'the system'}",
+                    remedy="Add memory, move roles, or lower osd_memory_mib and mds_cache_mib.",
+                    severity=Severity.WARNING,
+                    host=node.name,
+                )
+            )
+    return found
+
+
+CHECK = Check("memory", "memory is enough", ("memory",), judge)

@@ -1,0 +1,33 @@
+"""Every node runs the same distribution release, the profile's (P2)."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return an error per node that runs another distribution or release than the profile's."""
+    wanted = context.profile.os
+    name, release = wanted.get("distribution", ""), wanted.get("release", "")
+    found = []
+    for node, os in context.each("os"):
+        right = os["id"].lower() == name.lower() and (
+            os["release"] == release or os["release"].startswith(f"{release}.")
+        )
+        if not right:
+            found.append(
+                Finding(
+                    "os",
+                    "The node runs another operating system than the profile's.",
+                    where="/etc/os-release",
+                    found=os["name"] or f"{os['id']} {os['release']}",
+                    wanted=f"{name} {release} (profile {context.profile.name})",
+                    remedy="Install the node anew, or choose the profile that fits in the site file.",
+                    host=node.name,
+                )
+            )
+    return found
+
+
+CHECK = Check("os", "same operating system, the profile's", ("os",), judge)

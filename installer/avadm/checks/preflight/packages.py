@@ -1,0 +1,55 @@
+"""The package manager sees a candidate for all that a node needs, of the profile's version where stated."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding
+
+# Package name to the component whose version the profile states.
+VERSIONED = {
+    "ceph-common": "ceph",
+    "prometheus": "prometheus",
+    "prometheus-alertmanager": "alertmanager",
+    "prometheus-node-exporter": "node_exporter",
+    "prometheus-blackbox-exporter": "blackbox_exporter",
+}
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return an error per node that lacks packages, or would get another version than the profile's."""
+    found = []
+    for node, fact in context.each("packages"):
+        candidates: dict[str, str | None] = fact["candidates"]
+        missing = sorted(name for name, version in candidates.items() if version is None)
+        if missing:
+            found.append(
+                Finding(
+                    "packages",
+                    "Packages that the node needs cannot be had.",
+                    where="apt-cache policy",
+                    found=f"no candidate for {', '.join(missing)}"
+                    + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),
+                    wanted="a candidate for each",
+                    remedy="Check packages.sources and packages.proxy in the site file, and the way there.",
+                    host=node.name,
+                )
+            )
+        for name, component in VERSIONED.items():
+            version, prefix = candidates.get(name), context.profile.versions.get(component, "")
+            # "1:16.2.15+ds-0" → "16.2.15+ds-0": a Debian epoch says nothing of the upstream version.
+            if version and not version.partition(":")[2 if ":" in version else 0].startswith(prefix):
+                found.append(
+                    Finding(
+                        "packages",
+                        f"{name} would be installed in another version than the profile's.",
+                        where="apt-cache policy",
+                        found=version,
+                        wanted=f"{prefix}… (profile {context.profile.name})",
+                        remedy="Name sources that hold that version, or choose another profile.",
+                        host=node.name,
+                    )
+                )
+    return found
+
+
+CHECK = Check("packages", "package sources hold what is needed", ("packages",), judge)

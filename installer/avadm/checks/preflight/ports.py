@@ -1,0 +1,32 @@
+"""The TCP ports of a node's services are free, or held by those very services."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.checks.services import ours, ports
+from avadm.findings import Finding
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return an error per port that another program listens on."""
+    found = []
+    for node, listening in context.each("listening"):
+        owners = ports(node)
+        for port, programs in listening.items():
+            others = [p for p in programs if not ours(p, owners[int(port)])]
+            if others or not programs:
+                found.append(
+                    Finding(
+                        "ports",
+                        f"Port {port} is taken by another program.",
+                        where=f"TCP {port}",
+                        found=", ".join(others) or "a program that cannot be seen",
+                        wanted=f"free, or {owners[int(port)]}",
+                        remedy=f"Stop it, or move it to another port; `ss -ltnp 'sport = :{port}'` shows it.",
+                        host=node.name,
+                    )
+                )
+    return found
+
+
+CHECK = Check("ports", "ports of the services are free", ("listening",), judge)

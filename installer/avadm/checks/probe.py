@@ -1,0 +1,226 @@
+"""Collects, on a node, every fact that preflight needs; Python 2.7 and 3, changes nothing.
+
+It is sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: packages, proxy, sources, devices, ports,
+only; a proxy may hold a password, hence not through argv) and prints one JSON object. A fact that cannot be had
+is null, with its reason under ``errors``.
+"""
+
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+ERRORS = {}
+
+
+def read(path):
+    with open(path) as source:
+        return source.read()
+
+
+def call(*argv):
+    """Return (exit status, stdout, stderr) of a program."""
+    environment = dict(os.environ, LC_ALL="C", DEBIAN_FRONTEND="noninteractive")
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    out, err = process.communicate()
+    return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+
+
+def release():
+    """Distribution, its release and the kernel."""
+    values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', read("/etc/os-release"), re.M))
+    return {
+        "id": values.get("ID", ""),
+        "release": values.get("VERSION_ID", ""),
+        "name": values.get("PRETTY_NAME", ""),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+    }
+
+
+def addresses():
+    """IPv4 addresses of this machine, from the kernel's own table (ip(8) may not be installed yet)."""
+    found = re.findall(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL", read("/proc/net/fib_trie"))
+    return sorted(set(found))
+
+
+def memory():
+    """MiB of memory in all, and processors."""
+    total = int(re.search(r"^MemTotal:\s+(\d+)", read("/proc/meminfo"), re.M).group(1))
+    return {"total_mib": total // 1024, "processors": os.sysconf("SC_NPROCESSORS_ONLN")}
+
+
+def space():
+    """MiB free for root on the file systems that we write to."""
+    free = {}
+    for path in ("/", "/var/lib", "/tmp"):
+        if os.path.isdir(path):
+            state = os.statvfs(path)
+            free[path] = state.f_bavail * state.f_frsize // 2**20
+    return free
+
+
+def hosts():
+    """Name to addresses, as /etc/hosts has it."""
+    names = {}
+    for line in read("/etc/hosts").splitlines():
+        words = line.split("#")[0].split()
+        for name in words[1:]:
+            names.setdefault(name, []).append(words[0])
+    return names
+
+
+def listening(ports):
+    """Port to the names of the programs that listen on it, for these TCP ports."""
+    sockets = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            for line in read(table).splitlines()[1:]:
+                words = line.split()
+                port = int(words[1].rpartition(":")[2], 16)
+                if words[3] == "0A" and port in ports:
+                    sockets["socket:[%s]" % words[9]] = port
+    found = dict((str(port), []) for port in sockets.values())
+    for link in glob.glob("/proc/[0-9]*/fd/*") if sockets else []:
+        try:
+            port = sockets.get(os.readlink(link))
+            if port is not None:
+                found[str(port)].append(read("/proc/%s/comm" % link.split("/")[2]).strip())
+        except (OSError, IOError):
+            pass  # the process ended meanwhile
+    return dict((port, sorted(set(names))) for port, names in found.items())
+
+
+def block_devices():
+    """Kernel name to serial and WWN of each whole block device."""
+    code, out, err = call("lsblk", "-d", "-n", "-P", "-o", "NAME,SERIAL,WWN")
+    if code != 0:
+        raise RuntimeError("lsblk: " + err.strip())
+    return dict(
+        (m[0], (m[1], m[2])) for m in re.findall(r'NAME="([^"]*)" SERIAL="([^"]*)" WWN="([^"]*)"', out)
+    )
+
+
+def devices(wanted):
+    """What is behind each approved device: hints only; that one is blank is proven by avadm_disks alone."""
+    table = block_devices() if any(not w.get("by_id") for w in wanted) else {}
+    return [device(w, table) for w in wanted]
+
+
+def device(wanted, table):
+    """One approved device."""
+    if wanted.get("by_id"):
+        paths = [wanted["by_id"]] if os.path.exists(wanted["by_id"]) else []
+    else:
+        column = 0 if wanted.get("serial") else 1
+        value = wanted.get("serial") or wanted.get("wwn")
+        paths = ["/dev/" + name for name, ids in table.items() if value and ids[column] == value]
+    if len(paths) != 1:
+        return {"matches": len(paths)}
+    path = os.path.realpath(paths[0])
+    number = os.stat(path).st_rdev
+    base = "/sys/dev/block/%d:%d" % (os.major(number), os.minor(number))
+    name = os.path.basename(os.path.realpath(base))
+    used = [
+        w[1]
+        for w in (line.split() for line in read("/proc/self/mounts").splitlines())
+        if w[0].startswith("/dev/") and os.path.realpath(w[0]) == path
+    ]
+    used += [
+        "swap" for line in read("/proc/swaps").splitlines()[1:] if os.path.realpath(line.split()[0]) == path
+    ]
+    code, out, _ = call("blkid", "-p", "-o", "export", path)
+    signature = re.findall(r"^(?:PTTYPE|TYPE)=(.*)$", out, re.M) if code == 0 else []
+    fact = {
+        "matches": 1,
+        "path": path,
+        "used": used,
+        "holders": sorted(os.listdir(base + "/holders")) if os.path.isdir(base + "/holders") else [],
+        "partitions": sorted(os.path.basename(p) for p in glob.glob("%s/%s*" % (base, name))),
+        "signature": signature,
+        "rotational": None,
+        "size_gib": None,
+        "whole": os.path.exists(base + "/queue"),
+    }
+    if os.path.exists(base + "/queue/rotational") and not name.startswith("loop"):
+        fact["rotational"] = read(base + "/queue/rotational").strip() == "1"
+    if os.path.exists(base + "/size"):
+        fact["size_gib"] = round(int(read(base + "/size")) * 512 / 2.0**30, 2)
+    return fact
+
+
+def packages(names, proxy, sources):
+    """Package name to the version that could be installed, or null; with the trouble of the update."""
+    options = ["-o", "Acquire::http::Proxy=" + proxy] if proxy else []
+    options += ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "-o", "DPkg::Lock::Timeout=60"]
+    folder = None
+    try:
+        if sources:
+            # The node's own lists stay untouched: the base phase writes the sources, not preflight.
+            folder = tempfile.mkdtemp()
+            os.mkdir(folder + "/lists")
+            with open(folder + "/sources.list", "w") as out:
+                out.write("\n".join(sources) + "\n")
+            options += [
+                "-o",
+                "Dir::Etc::SourceList=" + folder + "/sources.list",
+                "-o",
+                "Dir::Etc::SourceParts=-",
+            ]
+            options += ["-o", "Dir::State::Lists=" + folder + "/lists"]
+        found = candidates(names, options)
+        trouble = None
+        if not all(found.values()):
+            code, _, err = call("apt-get", "-q", "update", *options)
+            trouble = err.strip()[-400:] if code != 0 or "Failed to fetch" in err else None
+            found = candidates(names, options)
+        return {"candidates": found, "trouble": trouble}
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def candidates(names, options):
+    """Package name to candidate version or null, by apt-cache."""
+    found = dict((name, None) for name in names)
+    _, out, _ = call("apt-cache", "policy", *(options + names))
+    for name, version in re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (.*)$", out, re.M):
+        if version != "(none)":
+            found[name] = version
+    return found
+
+
+def main(params):
+    """Collect everything; one missing fact hides no other."""
+    jobs = {
+        "os": release,
+        "hostname": socket.gethostname,
+        "addresses": addresses,
+        "memory": memory,
+        "space": space,
+        "hosts": hosts,
+        "listening": lambda: listening(set(params["ports"])),
+        "devices": lambda: devices(params["devices"]),
+        "packages": lambda: packages(params["packages"], params["proxy"], params["sources"]),
+        "python": platform.python_version,
+    }
+    facts = {}
+    for name, job in jobs.items():
+        if params["only"] is not None and name not in params["only"]:
+            continue
+        try:
+            facts[name] = job()
+        except Exception as error:
+            facts[name] = None
+            ERRORS[name] = "%s: %s" % (type(error).__name__, error)
+    facts["errors"] = ERRORS
+    sys.stdout.write(json.dumps(facts) + "\n")
+
+
+main(json.loads(PARAMS))  # noqa: F821  (the line in front of this file sets it)

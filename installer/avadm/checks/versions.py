@@ -1,0 +1,238 @@
+"""Versions of what runs against the profile, and ceph's client against its server (I7)."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from avadm.findings import Finding
+from avadm.runner.fleet import Fleet
+from avadm.site.model import Node, Site
+from avadm.site.render.monitoring import PORTS
+
+if TYPE_CHECKING:
+    from avadm.site.load import SiteFile
+
+TIMEOUT = 60.0  # seconds
+# Metric prefix to the role that runs it (None: every node) and its port.
+SERVICES: dict[str, tuple[str | None, int]] = {
+    "node_exporter": (None, PORTS["node"]),
+    "prometheus": ("prometheus", PORTS["prometheus"]),
+    "alertmanager": ("alertmanager", PORTS["alertmanager"]),
+    "blackbox_exporter": ("prometheus", PORTS["blackbox"]),
+}
+# Phase to the ceph daemons that must run on the nodes of that role when it has ended.
+DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}
+CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client"})
+
+
+def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
+    """Ask every node for its versions, in one round trip, all nodes at once.
+
+    Returns:
+        ``{"nodes": {NAME: {"ceph_installed", "ceph_daemons", "services", "stale", "kernel"}},
+        "ceph_versions": what `ceph versions` says or None, "components": {COMPONENT: [versions]},
+        "unreachable": {NAME: reason}}``; "components" is what a report shows.
+    """
+    site = site_file.site
+    chosen = list(site.nodes if nodes is None else nodes)
+    script = (files("avadm.checks") / "versions_probe.py").read_text()
+    witness = next((n.name for n in chosen if "mon" in n.roles), None)
+
+    def ask(node: Node) -> tuple[dict[str, Any] | None, str]:
+        params = {
+            "addresses": [str(node.address), "127.0.0.1"],
+            "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
+            "cluster": node.name == witness,
+        }
+        stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
+        command = f"{shlex.quote(site_file.profile.python)} -"
+        result = fleet.run(node.name, command, timeout=TIMEOUT, stdin=stdin.encode())
+        if not result.ok:
+            said = result.stderr.strip().splitlines()
+            return None, result.error or (said[-1] if said else f"exit {result.rc}")
+        try:
+            return json.loads(result.stdout), ""
+        except ValueError:
+            return None, "the answer is no JSON"
+
+    with ThreadPoolExecutor(len(chosen), thread_name_prefix="versions") as pool:
+        answers = dict(zip([n.name for n in chosen], pool.map(ask, chosen), strict=True))
+    facts = {name: fact for name, (fact, _) in answers.items() if fact is not None}
+    cluster = [fact.pop("ceph_versions", None) for fact in facts.values()]
+    return {
+        "nodes": facts,
+        "ceph_versions": next((c for c in cluster if c), None),
+        "components": _components(facts),
+        "unreachable": {name: reason for name, (fact, reason) in answers.items() if fact is None},
+    }
+
+
+def check(
+    site_file: SiteFile, fleet: Fleet, phase: str | None = None, nodes: Sequence[Node] | None = None
+) -> list[Finding]:
+    """Compare what runs with the profile, and each node's ceph with the cluster's.
+
+    Args:
+        site_file: the site.
+        fleet: how to reach its nodes.
+        phase: the phase that has just ended, whose services must run now; None judges only what runs.
+        nodes: the nodes to ask; all where None.
+    """
+    chosen = list(site_file.site.nodes if nodes is None else nodes)
+    return judge(site_file.site, site_file.profile.versions, collect(site_file, fleet, chosen), chosen, phase)
+
+
+def judge(
+    site: Site,
+    wanted: dict[str, str],
+    collected: dict[str, Any],
+    nodes: Sequence[Node],
+    phase: str | None = None,
+) -> list[Finding]:
+    """Judge what `collect` returned; `wanted` is component to version prefix."""
+    found = [
+        _finding("The node could not be asked for its versions.", name, found=reason, remedy="Run again.")
+        for name, reason in collected["unreachable"].items()
+    ]
+    server = _server(collected)
+    for node in nodes:
+        fact = collected["nodes"].get(node.name)
+        if fact is None:
+            continue
+        found += _wrong(node, fact, wanted)
+        found += _unequal(node, fact, server)
+        found += _missing(site, node, fact, phase)
+        found += [
+            _finding(
+                f"{program} was replaced on disk after it was started.",
+                node.name,
+                found="the old program runs on",
+                wanted="what is installed runs",
+                remedy="Restart it (for ceph one daemon after another, HEALTH_OK between them).",
+            )
+            for program in fact["stale"]
+        ]
+    found += _cluster(collected["ceph_versions"], wanted.get("ceph", ""))
+    return found
+
+
+def _running(fact: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield (component, what runs, version) of one node."""
+    for name, version in fact["services"].items():
+        yield name, name, version
+    for name, version in fact["ceph_daemons"].items():
+        yield "ceph", f"ceph {name}", version
+    if fact["ceph_installed"]:
+        yield "ceph", "installed ceph", fact["ceph_installed"]
+
+
+def _components(facts: dict[str, Any]) -> dict[str, list[str]]:
+    """Return component to the versions that were seen anywhere."""
+    seen: dict[str, set[str]] = {}
+    for fact in facts.values():
+        for component, _, version in _running(fact):
+            seen.setdefault(component, set()).add(version)
+        seen.setdefault("kernel", set()).add(fact["kernel"])
+    return {name: sorted(versions) for name, versions in sorted(seen.items())}
+
+
+def _wrong(node: Node, fact: dict[str, Any], wanted: dict[str, str]) -> list[Finding]:
+    """Return what is not of the profile's version."""
+    return [
+        _finding(
+            f"{what} is not of the profile's version.",
+            node.name,
+            found=version,
+            wanted=f"{wanted[component]}…",
+            remedy="Name package sources with that version, or choose the profile that fits.",
+        )
+        for component, what, version in _running(fact)
+        if component in wanted and not version.startswith(wanted[component])
+    ]
+
+
+def _server(collected: dict[str, Any]) -> str | None:
+    """Return the version of the most ceph servers."""
+    versions = Counter(
+        version
+        for fact in collected["nodes"].values()
+        for name, version in fact["ceph_daemons"].items()
+        if not name.startswith("client.")
+    )
+    return versions.most_common(1)[0][0] if versions else None
+
+
+def _unequal(node: Node, fact: dict[str, Any], server: str | None) -> list[Finding]:
+    """Return each ceph part, client or server, that differs from the servers (K1: data was lost by that)."""
+    if server is None:
+        return []
+    return [
+        _finding(
+            f"{what} differs from the ceph servers.",
+            node.name,
+            found=version,
+            wanted=f"{server}, as the servers",
+            remedy="Bring the packages of all nodes to one version, then restart or mount again what runs.",
+        )
+        for component, what, version in _running(fact)
+        if component == "ceph" and version != server
+    ]
+
+
+def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) -> list[Finding]:
+    """Return what a phase should have left running on a node and does not run."""
+    absent = []
+    for kind in DAEMONS.get(phase or "", ()):
+        running = sum(name.startswith(f"{kind}.") for name in fact["ceph_daemons"])
+        expected = len(node.devices) if kind == "osd" else 1
+        if kind in node.roles and running < expected:
+            absent.append((f"ceph-{kind}", f"{running} of {expected}"))
+    if phase in ("ceph", "cephfs", "rbd") and CEPH_ROLES & set(node.roles) and not fact["ceph_installed"]:
+        roles = {"ceph": {"mon", "mgr", "osd"}, "cephfs": {"mds", "mon", "client"}, "rbd": {"mon", "client"}}
+        if roles[phase] & set(node.roles):
+            absent.append(("ceph", "not installed"))
+    if phase == "monitoring" and not site.components.monitoring.existing:
+        absent += [
+            (name, "no answer with its version")
+            for name, (role, _) in SERVICES.items()
+            if (role is None or role in node.roles) and name not in fact["services"]
+        ]
+    return [
+        _finding(
+            f"{name} should run here after the phase {phase} and does not.",
+            node.name,
+            found=state,
+            wanted="it runs and tells its version",
+            remedy=f"See `systemctl status '{name}*'` and the journal on the node; then apply {phase} again.",
+        )
+        for name, state in absent
+    ]
+
+
+def _cluster(versions: dict[str, Any] | None, prefix: str) -> list[Finding]:
+    """Return an error where `ceph versions` knows daemons of several versions, or of another than wanted."""
+    texts = (versions or {}).get("overall", {})
+    numbers = {m[1]: count for text, count in texts.items() if (m := re.match(r"ceph version (\S+)", text))}
+    if len(numbers) <= 1 and all(n.startswith(prefix) for n in numbers):
+        return []
+    return [
+        Finding(
+            "versions",
+            "The cluster's daemons are not all of the profile's one version.",
+            where="ceph versions",
+            found=", ".join(f"{count} × {n}" for n, count in sorted(numbers.items())),
+            wanted=f"one version {prefix}…",
+            remedy="Finish the upgrade: `ceph versions` shows which kind lags; restart those daemons.",
+        )
+    ]
+
+
+def _finding(what: str, node: str, *, found: str = "", wanted: str = "", remedy: str = "") -> Finding:
+    return Finding("versions", what, "", found, wanted, remedy, host=node)

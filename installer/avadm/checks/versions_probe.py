@@ -1,0 +1,119 @@
+"""Collects, on a node, the versions of what runs and of what is installed; Python 2.7 and 3, changes nothing.
+
+Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, cluster); prints one JSON
+object.
+"""
+
+import glob
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+
+try:
+    from urllib.request import ProxyHandler, build_opener
+except ImportError:
+    from urllib2 import ProxyHandler, build_opener
+
+DAEMONS = ("ceph-", "prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana")
+
+
+def call(*argv):
+    """Return a program's output, or None where it is not there or fails."""
+    try:
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out = process.communicate()[0].decode("utf-8", "replace")
+        return out if process.returncode == 0 else None
+    except OSError:
+        return None
+
+
+def ask(path):
+    """Return the version that a ceph daemon tells on its admin socket: a length, then JSON."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(5)
+    try:
+        link.connect(path)
+        link.sendall(b'{"prefix": "version"}\0')
+        size, data = struct.unpack(">I", link.recv(4))[0], b""
+        while len(data) < size:
+            part = link.recv(size - len(data))
+            if not part:
+                return None
+            data += part
+        return json.loads(data.decode("utf-8"))["version"]
+    finally:
+        link.close()
+
+
+def daemons():
+    """Daemon name (``osd.3``, ``client.admin.123``) to its running version."""
+    found = {}
+    for path in glob.glob("/var/run/ceph/*.asok"):
+        name = os.path.basename(path)[: -len(".asok")].partition("-")[2]
+        try:
+            version = ask(path)
+        except (OSError, IOError, ValueError, KeyError, struct.error):
+            continue  # left behind by a daemon that is gone
+        if version:
+            found[name] = version
+    return found
+
+
+def services(addresses, ports):
+    """Service name to the version that its own metrics tell, for those that answer."""
+    opener = build_opener(ProxyHandler({}))
+    found = {}
+    for name, port in ports.items():
+        for address in addresses:
+            try:
+                text = opener.open("http://%s:%d/metrics" % (address, port), timeout=5).read().decode("utf-8")
+            except (OSError, IOError, ValueError):
+                continue
+            match = re.search(r'^%s_build_info\{[^}]*\bversion="([^"]*)"' % name, text, re.M)
+            if match:
+                found[name] = match.group(1)
+                break
+    return found
+
+
+def stale():
+    """Programs of ours whose file on disk was replaced after they were started."""
+    found = set()
+    for link in glob.glob("/proc/[0-9]*/exe"):
+        try:
+            target = os.readlink(link)
+        except OSError:
+            continue
+        name = os.path.basename(target.replace(" (deleted)", ""))
+        if target.endswith(" (deleted)") and name.startswith(DAEMONS):
+            found.add(name)
+    return sorted(found)
+
+
+def main(params):
+    """Print everything."""
+    installed = re.search(r"ceph version (\S+)", call("ceph", "--version") or "")
+    cluster = None
+    if params["cluster"]:
+        text = call("timeout", "20", "ceph", "--connect-timeout", "10", "versions", "--format", "json")
+        cluster = json.loads(text) if text else None
+    sys.stdout.write(
+        json.dumps(
+            {
+                "ceph_installed": installed.group(1) if installed else None,
+                "ceph_daemons": daemons(),
+                "ceph_versions": cluster,
+                "services": services(params["addresses"], params["ports"]),
+                "stale": stale(),
+                "kernel": os.uname()[2],
+            }
+        )
+        + "\n"
+    )
+
+
+main(json.loads(PARAMS))  # noqa: F821  (the line in front of this file sets it)
