@@ -1,4 +1,4 @@
-"""Runs a plan: independent phases at once, the dead carried to the end, a ledger that is right at every moment."""
+"""Runs a plan: independent phases at once, the dead carried to the end, the ledger always right."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from avadm.plan.phases import PHASES, Phase
 def status(context: Context, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return what `avadm status --json` prints.
 
-    A phase is ``running`` while the site's lock is held and a host of it runs, ``failed`` if any host failed or
-    could not be reached, ``stale`` if it is done but with other inputs than those of now, ``done``, or ``pending``.
+    A phase is ``running`` while the site's lock is held and a host of it runs, ``failed`` if any host failed
+    or could not be reached, ``stale`` if it is done but with other inputs than those of now, ``done``, or
+    ``pending``.
     """
     site = context.site_file.site
     running = holder(context.state_folder)

@@ -1,0 +1,87 @@
+"""`avadm runs`: earlier runs, and what happened in one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from avadm.cli.output import console, heading, print_json
+from avadm.cli.progress_model import duration
+from avadm.cli.summary_text import print_summary
+from avadm.engine.runfolder import LATEST, RunFolder, find_run, list_runs
+from avadm.engine.summary import Summary
+
+_STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}
+
+
+@click.group()
+def runs() -> None:
+    """List and show earlier runs."""
+
+
+def overview(folder: RunFolder) -> dict[str, Any]:
+    """Return one run as `runs list --json` shows it; a run without summary was killed or still runs."""
+    summary = folder.read_json("summary.json") or {}
+    plan = folder.read_json("plan.json") or {}
+    names = [p["name"] for p in summary.get("phases") or plan.get("phases") or [] if isinstance(p, dict)]
+    return {
+        "id": folder.id,
+        "started": f"{folder.started:%Y-%m-%dT%H:%M:%SZ}",
+        "verb": folder.verb,
+        "site": summary.get("site") or plan.get("site"),
+        "phases": names,
+        "result": summary.get("result", "unfinished"),
+        "changed": summary.get("changed"),
+        "seconds": summary.get("seconds"),
+        "folder": str(folder.path),
+    }
+
+
+@runs.command("list")
+@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(number: int, as_json: bool) -> None:
+    """List the last runs, newest last."""
+    rows = [overview(f) for f in list_runs()[-number:]]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        console.print("There is no run yet; `avadm apply` makes one.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("run", "phases", "result", "changed", "time"):
+        table.add_column(name, no_wrap=name in ("run", "result", "time"))
+    for row in rows:
+        took = duration(row["seconds"]) if row["seconds"] is not None else ""
+        changed = "" if row["changed"] is None else str(row["changed"])
+        result = Text(row["result"], style=_STYLE.get(row["result"], ""))
+        table.add_row(row["id"], ", ".join(row["phases"]), result, changed, took)
+    console.print(table)
+
+
+@runs.command()
+@click.argument("run", default=LATEST, metavar="[ID|latest]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(run: str, as_json: bool) -> None:
+    """Show a run: phases, failures with remedies, slowest tasks, where its log is."""
+    folder = find_run(run)
+    data = folder.read_json("summary.json")
+    if not isinstance(data, dict) or "phases" not in data:
+        # Killed before its summary, or another verb's run: what its events tell is told.
+        data = {**Summary(folder.events()).as_dict(), "check": False, "next": "avadm apply", **(data or {})}
+        data.setdefault("result", "unfinished")
+    data = {"seconds": 0.0, "log": str(folder.log), **data, "run": folder.id, "verb": folder.verb}
+    if as_json:
+        print_json({**data, "folder": str(folder.path)})
+        return
+    heading(f"{folder.id}")
+    print_summary(data, console)
+    if data["slowest"]:
+        heading("Slowest tasks")
+        for row in data["slowest"][:10]:
+            console.print(Text(f"  {row['seconds']:7.1f} s  {row['host']:<16} {row['phase']}: {row['task']}"))
+    console.print(Text(f"\nFolder   {folder.path}"))

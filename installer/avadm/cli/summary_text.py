@@ -1,0 +1,106 @@
+"""The summary of a run for people: the last thing that is printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from avadm.cli.progress_model import duration, first_line
+
+_STYLE = {
+    "done": "green",
+    "failed": "bold red",
+    "waiting": "yellow",
+    "canceled": "yellow",
+    "running": "yellow",
+}
+_SHOWN = 20
+
+
+def print_summary(data: dict[str, Any], console: Console) -> None:
+    """Print what summary.json holds: phases, then failures with their remedies, then how to go on."""
+    console.print(_phases(data))
+    failures = data["failures"]
+    for key in _grouped(failures)[:_SHOWN]:
+        _print_failure(key, console)
+    if len(_grouped(failures)) > _SHOWN:
+        console.print(Text(f"… and {len(_grouped(failures)) - _SHOWN} more, all in the log."))
+    if data["dead"]:
+        console.print(Text(f"\nNot reached, nothing was done there: {', '.join(data['dead'])}", style="red"))
+    console.print(Text(f"\n{headline(data)}", style="green" if data["result"] == "good" else "red"))
+    if data["result"] != "good":
+        console.print(Text(f"Log      {data['log']}"))
+        console.print(Text(f"Go on    {data['next']}"))
+
+
+def headline(data: dict[str, Any]) -> str:
+    """Return the result as one sentence."""
+    took = duration(data["seconds"])
+    if data["result"] == "canceled":
+        return f"Stopped after {took}; nothing is left running, the ledger is right."
+    if data["result"] == "failed":
+        hosts = sorted({f["host"] for f in data["failures"] if f["host"]})
+        bad = [p["name"] for p in data["phases"] if p["state"] in ("failed", "waiting")]
+        where = f" on {len(hosts)} of {len(data['hosts'])} nodes" if hosts else ""
+        what = f"not done: {', '.join(bad)}" if bad else "every phase is done on the other nodes"
+        return f"Failed{where} after {took}; {what}."
+    if data.get("check"):
+        return f"Dry run: {data['changed']} tasks would change something; nothing was changed."
+    if not data["changed"]:
+        return f"Nothing changed: everything was right already ({took})."
+    return f"Done in {took}: {data['changed']} tasks changed something on {_changed_hosts(data)} nodes."
+
+
+def _changed_hosts(data: dict[str, Any]) -> int:
+    return sum(1 for counts in data["hosts"].values() if counts["changed"])
+
+
+def _phases(data: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("phase", no_wrap=True)
+    table.add_column("result", no_wrap=True)
+    for name in ("ok", "changed", "failed", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for phase in data["phases"]:
+        result = Text(phase["note"] or phase["state"], style=_STYLE.get(phase["state"], ""))
+        bad = phase["failed"] + phase["unreachable"]
+        took = duration(phase["seconds"]) if phase["state"] != "waiting" else ""
+        table.add_row(phase["name"], result, str(phase["ok"]), str(phase["changed"]), str(bad), took)
+    return table
+
+
+def _grouped(failures: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Return failures that are the same on several hosts once, with their hosts."""
+    groups: dict[tuple[str, ...], tuple[dict[str, Any], list[str]]] = {}
+    for failure in failures:
+        host = failure["host"] or ""
+        same = failure["message"].replace(host, "HOST") if host else failure["message"]
+        key = (failure["phase"], failure["task"], same)
+        groups.setdefault(key, (failure, []))[1].extend([host] if host else [])
+    return list(groups.values())
+
+
+def _print_failure(group: tuple[dict[str, Any], list[str]], console: Console) -> None:
+    failure, hosts = group
+    where = ", ".join(hosts) if hosts else "controller"
+    console.print(Text(f"\n✗ {failure['phase']} on {where}: {failure['task']}", style="bold red"))
+    error = failure["message"].strip().splitlines() or [""]
+    rows = [("error", error[0][:400])] + [("", line[:400]) for line in error[1:6]]
+    if (tail := first_line_of_tail(failure)) and tail not in failure["message"]:
+        rows.append(("", tail))
+    remedy = failure["remedy"]
+    if len(hosts) > 1:
+        remedy = remedy.replace(hosts[0], ",".join(hosts), 1) if "--limit" in remedy else remedy
+    rows.append(("do", remedy))
+    for name, value in rows:
+        console.print(Text(f"    {name:<7}{value}"))
+
+
+def first_line_of_tail(failure: dict[str, Any]) -> str:
+    """Return the last telling line of the failed command's output."""
+    text = failure["stderr"] or failure["stdout"]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return first_line(lines[-1], 400) if lines else ""
