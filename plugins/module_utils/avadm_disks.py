@@ -274,7 +274,7 @@ def wipefs_silent(machine, device):
 
 
 def blkid_silent(machine, device):
-    """Libblkid's probe finds nothing; its exit status 2 alone proves nothing, as it also means "cannot tell"."""
+    """Libblkid's probe finds nothing; its exit status 2 alone proves nothing: it means "cannot tell" too."""
     rc, out, err = machine.run(["blkid", "-p", "-o", "export", device.real])
     if rc == 0:
         pairs = [line for line in out.split() if line.startswith(("TYPE=", "PTTYPE=", "USAGE=", "LABEL="))]

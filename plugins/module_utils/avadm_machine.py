@@ -17,7 +17,7 @@ import os
 import stat
 
 BLKROGET = 0x125E  # linux/fs.h
-GONE = (errno.ENOENT, errno.ESRCH, errno.ENXIO)
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESRCH, errno.ENXIO)
 
 
 class Machine(object):

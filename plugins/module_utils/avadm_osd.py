@@ -143,7 +143,7 @@ def volumes(machine, device, fsid):
     if len(found) == 1 and found[0][2] == fsid:
         return {"id": found[0][0], "fsid": found[0][1], "cluster": fsid, "ready": True}
     for number, uuid, cluster in found:
-        device.refuse("carries osd.%d (%s) of the ceph cluster %s; ours is %s" % (number, uuid, cluster, fsid))
+        device.refuse("carries osd.%d (%s) of ceph cluster %s; ours is %s" % (number, uuid, cluster, fsid))
     return None
 
 
@@ -167,7 +167,7 @@ def refusals(devices):
         return None
     parts = ["%s%s %s" % (d.name, " (%s)" % d.real if d.real else "", ", ".join(d.reasons)) for d in refused]
     return (
-        "Refused, and left as %s: %s. Remedy: if a device is the wrong one, correct `devices` of this node in the"
-        " site file; if its content may go, erase it by hand (docs/disk-safety.md, Remedies). avadm never does."
+        "Refused, and left as %s: %s. Remedy: if a device is the wrong one, correct `devices` of this node in"
+        " the site file; if its content may go, erase it by hand (docs/disk-safety.md). avadm never does."
         % ("it is" if len(refused) == 1 else "they are", "; ".join(parts))
     )

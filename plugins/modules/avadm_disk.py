@@ -9,8 +9,8 @@ DOCUMENTATION = r"""
 module: avadm_disk
 short_description: Say of each approved block device whether it is proven blank
 description:
-  - Finds the one device that each approval names, and probes it. Every probe must succeed and find nothing, or
-    the device is refused with its reasons (docs/disk-safety.md).
+  - Finds the one device that each approval names, and probes it. Every probe must succeed and find nothing,
+    or the device is refused with its reasons (docs/disk-safety.md).
   - Never changes anything.
 options:
   devices:

@@ -1,0 +1,226 @@
+# Runs on nodes: python 2.7 and 3.
+"""Makes and starts OSDs on devices that are proven blank; each step can be done again after a cut.
+
+The OSD's UUID and key are written down before the cluster hears of them (avadm_osd.Journal), and `ceph osd new`
+gives the same id for the same UUID and key: a run that was cut off goes on where it stood and leaks no id.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import grp
+import io
+import json
+import os
+import pwd
+import time
+import uuid
+
+from ansible.module_utils import avadm_disks, avadm_osd
+
+BOOTSTRAP = "/var/lib/ceph/bootstrap-osd/ceph.keyring"
+DATA = "/var/lib/ceph/osd/ceph-%d"
+DROPIN = "/etc/systemd/system/ceph-osd@.service.d/avadm.conf"
+# The unit starts as root and ceph-osd steps down to ceph, which could not open the device after a boot.
+DROPIN_TEXT = """# Managed by avadm.
+[Service]
+ExecStartPre=/bin/chown ceph:ceph /var/lib/ceph/osd/ceph-%i/block
+"""
+
+
+class OsdError(Exception):
+    """An OSD could not be made or started; the text is for people."""
+
+
+class Maker(object):
+    """Makes the OSDs of one node.
+
+    Args:
+        machine: avadm_machine.Machine.
+        run: callable(argv, data) -> (rc, stdout, stderr); data goes to the command's standard input.
+        journal: avadm_osd.Journal.
+        min_bytes: the least size of a device, for the probe just before writing.
+        clock, sleep: time.time and time.sleep, replaced in tests.
+    """
+
+    def __init__(self, machine, run, journal, min_bytes, clock=time.time, sleep=time.sleep):
+        self.machine = machine
+        self.run_command = run
+        self.journal = journal
+        self.min_bytes = min_bytes
+        self.clock = clock
+        self.sleep = sleep
+
+    def run(self, what, argv, data=None):
+        """Run a command; OsdError with what was being done if it fails."""
+        rc, out, err = self.run_command(argv, data)
+        if rc != 0:
+            said = [line for line in (err or out).splitlines() if line.strip()][-4:]
+            raise OsdError("%s failed (`%s`, exit status %d): %s" % (what, argv[0], rc, " / ".join(said)))
+        return out
+
+    def ceph(self, what, words, data=None):
+        """Run a command of the cluster with the bootstrap key."""
+        identity = ["--name", "client.bootstrap-osd", "--keyring", BOOTSTRAP, "--connect-timeout", "30"]
+        return self.run(what, ["ceph"] + identity + words, data)
+
+    def write_bootstrap(self, key):
+        """Keep the key that lets a node ask for OSD ids, where ceph's own tools look for it."""
+        return write(BOOTSTRAP, "[client.bootstrap-osd]\n\tkey = %s\n" % key, 0o600)
+
+    def begin(self, device):
+        """Write down a new OSD's UUID and key; return the entry."""
+        key = self.run("making a key", ["ceph-authtool", "--gen-print-key"]).strip()
+        entry = {"uuid": str(uuid.uuid4()), "key": key, "path": device.path}
+        entry["class"] = device.approved.get("device_class") or ""
+        self.journal.write(entry)
+        return entry
+
+    def make_raw(self, device, entry, own):
+        """Make an OSD on the bare device; return its id.
+
+        Args:
+            entry: the journal's entry, old or new.
+            own: the device carries a half-made OSD of this very entry.
+        """
+        secrets = {"cephx_secret": entry["key"]}
+        if entry["class"]:
+            secrets["crush_device_class"] = entry["class"]
+        words = ["osd", "new", entry["uuid"], "-i", "-"]
+        number = entry["id"] = int(self.ceph("asking for an OSD id", words, json.dumps(secrets)).strip())
+        self.journal.write(entry)
+        folder = DATA % number
+        stranger = first_line(folder + "/fsid")
+        if stranger not in (None, entry["uuid"]):
+            raise OsdError("%s belongs to another OSD (%s); move it away" % (folder, stranger))
+        if not os.path.isdir(folder):
+            os.makedirs(folder, 0o755)
+        keyring = "[osd.%d]\n\tkey = %s\n" % (number, entry["key"])
+        write(folder + "/keyring", keyring, 0o600)
+        link(device, folder)
+        self.ceph("fetching the monitor map", ["mon", "getmap", "-o", folder + "/activate.monmap"])
+        # The last look, with the device open for writing: nothing may have changed since the first.
+        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True, own=own)
+        if device.reasons:
+            raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))
+        # Closing it let udev look again, which resets the owner; only then it is ceph's.
+        self.run_command(["udevadm", "settle", "--timeout=30"], None)
+        ceph_owns(device.real, folder)
+        argv = ["ceph-osd", "--cluster", "ceph", "--osd-objectstore", "bluestore", "--mkfs", "-i", str(number)]
+        argv += ["--monmap", folder + "/activate.monmap", "--keyfile", "-", "--osd-data", folder + "/"]
+        argv += ["--osd-uuid", entry["uuid"], "--setuser", "ceph", "--setgroup", "ceph"]
+        self.run("writing the OSD", argv, entry["key"])
+        os.unlink(folder + "/activate.monmap")
+        self.journal.remove(entry["uuid"])
+        return number
+
+    def make_lvm(self, device):
+        """Make an OSD on a logical volume; ceph-volume takes back what it did if it fails."""
+        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True)
+        if device.reasons:
+            raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))
+        argv = ["ceph-volume", "lvm", "create", "--bluestore", "--data", device.real]
+        if device.approved.get("device_class"):
+            argv += ["--crush-device-class", device.approved["device_class"]]
+        self.run("ceph-volume", argv)
+        return avadm_osd.logical_volumes(self.machine, device.real)[0][0]
+
+    def prepare(self, device, number):
+        """Put right a raw OSD's folder (re-installed node, other by-id path); return whether it was wrong."""
+        folder = DATA % number
+        changed = False
+        if first_line(folder + "/keyring") is None or first_line(folder + "/fsid") is None:
+            if not os.path.isdir(folder):
+                os.makedirs(folder, 0o755)
+            argv = ["ceph-bluestore-tool", "prime-osd-dir", "--dev", device.real, "--path", folder]
+            self.run("restoring the OSD's folder", argv)
+            ceph_owns(device.real, folder)
+            changed = True
+        return link(device, folder) or changed
+
+    def write_dropin(self):
+        """Write the unit's addition; return whether it was missing."""
+        changed = write(DROPIN, DROPIN_TEXT, 0o644)
+        if changed:
+            self.run("systemd", ["systemctl", "daemon-reload"])
+        return changed
+
+    def start(self, number):
+        """Enable and start an OSD's unit; return whether it was not so before."""
+        unit = "ceph-osd@%d" % number
+        changed = False
+        if self.run_command(["systemctl", "is-enabled", unit], None)[0] != 0:
+            self.run("enabling %s" % unit, ["systemctl", "enable", unit])
+            changed = True
+        state = self.run_command(["systemctl", "is-active", unit], None)[1].strip()
+        if state not in ("active", "activating"):
+            self.run_command(["systemctl", "reset-failed", unit], None)
+            self.run("starting %s" % unit, ["systemctl", "start", unit])
+            changed = True
+        return changed
+
+    def await_up(self, number, cluster, deadline):
+        """Wait until the OSD says of itself that the cluster has it up; OsdError if it does not in time."""
+        said = ""
+        while True:
+            rc, out, err = self.run_command(["ceph", "daemon", "osd.%d" % number, "status"], None)
+            said = (err or out).strip()
+            if rc == 0:
+                status = json.loads(out)
+                if cluster and status.get("cluster_fsid") != cluster:
+                    raise OsdError("it belongs to another cluster, %s" % status.get("cluster_fsid"))
+                if status.get("state") == "active":
+                    return
+                said = "state %s" % status.get("state")
+            if self.clock() >= deadline:
+                argv = ["journalctl", "-q", "--no-pager", "-n", "5", "-o", "cat", "-u", "ceph-osd@%d" % number]
+                log = " / ".join(self.run_command(argv, None)[1].splitlines())
+                raise OsdError(
+                    "it does not come up (%s). Its log ends: %s. Remedy: see that this node reaches the monitors,"
+                    " and what `journalctl -u ceph-osd@%d` says" % (said, log, number)
+                )
+            self.sleep(1)
+
+
+def write(path, text, mode):
+    """Write a file if it differs, owned by root unless it is ceph's key; return whether it did."""
+    if os.path.exists(path):
+        with io.open(path, encoding="utf-8") as stream:
+            if stream.read() == text:
+                return False
+    if not os.path.isdir(os.path.dirname(path)):
+        os.makedirs(os.path.dirname(path), 0o755)
+    handle = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(handle, "w") as stream:
+        stream.write(text)
+    os.rename(path + ".new", path)
+    return True
+
+
+def first_line(path):
+    """Return a file's first line; None where there is no file."""
+    if not os.path.exists(path):
+        return None
+    with io.open(path, encoding="utf-8") as stream:
+        return stream.readline().strip()
+
+
+def link(device, folder):
+    """Let the OSD's block link lead to the stable path; return whether it did not."""
+    path = folder + "/block"
+    if os.path.islink(path) and os.readlink(path) == device.path:
+        return False
+    if os.path.lexists(path):
+        os.unlink(path)
+    os.symlink(device.path, path)
+    return True
+
+
+def ceph_owns(device, folder):
+    """Give a device and an OSD's folder with its files to ceph."""
+    uid, gid = pwd.getpwnam("ceph").pw_uid, grp.getgrnam("ceph").gr_gid
+    os.chown(device, uid, gid)
+    os.chown(folder, uid, gid)
+    for name in os.listdir(folder):
+        os.lchown(os.path.join(folder, name), uid, gid)
