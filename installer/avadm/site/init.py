@@ -71,6 +71,8 @@ def parse_addresses(text: str) -> list[NewNode]:
         if named and len(addresses) > 1:
             raise _bad("A name goes with one address, not with a range.", line, line)
         nodes += [NewNode(named[0] if named else "", a) for a in addresses]
+    if not nodes:
+        raise _bad("There is no address in this list.", text, "nothing", "at least one address")
     if len(nodes) > MAX_NODES:
         raise _bad(
             "These are more nodes than a site may have (P1).", text, str(len(nodes)), f"at most {MAX_NODES}"

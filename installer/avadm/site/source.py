@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.site.text import read_text
 
 KeyPath = tuple[str | int, ...]
 
-MAX_BYTES = 4 * 1024 * 1024
-"""A site of 256 nodes with 12 devices each is 0.15 MiB."""
 MAX_VALUES = 200_000
 """Values after aliases are expanded: a few lines of nested aliases could otherwise fill the memory."""
 MAX_DEPTH = 64
@@ -87,19 +86,20 @@ def read(path: Path) -> Source:
     Raises:
         AvadmError: the file cannot be read as text (exit code 2).
     """
-    return parse(_text(path), path.name)
+    return parse(read_text(path), path.name)
 
 
 def parse(text: str, name: str) -> Source:
     """Parse YAML text; never raises for what the text holds."""
     source = Source(name)
     try:
+        _limit_depth(text, name)
         root = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
         source.findings.append(_syntax(error, name, text))
         return source
-    except RecursionError:
-        source.findings.append(_too_much(f"{name}:1", f"more than {MAX_DEPTH} levels"))
+    except _TooMuchError as error:
+        source.findings.append(error.finding)
         return source
     if root is None:
         source.findings.append(
@@ -114,68 +114,6 @@ def parse(text: str, name: str) -> Source:
     except _TooMuchError as error:
         source.findings.append(error.finding)
     return source
-
-
-def _text(path: Path) -> str:
-    where = str(path)
-    try:
-        if path.is_dir():
-            raise AvadmError(
-                Finding(
-                    "file-unreadable",
-                    "This is a folder.",
-                    where,
-                    "a folder",
-                    "a site file",
-                    "Name the file in it.",
-                )
-            )
-        if path.exists() and not path.is_file():
-            raise AvadmError(
-                Finding("file-unreadable", "This is no ordinary file.", where, "", "a site file")
-            )
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError as error:
-        raise AvadmError(
-            Finding(
-                "file-missing",
-                "There is no such file.",
-                where,
-                "nothing",
-                "a site file",
-                "Write one with `avadm site init`, or name it with --site.",
-            )
-        ) from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise AvadmError(
-            Finding("file-unreadable", "The file cannot be read.", where, reason, "a readable file")
-        ) from error
-    if len(raw) > MAX_BYTES:
-        raise AvadmError(
-            Finding(
-                "file-too-large",
-                "The file is too large for a site.",
-                where,
-                f"more than {MAX_BYTES >> 20} MiB",
-                f"at most {MAX_BYTES >> 20} MiB",
-            )
-        )
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise AvadmError(
-            Finding(
-                "file-not-utf8",
-                "The file is not UTF-8 text.",
-                f"{where}:{line}",
-                f"byte 0x{raw[error.start]:02x}",
-                "UTF-8",
-                "Save the file as UTF-8.",
-            )
-        ) from error
 
 
 def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
@@ -198,21 +136,33 @@ def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
     )
 
 
-def _too_much(where: str, found: str) -> Finding:
-    return Finding(
-        "yaml-too-much",
-        "The file grows too large when its aliases are followed.",
-        where,
-        found,
-        f"at most {MAX_VALUES} values and {MAX_DEPTH} levels",
-        "Write the values out instead of nesting aliases.",
-    )
-
-
 class _TooMuchError(Exception):
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.what)
-        self.finding = finding
+    def __init__(self, name: str, line: int, found: str, wanted: str) -> None:
+        super().__init__(found)
+        self.finding = Finding(
+            "yaml-too-much",
+            "The file is too deep or, once its aliases are followed, too large.",
+            f"{name}:{line}",
+            found,
+            wanted,
+            "Write the values out instead of nesting them.",
+        )
+
+
+def _limit_depth(text: str, name: str) -> None:
+    """Refuse deep nesting before composing: libyaml's composer recurses until the C stack overflows."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _too_deep(name, event.start_mark.line + 1 if event.start_mark else 1)
+        elif isinstance(event, CollectionEndEvent):
+            depth -= 1
+
+
+def _too_deep(name: str, line: int) -> _TooMuchError:
+    return _TooMuchError(name, line, f"more than {MAX_DEPTH} levels", f"at most {MAX_DEPTH} levels")
 
 
 class _Walk:
@@ -227,9 +177,10 @@ class _Walk:
         self.source.lines.setdefault(path, line)
         self.budget -= 1
         if self.budget < 0:
-            raise _TooMuchError(_too_much(f"{self.source.name}:{line}", f"more than {MAX_VALUES} values"))
+            found, wanted = f"more than {MAX_VALUES} values", f"at most {MAX_VALUES}"
+            raise _TooMuchError(self.source.name, line, found, wanted)
         if len(path) > MAX_DEPTH:
-            raise _TooMuchError(_too_much(f"{self.source.name}:{line}", f"more than {MAX_DEPTH} levels"))
+            raise _too_deep(self.source.name, line)
         if node.tag not in _STANDARD_TAGS and node.tag.startswith(("!", "tag:yaml.org,2002:python")):
             self.note("yaml-tag", "Tags are not used in a site file.", line, node.tag, "a plain value")
             return None

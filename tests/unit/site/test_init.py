@@ -44,7 +44,7 @@ def test_ranges(text: str, names: int, last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["10.0.0.9-3", "10.0.0.1-10.9.0.1", "x", "10.0.0.0/8", "1.2.3", "10.0.0.1/33"]
+    "text", ["10.0.0.9-3", "10.0.0.1-10.9.0.1", "x", "10.0.0.0/8", "1.2.3", "10.0.0.1/33", "", "# none"]
 )
 def test_bad_ranges(text: str) -> None:
     with pytest.raises(AvadmError):

@@ -80,6 +80,13 @@ def test_words_that_yaml_1_1_would_change(site_path: Path) -> None:
     assert [site.node(n).devices[0].serial for n in ("s1", "s2")] == ["0123", "12:30:00"]
 
 
+@pytest.mark.parametrize("text", ["a: " + "[" * 200_000, "{a: " * 50_000, "- " * 50_000, "? " * 5_000])
+def test_deep_nesting_ends_in_a_finding(site_path: Path, text: str) -> None:
+    # libyaml's composer recurses on the C stack: without a limit before it, the interpreter crashes.
+    site_path.write_text(text)
+    assert {f.check for f in examine(site_path)[1]} == {"yaml-too-much"}
+
+
 def test_every_pattern_of_the_model_has_words() -> None:
     schema = Site.model_json_schema()
 

@@ -1,0 +1,78 @@
+"""Reading a file that a person wrote: whatever is in the way is told, never thrown as it comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+MAX_BYTES = 4 * 1024 * 1024
+"""A site of 256 nodes with 12 devices each is 0.15 MiB."""
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, UTF-8 with or without a byte order mark.
+
+    Raises:
+        AvadmError: it is missing, unreadable, no ordinary file, too large, or not UTF-8 (exit code 2).
+    """
+    where = str(path)
+    try:
+        if path.is_dir():
+            raise AvadmError(
+                Finding(
+                    "file-unreadable",
+                    "This is a folder.",
+                    where,
+                    "a folder",
+                    "a site file",
+                    "Name the file in it.",
+                )
+            )
+        if path.exists() and not path.is_file():
+            raise AvadmError(
+                Finding("file-unreadable", "This is no ordinary file.", where, "", "a site file")
+            )
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise AvadmError(
+            Finding(
+                "file-missing",
+                "There is no such file.",
+                where,
+                "nothing",
+                "a site file",
+                "Write one with `avadm site init`, or name it with --site.",
+            )
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AvadmError(
+            Finding("file-unreadable", "The file cannot be read.", where, reason, "a readable file")
+        ) from error
+    if len(raw) > MAX_BYTES:
+        raise AvadmError(
+            Finding(
+                "file-too-large",
+                "The file is too large for a site.",
+                where,
+                f"more than {MAX_BYTES >> 20} MiB",
+                f"at most {MAX_BYTES >> 20} MiB",
+            )
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise AvadmError(
+            Finding(
+                "file-not-utf8",
+                "The file is not UTF-8 text.",
+                f"{where}:{line}",
+                f"byte 0x{raw[error.start]:02x}",
+                "UTF-8",
+                "Save the file as UTF-8.",
+            )
+        ) from error
