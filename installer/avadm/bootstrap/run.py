@@ -11,7 +11,7 @@ import paramiko
 
 from avadm.bootstrap.controller_key import ControllerKey
 from avadm.bootstrap.learn import AT_ONCE, Offer, learn
-from avadm.bootstrap.report import NodeReport, State
+from avadm.bootstrap.report import NodeReport, State, Step
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.runner import channel
 from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
@@ -97,6 +97,7 @@ def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
                     remedy="Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node's "
                     "console, then run bootstrap again and confirm (or --accept-host-keys).",
                 )
+                report.steps["host_key"] = Step(State.FAILED, f"not confirmed: {shown}")
                 continue
             new = known.pin(offer.target.entry_names, offer.key)
             report.add("host_key", State.CHANGED if new else State.OK, ("pinned " if new else "") + shown)

@@ -1,8 +1,8 @@
-"""Collects, on a node, every fact that preflight needs; Python 2.7 and 3, changes nothing.
+"""Collects, on a node, the facts that preflight needs; Python 2.7 and 3, changes nothing.
 
-It is sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: packages, proxy, sources, devices, ports,
-only; a proxy may hold a password, hence not through argv) and prints one JSON object. A fact that cannot be had
-is null, with its reason under ``errors``.
+It is sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: packages, proxy, sources, devices,
+ports, only; a proxy may hold a password, hence not through argv) and prints one JSON
+object. A fact that cannot be had is null, with its reason under ``errors``.
 """
 
 import glob

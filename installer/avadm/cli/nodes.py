@@ -43,15 +43,11 @@ def select(site: Site, limit: str | None) -> list[Node]:
 
 def compact(names: Iterable[str]) -> str:
     """Return names with runs of numbers joined: ``gpu1, stor1-3``."""
-    numbered: list[tuple[str, int, int]] = []
-    plain: list[str] = []
-    for name in sorted(set(names)):
-        match = re.fullmatch(r"(.*?)(\d+)", name)
-        if match:
-            numbered.append((match[1], len(match[2]) if match[2].startswith("0") else 0, int(match[2])))
-        else:
-            plain.append(name)
-    parts = list(plain)
+    split = {name: re.fullmatch(r"(.*?)(\d+)", name) for name in set(names)}
+    parts = [name for name, match in split.items() if match is None]
+    matches = [m for m in split.values() if m is not None]
+    padded = {m[1] for m in matches if m[2].startswith("0")}
+    numbered = [(m[1], len(m[2]) if m[1] in padded else 0, int(m[2])) for m in matches]
     for (stem, width), group in groupby(sorted(numbered), key=lambda n: n[:2]):
         for run in _runs([n for _, _, n in group]):
             first, last = (str(n).zfill(width) for n in (run[0], run[-1]))

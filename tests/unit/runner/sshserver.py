@@ -77,7 +77,12 @@ class Server(paramiko.ServerInterface):
         return "publickey" if self.password is None else "publickey,password"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        return paramiko.AUTH_SUCCESSFUL if key in self.accept else paramiko.AUTH_FAILED
+        good = key in self.accept or key.get_base64() in self._authorized()
+        return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
+
+    def _authorized(self) -> str:
+        path = Path((self.env or {}).get("HOME", "/nonexistent")) / ".ssh" / "authorized_keys"
+        return path.read_text() if path.exists() else ""
 
     def check_auth_password(self, username: str, password: str) -> int:
         good = self.password is not None and password == self.password

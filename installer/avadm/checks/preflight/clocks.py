@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median_low
+
 from avadm.checks.base import Check, Clock, Context
 from avadm.findings import Finding, Severity
 
@@ -10,20 +12,22 @@ REMEDY = "Start a time service on it (the base phase sets up chrony), or set the
 
 def judge(context: Context) -> list[Finding]:
     """Return what is known of each node's difference to the middle clock: surely, or perhaps, too much."""
-    if len(context.clocks) < 2:
+    clocks = context.clocks
+    if len(clocks) < 2:
         return []
     limit = context.site.time.max_skew_ms
-    order = sorted(context.clocks.values(), key=lambda c: c.offset_ms)
-    middle = order[len(order) // 2]
+    # The middle of the true clocks lies between the middles of what they are at least and at most.
+    low = median_low(c.offset_ms - c.error_ms for c in clocks.values())
+    high = median_low(c.offset_ms + c.error_ms for c in clocks.values())
     found = []
-    for node, clock in context.clocks.items():
-        difference = clock.offset_ms - middle.offset_ms
-        error = 0.0 if clock is middle else clock.error_ms + middle.error_ms
+    for node, clock in clocks.items():
+        difference = clock.offset_ms - (low + high) / 2
+        error = clock.error_ms + (high - low) / 2
         if abs(difference) - error > limit:
             found.append(_finding(node, difference, error, limit, Severity.ERROR))
         elif abs(difference) + error > limit:
             found.append(_finding(node, difference, error, limit, Severity.WARNING))
-    return found or _spread(order, limit)
+    return found or _spread(sorted(clocks.values(), key=lambda c: c.offset_ms), limit)
 
 
 def _spread(order: list[Clock], limit: float) -> list[Finding]:

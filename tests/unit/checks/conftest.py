@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from avadm.checks.base import Clock, Context
+from avadm.site import profile
+from avadm.site.model import Site
+
+
+def good_facts(name: str, last: int) -> dict[str, Any]:
+    return {
+        "os": {
+            "id": "debian",
+            "release": "12",
+            "name": "Debian 12",
+            "kernel": "6.1.0-13",
+            "machine": "x86_64",
+        },
+        "hostname": name,
+        "addresses": ["127.0.0.1", f"10.0.0.{last}"],
+        "memory": {"total_mib": 64 * 1024, "processors": 36},
+        "space": {"/": 100_000, "/var/lib": 100_000, "/tmp": 5_000},
+        "hosts": {"localhost": ["127.0.0.1", "::1"], name: ["127.0.1.1"]},
+        "listening": {},
+        "devices": [
+            {
+                "matches": 1,
+                "path": "/dev/sdb",
+                "used": [],
+                "holders": [],
+                "partitions": [],
+                "signature": [],
+                "rotational": False,
+                "size_gib": 4000,
+                "whole": True,
+            }
+        ],
+        "packages": {"candidates": {"ceph-common": "1:16.2.15+ds-0", "chrony": "4.3-2"}, "trouble": None},
+        "clock": [1.0, 2.0],
+        "errors": {},
+    }
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site.model_validate(
+        {
+            "name": "t",
+            "profile": "lab-bookworm",
+            "network": {"management": "10.0.0.0/24", "domain": "t.example"},
+            "nodes": [
+                {
+                    "name": f"stor{i}",
+                    "address": f"10.0.0.{i}",
+                    "roles": ["mon", "mgr", "osd", "mds", "client"],
+                    "devices": [{"serial": f"S{i}"}],
+                }
+                for i in (1, 2, 3)
+            ],
+        }
+    )
+
+
+@pytest.fixture
+def context(site) -> Context:
+    facts = {n.name: good_facts(n.name, i) for i, n in enumerate(site.nodes, 1)}
+    clocks = {n.name: Clock(5.0, 1.0) for n in site.nodes}
+    return Context(site, profile.load("lab-bookworm"), site.nodes, facts, {}, clocks)

@@ -1,0 +1,73 @@
+"""The probes for real, on this machine, under the fleet's shape."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from avadm.checks.collect import collect
+from avadm.checks.versions import collect as collect_versions
+from avadm.runner.fleet import Result
+from avadm.site import profile
+
+
+class Here:
+    """A fleet whose nodes are all this machine, with clocks set off by milliseconds."""
+
+    def __init__(self, offsets=None, broken=()):
+        self.offsets = offsets or {}
+        self.broken = broken
+
+    def run(self, node, command, *, timeout=60.0, stdin=None):
+        if node in self.broken:
+            return Result(node, command, 255, "", "", time.time(), 0.0, "connection refused")
+        started, clock = time.time() - self.offsets.get(node, 0) / 1000, time.monotonic()
+        done = subprocess.run(["sh", "-c", command], input=stdin or b"", capture_output=True, timeout=timeout)
+        seconds = time.monotonic() - clock
+        return Result(
+            node, command, done.returncode, done.stdout.decode(), done.stderr.decode(), started, seconds
+        )
+
+
+@pytest.fixture
+def mine():
+    return profile.load("lab-bookworm").model_copy(update={"python": sys.executable, "packages": {}})
+
+
+def test_facts_of_this_machine(site, mine):
+    context = collect(
+        site,
+        mine,
+        site.nodes,
+        Here({"stor2": 5000}, ["stor3"]),
+        ["os", "addresses", "memory", "space", "hosts", "listening", "devices", "hostname", "clock"],
+    )
+    facts = context.facts["stor1"]
+    assert facts["errors"] == {}
+    assert "127.0.0.1" in facts["addresses"]
+    assert facts["memory"]["total_mib"] > 100
+    assert facts["devices"] == [{"matches": 0}]
+    assert context.unreachable == {"stor3": "connection refused"}
+    difference = context.clocks["stor2"].offset_ms - context.clocks["stor1"].offset_ms
+    assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1
+
+
+def test_node_without_python_is_named(site, mine):
+    absent = mine.model_copy(update={"python": "/usr/bin/python9"})
+    context = collect(site, absent, site.nodes[:1], Here(), ["os"])
+    assert "/usr/bin/python9" in context.unreachable["stor1"]
+
+
+def test_versions_of_this_machine(site, mine):
+    class File:
+        pass
+
+    file = File()
+    file.site, file.profile = site, mine
+    collected = collect_versions(file, Here(broken=["stor2"]))
+    assert collected["unreachable"] == {"stor2": "connection refused"}
+    assert set(collected["nodes"]) == {"stor1", "stor3"}
+    assert collected["components"]["kernel"]
