@@ -59,8 +59,11 @@ class Printer:
             self.status = None
 
 
-def _lab(report: Printer, **wanted: object) -> Lab:
-    """Return the lab of this checkout with what was remembered, options given now on top."""
+def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
+    """Return the lab of this checkout with what was remembered, options given now on top.
+
+    A lab whose memory is damaged can still be removed, by its name.
+    """
     from pydantic import ValidationError
 
     from avadm.lab import folder
@@ -70,7 +73,12 @@ def _lab(report: Printer, **wanted: object) -> Lab:
 
     place = folder.default()
     given = {k: v for k, v in wanted.items() if v is not None}
-    before = place.config()
+    try:
+        before = place.config()
+    except AvadmError:
+        if not (to_remove and given):
+            raise
+        before = None
     try:
         config = Config.model_validate({**(before.model_dump() if before else {}), **given})
     except ValidationError as e:
@@ -194,7 +202,7 @@ def power(node: str, state: str) -> None:
 def down(name: str | None, engine: bool) -> None:
     """Remove the lab and all that it made; only caches stay."""
     with Printer() as report:
-        removed = _lab(report, name=name).down(engine=engine)
+        removed = _lab(report, to_remove=True, name=name).down(engine=engine)
     for line in removed:
         console.print(f"  removed {line}")
     console.print("The lab is down." if removed else "There was no lab.")

@@ -128,7 +128,7 @@ class Folder:
                 str(self.state),
                 why.splitlines()[0],
                 "what `avadm lab up` wrote",
-                "Run `avadm lab down --name NAME`, then `avadm lab up`.",
+                "Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
             )
         )
 

@@ -97,8 +97,8 @@ class Engine:
     def _drop_stale(self, report: Reporter) -> None:
         """Remove pid files whose process is gone, a zombie, or another program.
 
-        dockerd refuses to start beside its own one. It takes a zombie for a living containerd (which is what a
-        killed one becomes where process 1 does not reap), starts none and waits for it in vain.
+        dockerd refuses to start beside its own one. It takes a zombie (a killed one that process 1
+        has not reaped) for a living containerd, starts none and waits for it in vain.
         """
         for file, name in ((self.pidfile, "dockerd"), (self.containerd_pidfile, "containerd")):
             if file.exists() and not _lives(_read_pid(file), name):

@@ -32,8 +32,9 @@ READY = ("running", "degraded")
 _PATIENCE_S = 30.0
 
 
-def wait_systemd(docker: Docker, container: str, patience: float = _PATIENCE_S) -> str:
+def wait_systemd(docker: Docker, container: str, patience: float | None = None) -> str:
     """Wait until systemd in a container is up; return its state (the last one seen if it never was)."""
+    patience = patience if patience is not None else _PATIENCE_S
     limit = time.monotonic() + patience
     state = ""
     while time.monotonic() < limit:

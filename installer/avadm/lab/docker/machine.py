@@ -124,13 +124,13 @@ class DockerDriver:
         folders = {self.folder.root} | {Path(f) for c in found.values() if (f := _folder(c))}
         if found:
             self._remove_containers([c["Id"] for c in found.values()])
-            said.append(f"{len(found)} containers")
+            said.append(f"{len(found)} container(s)")
         if count := image.remove(self.docker, self.config.name):
             said.append(f"{count} image(s)")
         if count := network.remove(self.docker, self.config.name):
             said.append(f"{count} network")
         if count := sum(Loops(self.proc, folder / "disks").drop() for folder in folders):
-            said.append(f"{count} loop devices")
+            said.append(f"{count} loop device(s)")
         return said
 
     def _recipe(self) -> tuple[str, list[str]]:

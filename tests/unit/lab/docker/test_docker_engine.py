@@ -1,0 +1,88 @@
+import os
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.lab.docker import engine as module
+from avadm.lab.docker.engine import Engine
+from avadm.lab.proc import LocalProc, start_ticks
+from tests.unit.lab.fakes import FakeProc, Said
+
+GONE = 2**22 + 1  # above the kernel's largest pid
+
+
+@pytest.fixture
+def proc():
+    proc = FakeProc()
+    proc.on("docker version", rc=1, stderr="Cannot connect")
+
+    def spawn(argv):
+        proc.on("docker version", "20.10")
+        return os.getpid()
+
+    proc.on_spawn = spawn
+    return proc
+
+
+@pytest.fixture
+def engine(proc, tmp_path):
+    return Engine(proc, tmp_path / "engine", tmp_path / "docker.pid", tmp_path / "containerd.pid")
+
+
+def test_an_engine_that_answers_is_used_and_never_ended(engine, proc):
+    proc.on("docker version", "20.10")
+    assert not engine.ensure(Said())
+    assert not engine.stop()
+    assert proc.spawned == []
+
+
+def test_started_where_none_answers(engine, proc):
+    assert engine.ensure(Said())
+    assert proc.spawned == [["dockerd"]]
+
+
+@pytest.mark.parametrize("content", [str(GONE), str(os.getpid()), "", "nonsense"])
+def test_stale_pid_files_are_removed_first(engine, proc, content):
+    engine.pidfile.write_text(content)
+    engine.containerd_pidfile.write_text(content)
+    said = Said()
+    assert engine.ensure(said)
+    assert not engine.pidfile.exists()
+    assert not engine.containerd_pidfile.exists()
+    assert "docker.pid" in said.notes[0]
+
+
+def test_a_living_daemon_that_does_not_answer_yet_is_waited_for(engine, proc, monkeypatch):
+    engine.pidfile.write_text(str(os.getpid()))
+    monkeypatch.setattr(module, "program", lambda pid: "dockerd")
+    answers = iter([1, 1, 0])
+    proc.call("docker version", lambda argv: (next(answers), "", ""))
+    monkeypatch.setattr(module.time, "sleep", lambda s: None)
+    assert not engine.ensure(Said())
+    assert proc.spawned == []
+    assert engine.pidfile.exists()
+
+
+def test_one_that_dies_is_told_with_the_end_of_its_log(engine, proc):
+    proc.on_spawn = lambda argv: GONE
+    engine.store.mkdir()
+    (engine.store / "dockerd.log").write_text("info\nfailed to start daemon: no iptables\n")
+    with pytest.raises(AvadmError) as error:
+        engine.ensure(Said())
+    assert "no iptables" in error.value.findings[0].found
+
+
+def test_ends_the_one_that_it_started(tmp_path):
+    local = LocalProc()
+    engine = Engine(local, tmp_path, tmp_path / "pid", tmp_path / "cpid")
+    pid = local.spawn(["sleep", "60"], tmp_path / "log")
+    engine._record.write_text(f'{{"pid": {pid}, "ticks": {start_ticks(pid)}}}')
+    assert engine.stop()
+    assert start_ticks(pid) is None
+    assert not engine.stop()
+
+
+def test_a_pid_given_out_again_is_not_ended(tmp_path):
+    engine = Engine(FakeProc(), tmp_path)
+    engine._record.write_text(f'{{"pid": {os.getpid()}, "ticks": 1}}')
+    assert not engine.stop()

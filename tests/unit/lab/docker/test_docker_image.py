@@ -1,0 +1,72 @@
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.lab.docker import image
+from avadm.lab.docker.client import Docker
+from tests.unit.lab.fakes import FakeProc, Said
+
+
+def builds(proc):
+    def build(argv):
+        Path(argv[-1]).write_text("tar")
+        return 0, "", ""
+
+    proc.call("^mmdebstrap", build)
+    proc.on("docker image inspect", rc=1)
+
+
+def ensure(proc, store, proxy=None):
+    return image.ensure(Docker(proc), proc, store, proxy, Said())
+
+
+def test_an_image_in_the_engine_is_used(tmp_path):
+    proc = FakeProc()
+    assert ensure(proc, tmp_path) == image.tag()
+    assert not proc.ran("mmdebstrap|import")
+
+
+def test_built_imported_and_kept(tmp_path):
+    proc = FakeProc()
+    builds(proc)
+    ensure(proc, tmp_path)
+    ensure(proc, tmp_path)
+    assert len(proc.ran("mmdebstrap")) == 1
+    assert len(proc.ran("docker import")) == 2
+    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest()}.tar"]
+
+
+def test_a_failed_build_leaves_nothing_behind(tmp_path):
+    proc = FakeProc()
+    builds(proc)
+    proc.on("^mmdebstrap", rc=25, stderr="E: unable to download")
+    with pytest.raises(AvadmError) as error:
+        ensure(proc, tmp_path)
+    assert "unable to download" in error.value.findings[0].found
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_recipe_is_another_image(monkeypatch, tmp_path):
+    before = image.tag()
+    monkeypatch.setattr(image, "PACKAGES", image.PACKAGES + ",vim")
+    assert image.tag() != before
+    (tmp_path / "node-000000000000.tar").write_text("old")
+    proc = FakeProc()
+    builds(proc)
+    ensure(proc, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest()}.tar"]
+
+
+def test_overlay_is_the_same_each_time_and_holds_no_policy():
+    assert image.overlay() == image.overlay()
+    with tarfile.open(fileobj=io.BytesIO(image.overlay())) as tar:
+        assert "etc/dpkg/dpkg.cfg.d/avadm-lab" in tar.getnames()
+        assert not any("policy-rc.d" in n for n in tar.getnames())
+
+
+@pytest.mark.parametrize("package", ["chrony", "ceph-common", "fio", "prometheus", "policy-rcd-declarative"])
+def test_image_has_nothing_that_roles_install(package):
+    assert package not in image.PACKAGES.split(",")

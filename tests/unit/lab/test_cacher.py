@@ -1,0 +1,90 @@
+import json
+import os
+import socket
+from ipaddress import IPv4Address
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.lab import cacher
+from avadm.lab.cacher import Cacher
+from avadm.lab.proc import LocalProc, start_ticks
+from tests.unit.lab.fakes import FakeProc
+
+HERE = IPv4Address("127.0.0.1")
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    """A port on which something answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(cacher, "answers", lambda address: True)
+        yield server
+
+
+def owner(store, slot, lab, pid):
+    (store / slot).mkdir(parents=True)
+    (store / slot / "owner.json").write_text(json.dumps({"lab": lab, "pid": pid, "ticks": start_ticks(pid)}))
+
+
+def test_starts_on_the_gateway_address_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(cacher, "answers", lambda address: True)
+    proc = FakeProc()
+    proc.on_spawn = lambda argv: os.getpid()
+    assert Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert proc.spawned == [["/usr/sbin/apt-cacher-ng", "-c", f"{tmp_path}/1/conf"]]
+    conf = (tmp_path / "1/conf/acng.conf").read_text()
+    assert "BindAddress: 127.0.0.1\n" in conf
+    assert f"CacheDir: {tmp_path}/1/cache\n" in conf
+
+
+def test_a_living_daemon_is_left_alone(tmp_path, listening):
+    owner(tmp_path, "1", "lab", os.getpid())
+    proc = FakeProc()
+    assert not Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert proc.spawned == []
+
+
+def test_two_labs_never_share_a_cache_folder(tmp_path, listening):
+    owner(tmp_path, "1", "other", os.getpid())
+    proc = FakeProc()
+    proc.on_spawn = lambda argv: os.getpid()
+    Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert proc.spawned[0][-1] == f"{tmp_path}/2/conf"
+
+
+def test_a_dead_labs_cache_is_used_again(tmp_path, listening):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/owner.json").write_text(json.dumps({"lab": "other", "pid": 2**22 + 1, "ticks": 5}))
+    proc = FakeProc()
+    proc.on_spawn = lambda argv: os.getpid()
+    Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert proc.spawned[0][-1] == f"{tmp_path}/1/conf"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"lab": "lab", "pid": null}'])
+def test_a_damaged_owner_file_means_a_free_slot(tmp_path, listening, text):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/owner.json").write_text(text)
+    proc = FakeProc()
+    proc.on_spawn = lambda argv: os.getpid()
+    assert Cacher(proc, tmp_path, "lab", HERE).ensure()
+
+
+def test_daemon_that_dies_at_once_is_told_with_its_last_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(cacher, "answers", lambda address: False)
+    monkeypatch.setattr(cacher, "_PROGRAM", "/bin/false")
+    with pytest.raises(AvadmError) as error:
+        Cacher(LocalProc(), tmp_path, "lab", HERE).ensure()
+    assert error.value.findings[0].check == "lab-apt-cache"
+
+
+def test_stop_ends_only_our_own(tmp_path):
+    proc = LocalProc()
+    ours, theirs = (proc.spawn(["sleep", "60"], tmp_path / "log") for _ in range(2))
+    owner(tmp_path, "1", "other", theirs)
+    owner(tmp_path, "2", "lab", ours)
+    assert Cacher(proc, tmp_path, "lab", HERE).stop()
+    assert start_ticks(ours) is None
+    assert start_ticks(theirs) is not None
+    assert Cacher(proc, tmp_path, "other", HERE).stop()

@@ -1,0 +1,183 @@
+"""up and down, with a driver that only remembers."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from avadm import paths
+from avadm.errors import AvadmError
+from avadm.lab import lab as module
+from avadm.lab.driver import NodeState, State
+from avadm.lab.folder import Folder
+from avadm.lab.lab import Lab
+from avadm.lab.layout import Config
+from tests.unit.lab.fakes import FakeProc, Said
+
+
+class FakeDriver:
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+        self.network = False
+        self.other = None
+        self.removed = 0
+
+    def owner(self):
+        return self.other
+
+    def prepare(self):
+        made, self.network = not self.network, True
+        return made
+
+    def states(self, nodes):
+        return {n.name: NodeState(State.RUNNING if n.name in self.running else State.MISSING) for n in nodes}
+
+    def ensure(self, nodes):
+        new = [n.name for n in nodes if n.name not in self.running]
+        self.running |= set(new)
+        return new
+
+    def host_key(self, node):
+        return f"ssh-ed25519 KEY-{node.name}"
+
+    def power(self, node, on):
+        (self.running.add if on else self.running.discard)(node.name)
+
+    def remove(self):
+        self.removed += 1
+        had, self.running, self.network = bool(self.running), set(), False
+        return ["containers"] if had else []
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    monkeypatch.setenv("AVADM_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(module.prereqs, "ensure", lambda proc, report: [])
+    driver, said = FakeDriver(), Said()
+    cacher = SimpleNamespace(url="http://10.77.0.1:3142", ensure=lambda: False, stop=lambda: False)
+    engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda: True)
+
+    def make(**numbers):
+        lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), said)
+        lab.driver, lab.cacher, lab.engine = driver, cacher, engine
+        return lab
+
+    make.driver, make.said, make.engine = driver, said, engine
+    return make
+
+
+def test_up_writes_site_file_pointer_and_known_hosts_then_changes_nothing(make):
+    lab = make()
+    assert lab.up().what
+    assert paths.default_site_pointer().read_text() == f"{lab.folder.site}\n"
+    assert "10.77.0.11 ssh-ed25519 KEY-stor1\n" in lab.folder.known_hosts.read_text()
+    assert "host_key: ssh-ed25519 KEY-comp3" in lab.folder.site.read_text()
+    assert make().up().what == ()
+
+
+def test_up_again_starts_only_what_is_down(make):
+    lab = make()
+    lab.up()
+    make.driver.running.discard("stor2")
+    assert lab.up().what == ("started stor2",)
+
+
+def test_nodes_may_be_added(make):
+    make().up()
+    assert "started comp4" in make(compute=4).up().what
+    assert "name: comp4" in make(compute=4).folder.site.read_text()
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"compute": 2}, {"disks": 3}, {"subnet": "10.9.0.0/24"}, {"name": "other"}]
+)
+def test_what_a_lab_is_made_from_does_not_change_under_it(make, numbers):
+    make().up()
+    with pytest.raises(AvadmError) as error:
+        make(**numbers).up()
+    assert "lab down" in error.value.findings[0].remedy
+
+
+def test_all_wrong_options_are_told_at_once(make):
+    make().up()
+    with pytest.raises(AvadmError) as error:
+        make(compute=1, disks=3, subnet="10.9.0.0/24").up()
+    assert len(error.value.findings) == 3
+
+
+def test_an_edited_site_file_is_left_alone(make):
+    lab = make()
+    lab.up()
+    lab.folder.site.write_text("# mine\n")
+    make.driver.running.clear()
+    lab.up()
+    assert lab.folder.site.read_text() == "# mine\n"
+    assert any("was edited" in note for note in make.said.notes)
+
+
+def test_down_leaves_neither_folder_nor_pointer(make):
+    lab = make()
+    lab.up()
+    lab.down()
+    assert not lab.folder.root.exists()
+    assert not paths.default_site_pointer().exists()
+    assert lab.down() == []
+
+
+def test_down_leaves_another_sites_pointer(make):
+    lab = make()
+    lab.up()
+    paths.default_site_pointer().write_text("/a/site.yml\n")
+    lab.down()
+    assert paths.default_site_pointer().read_text() == "/a/site.yml\n"
+
+
+def test_engine_is_ended_only_when_asked(make):
+    ended = []
+    make.engine.stop = lambda: bool(ended.append(1)) or True
+    make().down()
+    assert ended == []
+    assert make().down(engine=True) == ["the container engine"]
+
+
+def test_a_lab_of_that_name_elsewhere_is_neither_made_over_nor_removed(make, tmp_path):
+    make.driver.other = tmp_path / "elsewhere"
+    with pytest.raises(AvadmError) as error:
+        make().up()
+    assert "elsewhere" in error.value.findings[0].remedy
+    assert make().down() == []
+    assert make.driver.removed == 0
+
+
+def test_left_overs_of_a_lab_whose_folder_is_gone_are_cleared_first(make):
+    make.driver.running = {"stor1"}
+    make().up()
+    assert make.driver.removed == 1
+    assert any("left behind" in note for note in make.said.notes)
+
+
+def test_list_is_what_other_tools_rely_on(make):
+    lab = make()
+    lab.up()
+    make.driver.running.discard("comp1")
+    nodes = {n["name"]: n for n in lab.show()["nodes"]}
+    assert nodes["stor1"] == {
+        "name": "stor1",
+        "address": "10.77.0.11",
+        "roles": ["mon", "mgr", "osd", "mds"],
+        "ssh": {"user": "root", "port": 22, "key": str(lab.folder.key)},
+        "state": "running",
+    }
+    assert nodes["comp1"]["state"] == "missing"
+
+
+def test_ssh_pins_the_host_key(make):
+    argv = make().ssh_command("stor1", ["ceph", "-s"])
+    assert "StrictHostKeyChecking=yes" in argv
+    assert argv[-3:] == ["root@10.77.0.11", "ceph", "-s"]
+
+
+def test_unknown_node_names_the_known_ones(make):
+    with pytest.raises(AvadmError) as error:
+        make().node("stor9")
+    assert "stor1" in error.value.findings[0].wanted

@@ -1,0 +1,89 @@
+import shutil
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.lab import prereqs
+from tests.unit.lab.fakes import FakeProc, Said
+
+
+@pytest.fixture
+def policy(monkeypatch, tmp_path):
+    monkeypatch.setattr(prereqs, "_POLICY", tmp_path / "policy-rc.d")
+    return tmp_path / "policy-rc.d"
+
+
+def without(monkeypatch, *programs):
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None if name in programs else f"/bin/{name}")
+
+
+def as_user(monkeypatch, uid):
+    monkeypatch.setattr(prereqs.os, "geteuid", lambda: uid)
+
+
+def test_names_each_missing_package_once(monkeypatch):
+    without(monkeypatch, "docker", "dockerd", "mmdebstrap")
+    assert prereqs.missing() == ["docker.io", "mmdebstrap"]
+
+
+def test_a_docker_client_without_its_daemon_is_not_enough(monkeypatch):
+    without(monkeypatch, "dockerd")
+    assert prereqs.missing() == ["docker.io"]
+
+
+def test_nothing_missing_runs_nothing(monkeypatch, policy):
+    without(monkeypatch)
+    as_user(monkeypatch, 0)
+    proc = FakeProc()
+    assert prereqs.ensure(proc, Said()) == []
+    assert proc.calls == []
+
+
+def test_installs_in_one_transaction_and_starts_no_service(monkeypatch, policy):
+    without(monkeypatch, "mmdebstrap", "apt-cacher-ng")
+    as_user(monkeypatch, 0)
+    proc = FakeProc()
+
+    def install(argv):
+        assert policy.read_text().endswith("exit 101\n")
+        return 0, "", ""
+
+    proc.call("apt-get install", install)
+    assert prereqs.ensure(proc, Said()) == ["apt-cacher-ng", "mmdebstrap"]
+    assert proc.ran("install") == ["apt-get install -y --no-install-recommends apt-cacher-ng mmdebstrap"]
+    assert not policy.exists()
+
+
+def test_leaves_the_machines_own_policy(monkeypatch, policy):
+    policy.write_text("mine")
+    without(monkeypatch, "mmdebstrap")
+    as_user(monkeypatch, 0)
+    prereqs.ensure(FakeProc(), Said())
+    assert policy.read_text() == "mine"
+
+
+def test_policy_goes_when_the_installation_fails(monkeypatch, policy):
+    without(monkeypatch, "mmdebstrap")
+    as_user(monkeypatch, 0)
+    proc = FakeProc()
+    proc.on("install", rc=100, stderr="E: Unable to locate package mmdebstrap")
+    with pytest.raises(AvadmError) as error:
+        prereqs.ensure(proc, Said())
+    assert "Unable to locate" in error.value.findings[0].found
+    assert not policy.exists()
+
+
+def test_without_apt_all_are_named_with_the_command(monkeypatch, policy):
+    without(monkeypatch, "apt-get", "mmdebstrap", "dockerd")
+    as_user(monkeypatch, 0)
+    with pytest.raises(AvadmError) as error:
+        prereqs.ensure(FakeProc(), Said())
+    assert "docker.io mmdebstrap" in error.value.findings[0].remedy
+
+
+def test_an_ordinary_user_is_told_to_use_sudo(monkeypatch, policy):
+    without(monkeypatch)
+    as_user(monkeypatch, 1000)
+    with pytest.raises(AvadmError) as error:
+        prereqs.ensure(FakeProc(), Said())
+    assert "sudo" in error.value.findings[0].remedy
