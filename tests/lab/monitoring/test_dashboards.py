@@ -1,0 +1,31 @@
+"""Every query of every dashboard returns data from the lab's Prometheus: there is no grafana here to look at them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+DASHBOARDS = sorted((Path(__file__).parents[3] / "roles/grafana/files/dashboards").glob("*.json"))
+# What a reader sees first: every variable on "All", whose value is its allValue.
+CASES = [
+    (path.stem, panel["title"], target["expr"], data)
+    for path in DASHBOARDS
+    for data in [json.loads(path.read_text())]
+    for panel in data["panels"]
+    for target in panel["targets"]
+]
+
+
+def substituted(expr, dashboard):
+    for variable in dashboard["templating"]["list"]:
+        expr = expr.replace(f"${variable['name']}", variable.get("allValue") or "")
+    assert "$" not in expr, f"a variable that the dashboard does not declare: {expr}"
+    return expr
+
+
+@pytest.mark.parametrize(("name", "title", "expr", "dashboard"), CASES, ids=[f"{c[0]}: {c[1]}" for c in CASES])
+def test_a_panels_query_returns_data_in_every_replica(replicas, name, title, expr, dashboard):
+    for replica in replicas:
+        assert replica.query(substituted(expr, dashboard)), f"no data from {replica} for {expr}"

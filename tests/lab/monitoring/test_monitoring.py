@@ -1,0 +1,99 @@
+"""Prometheus and Alertmanager as they run: replicas alike, nothing missing, alerts told once."""
+
+import re
+import time
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+
+def until(condition, seconds=60):
+    """Return the condition's first true value; fails with its last."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s; last: {value!r}"
+        time.sleep(2)
+    return value
+
+
+def targets(replica):
+    return {
+        (t["scrapePool"], t["labels"].get("instance")): t["health"]
+        for t in replica.get("/api/v1/targets", state="active")["data"]["activeTargets"]
+    }
+
+
+def test_replicas_have_the_same_configuration_save_for_their_label(replicas):
+    texts = [r.get("/api/v1/status/config")["data"]["yaml"] for r in replicas]
+    assert len(set(texts)) == len(replicas), "the replica label must differ"
+    assert len({re.sub(r"replica: \S+", "replica: X", t) for t in texts}) == 1
+
+
+def test_replicas_scrape_the_same_targets_and_all_are_up(replicas):
+    assert len({frozenset(targets(r)) for r in replicas}) == 1
+    for replica in replicas:
+        down = until(lambda r=replica: [t for t, h in targets(r).items() if h != "up"] == [] or None, 60)
+        assert down
+
+
+def test_every_node_has_an_exporter_that_is_scraped(replicas, nodes):
+    for replica in replicas:
+        found = {s["metric"]["node"] for s in replica.query('up{job="node"} == 1')}
+        assert found == {n["name"] for n in nodes}
+
+
+def test_probes_succeed(replicas):
+    for replica in replicas:
+        assert replica.query("probe_success == 0") == []
+        assert replica.value("count(probe_success)") > 0
+
+
+def test_every_prometheus_sends_to_every_alertmanager(replicas, routers):
+    wanted = {f"{r.url}/api/v2/alerts" for r in routers}
+    for replica in replicas:
+        data = replica.get("/api/v1/alertmanagers")["data"]
+        assert {a["url"] for a in data["activeAlertmanagers"]} == wanted
+
+
+def test_the_mesh_holds_every_alertmanager(routers):
+    for router in routers:
+        cluster = router.get("/api/v2/status")["cluster"]
+        assert cluster["status"] == "ready"
+        assert len(cluster["peers"]) == len(routers)
+
+
+def test_each_alert_is_in_every_alertmanager_exactly_once(replicas, routers):
+    for router in routers:
+        watchdogs = [a for a in router.get("/api/v2/alerts") if a["labels"]["alertname"] == "Watchdog"]
+        assert len(watchdogs) == 1, "as many as there are replicas means that their label was not dropped"
+        assert "replica" not in watchdogs[0]["labels"]
+
+
+def test_alertmanagers_are_configured_alike(replicas, routers):
+    for replica in replicas:
+        assert replica.value('count(count_values("h", alertmanager_config_hash))') == 1
+
+
+def test_rules_are_loaded_and_evaluate(replicas):
+    for replica in replicas:
+        groups = replica.get("/api/v1/rules")["data"]["groups"]
+        assert {g["name"] for g in groups} >= {"hosts", "ceph", "monitoring", "recording-nodes", "recording-ceph"}
+        broken = [(r["name"], r["lastError"]) for g in groups for r in g["rules"] if r.get("lastError")]
+        assert broken == []
+
+
+def test_alerts_texts_expand(replicas):
+    for replica in replicas:
+        for alert in replica.get("/api/v1/alerts")["data"]["alerts"]:
+            assert "error expanding" not in str(alert["annotations"])
+
+
+def test_ceph_is_seen_by_every_replica_as_the_same_series(replicas):
+    seen = []
+    for replica in replicas:
+        (health,) = replica.query("ceph_health_status")
+        assert "node" not in health["metric"], "a manager's name in ceph's series would end them when it changes"
+        seen.append(frozenset(health["metric"].items()))
+        assert replica.value("count(ceph_osd_up)") > 0
+    assert len(set(seen)) == 1
