@@ -1,0 +1,132 @@
+import threading
+
+import pytest
+from conftest import Bench, FakeRunner, step
+
+from avadm.engine.ledger import Ledger, State
+from avadm.findings import Finding
+from avadm.runner.ansible import PlaybookRun
+
+
+def states(bench: Bench, phase: str, *hosts: str) -> list[State]:
+    # Read from disk: what counts is what a later run finds.
+    ledger = Ledger(bench.ledger.path, "t")
+    return [ledger.entry(phase, h).state for h in hosts]
+
+
+def test_phases_run_in_order_with_playbook_and_limit(bench: Bench) -> None:
+    recorder = bench.run([step("base", "ab"), step("ceph", "a", "base")])
+    assert [(r.phase, str(r.playbook), r.limit) for r in bench.runner.requests] == [
+        ("base", "/home/playbooks/base.yml", ("a", "b")),
+        ("ceph", "/home/playbooks/ceph.yml", ("a",)),
+    ]
+    assert recorder.summary.result == "good"
+    assert states(bench, "base", "a", "b") == [State.DONE, State.DONE]
+
+
+def test_independent_phases_run_at_once(bench: Bench) -> None:
+    # Each waits for the other one; one after the other they would time out.
+    barrier = threading.Barrier(2, timeout=5)
+
+    def meet(request: PlaybookRun) -> None:
+        if request.phase != "base":
+            barrier.wait()
+
+    bench.runner.during = meet
+    steps = [step("base", "a"), step("ceph", "a", "base"), step("monitoring", "a", "base")]
+    assert bench.run(steps).summary.result == "good"
+
+
+def test_a_dead_host_is_left_behind_and_the_others_go_on(bench: Bench) -> None:
+    bench.runner.script = {"base": {"b": "unreachable"}}
+    summary = bench.run([step("base", "abc"), step("ceph", "abc", "base")]).summary
+    assert bench.runner.limits["ceph"] == ("a", "c")
+    assert summary.dead == ["b"]
+    assert summary.result == "failed"
+    assert states(bench, "base", "a", "b", "c") == [State.DONE, State.UNREACHABLE, State.DONE]
+    assert states(bench, "ceph", "a", "b", "c") == [State.DONE, State.PENDING, State.DONE]
+
+
+def test_a_failed_phase_stops_what_needs_it_and_nothing_else(bench: Bench) -> None:
+    bench.runner.script = {"ceph": {"a": "failed"}}
+    steps = [
+        step("base", "ab"),
+        step("ceph", "ab", "base"),
+        step("monitoring", "ab", "base"),
+        step("cephfs", "ab", "ceph"),
+        step("late", "ab", "cephfs"),
+    ]
+    summary = bench.run(steps).summary
+    assert {n: p.state for n, p in summary.phases.items()} == {
+        "base": "done",
+        "ceph": "failed",
+        "monitoring": "done",
+        "cephfs": "waiting",
+        "late": "waiting",
+    }
+    assert summary.phases["cephfs"].note == "waiting on ceph"
+    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
+
+
+def test_hosts_that_a_given_up_playbook_did_not_end_on_stay_pending(bench: Bench) -> None:
+    bench.runner.script = {"ceph": {"a": "failed"}}
+    bench.runner.give_up = {"ceph"}
+    bench.run([step("ceph", "ab")])
+    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.PENDING]
+
+
+def test_a_phase_whose_hosts_are_all_dead_fails(bench: Bench) -> None:
+    bench.runner.script = {"base": {"a": "unreachable"}}
+    summary = bench.run([step("base", "a"), step("ceph", "a", "base")]).summary
+    assert {n: p.state for n, p in summary.phases.items()} == {"base": "failed", "ceph": "waiting"}
+
+
+def test_a_playbook_that_cannot_start_fails_with_ansibles_words(bench: Bench) -> None:
+    bench.runner.rc = {"base": 4}
+    summary = bench.run([step("base", "a")]).summary
+    assert summary.phases["base"].state == "failed"
+    assert [f.task for f in summary.failures] == ["start of the playbook"]
+
+
+def test_errors_of_the_versions_check_fail_the_phase(bench: Bench) -> None:
+    found = Finding("version", "ceph differs.", found="14", wanted="16", host="a")
+    summary = bench.run(
+        [step("ceph", "ab"), step("rbd", "ab", "ceph")],
+        versions=lambda phase: [found] if phase == "ceph" else [],
+    ).summary
+    assert {n: p.state for n, p in summary.phases.items()} == {"ceph": "failed", "rbd": "waiting"}
+    assert [(f.host, f.message) for f in summary.failures] == [("a", "ceph differs. Found 14, wanted 16.")]
+    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
+
+
+def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> None:
+    stopped = threading.Event()
+
+    class Stubborn(FakeRunner):
+        def run(self, request, on_event, canceled):  # type: ignore[no-untyped-def]
+            while not canceled():
+                threading.Event().wait(0.01)
+            stopped.set()
+            return super().run(request, on_event, canceled)
+
+    bench.runner = Stubborn()
+    timer = threading.Timer(0.3, lambda: signal_main())
+
+    def signal_main() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        bench.run([step("base", "a"), step("ceph", "a", "base")])
+    assert stopped.is_set()
+    assert states(bench, "base", "a") == [State.FAILED]
+    assert states(bench, "ceph", "a") == [State.PENDING]
+
+
+def test_a_dry_run_leaves_the_ledger_alone(bench: Bench) -> None:
+    bench.run([step("base", "a")], check=True)
+    assert bench.runner.requests[0].check
+    assert states(bench, "base", "a") == [State.PENDING]

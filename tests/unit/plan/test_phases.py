@@ -1,0 +1,89 @@
+from graphlib import CycleError
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.plan.phases import PHASES, Phase, check_limit, make_plan, select
+from avadm.site.model import Site
+
+NODES = {
+    "stor1": ["mon", "mgr", "osd"],
+    "stor2": ["mon", "osd"],
+    "comp1": ["client", "mds", "prometheus"],
+    "comp2": ["client"],
+}
+
+
+def site(nodes: dict[str, list[str]] = NODES) -> Site:
+    return Site.model_validate(
+        {
+            "name": "t",
+            "network": {"management": "10.0.0.0/24", "domain": "example"},
+            "nodes": [
+                {"name": n, "address": f"10.0.0.{i}", "roles": roles}
+                for i, (n, roles) in enumerate(nodes.items(), 1)
+            ],
+        }
+    )
+
+
+def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
+    names = {p.name for p in PHASES}
+    assert len(names) == len(PHASES)
+    assert all(set(p.needs) <= names for p in PHASES)
+    full = site({"n": ["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]})
+    assert {s.name for s in make_plan(full)} == names
+
+
+def test_a_cycle_is_an_error_of_ours() -> None:
+    loop = [Phase("a", "", "", ("b",), (), ()), Phase("b", "", "", ("a",), (), ())]
+    with pytest.raises((CycleError, RecursionError)):
+        make_plan(site(), phases=loop)
+
+
+def test_what_does_not_need_each_other_shares_a_wave() -> None:
+    waves = {s.name: s.wave for s in make_plan(site())}
+    assert waves == {"base": 1, "ceph": 2, "monitoring": 2, "cephfs": 3, "rbd": 3}
+
+
+def test_a_phase_without_nodes_is_left_out() -> None:
+    assert "grafana" not in {s.name for s in make_plan(site())}
+
+
+def test_each_phase_takes_the_nodes_of_its_groups_in_the_files_order() -> None:
+    hosts = {s.name: s.hosts for s in make_plan(site())}
+    assert hosts["ceph"] == ("stor1", "stor2")
+    assert hosts["rbd"] == ("stor1", "stor2", "comp1", "comp2")
+    assert hosts["monitoring"] == tuple(NODES)
+
+
+def test_an_unknown_phase_is_told_with_the_nearest() -> None:
+    with pytest.raises(AvadmError) as caught:
+        select(["monitorin", "zzz"])
+    assert [f.check for f in caught.value.findings] == ["unknown-phase"] * 2
+    assert "Did you mean 'monitoring'?" in caught.value.findings[0].what
+
+
+def test_a_limit_that_matches_nothing_is_refused() -> None:
+    with pytest.raises(AvadmError) as caught:
+        check_limit(site(), ["stor3"])
+    assert "Did you mean" in caught.value.findings[0].what
+
+
+def test_a_limit_leaves_out_phases_that_have_no_node_in_it() -> None:
+    steps = make_plan(site(), limit=["comp2"])
+    assert {s.name: s.hosts for s in steps}.keys() == {"base", "cephfs", "rbd", "monitoring"}
+    # ceph is not in the plan: what needed it comes after what ceph itself needs.
+    assert {s.name: s.needs for s in steps}["rbd"] == ("base",)
+
+
+def test_a_limit_that_leaves_nothing_to_do_is_refused() -> None:
+    with pytest.raises(AvadmError) as caught:
+        make_plan(site(), ["ceph"], limit=["comp2"])
+    assert caught.value.findings[0].check == "nothing-to-do"
+
+
+def test_what_a_named_phase_needs_is_pulled_in_only_while_it_is_not_done() -> None:
+    assert [s.name for s in make_plan(site(), ["rbd"])] == ["rbd"]
+    steps = make_plan(site(), ["rbd"], pull_in={"base", "ceph", "monitoring"})
+    assert [(s.name, s.pulled_in) for s in steps] == [("base", True), ("ceph", True), ("rbd", False)]
