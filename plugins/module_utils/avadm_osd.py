@@ -53,8 +53,9 @@ class Journal(object):
         os.close(folder)
 
     def remove(self, uuid):
-        """Forget an OSD that is made."""
-        os.unlink(self.path(uuid))
+        """Forget an OSD that is made, and its key with it."""
+        if os.path.exists(self.path(uuid)):
+            os.unlink(self.path(uuid))
 
 
 def label(machine, path):

@@ -2,7 +2,7 @@
 """Makes and starts OSDs on devices that are proven blank; each step can be done again after a cut.
 
 The OSD's UUID and key are written down before the cluster hears of them (avadm_osd.Journal), and `ceph osd new`
-gives the same id for the same UUID and key: a run that was cut off goes on where it stood and leaks no id.
+gives the same id for the same UUID and key: a run that was cut off goes on with that id.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -127,7 +127,7 @@ class Maker(object):
         return avadm_osd.logical_volumes(self.machine, device.real)[0][0]
 
     def prepare(self, device, number):
-        """Put right a raw OSD's folder (re-installed node, other by-id path); return whether it was wrong."""
+        """Put right a raw OSD's folder (node re-installed, other link); return if it was wrong."""
         folder = DATA % number
         changed = False
         if first_line(folder + "/keyring") is None or first_line(folder + "/fsid") is None:
@@ -174,11 +174,11 @@ class Maker(object):
                     return
                 said = "state %s" % status.get("state")
             if self.clock() >= deadline:
-                argv = ["journalctl", "-q", "--no-pager", "-n", "5", "-o", "cat", "-u", "ceph-osd@%d" % number]
-                log = " / ".join(self.run_command(argv, None)[1].splitlines())
+                argv = ["journalctl", "-q", "--no-pager", "-n", "5", "-o", "cat", "-u"]
+                log = " / ".join(self.run_command(argv + ["ceph-osd@%d" % number], None)[1].splitlines())
                 raise OsdError(
-                    "it does not come up (%s). Its log ends: %s. Remedy: see that this node reaches the monitors,"
-                    " and what `journalctl -u ceph-osd@%d` says" % (said, log, number)
+                    "it does not come up (%s). Its log ends: %s. Remedy: see that this node reaches the"
+                    " monitors, and what `journalctl -u ceph-osd@%d` says" % (said, log, number)
                 )
             self.sleep(1)
 

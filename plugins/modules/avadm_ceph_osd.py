@@ -55,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 devices:
-  description: For each approval C(name), C(path), C(real), C(size), C(state), C(reasons) and C(osd), as found.
+  description: For each approval its C(name), C(path), C(real), C(size), C(state), C(reasons), C(osd).
   type: list
   returned: always
 created:
@@ -106,6 +106,8 @@ def ensure(maker, given, judged, entries, clock=time.time):
         try:
             if state == "osd":
                 number = osd["id"]
+                # The run that made it may have been cut off before it could forget.
+                maker.journal.remove(osd["fsid"])
             else:
                 number = make(maker, given["backend"], device, state, osd, entries)
                 created.append(number)
