@@ -1,0 +1,59 @@
+"""Preflight against the running lab: nothing in the way, and planted faults of the site file are found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from ruamel.yaml import YAML
+
+from avadm.lab import folder
+
+pytestmark = pytest.mark.lab
+LAB = folder.default().root
+
+
+def preflight(site, *arguments):
+    command = [sys.executable, "-m", "avadm", "--site", str(site), "preflight", "--json", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, {c["id"]: c for c in json.loads(done.stdout)["checks"]}
+
+
+def test_lab_is_fit():
+    code, checks = preflight(LAB / "site.yml")
+    errors = [f for c in checks.values() for f in c["findings"] if f["severity"] == "error"]
+    assert errors == []
+    assert code == 0
+
+
+def test_what_runs_is_the_profiles_version():
+    code, checks = preflight(LAB / "site.yml", "--versions")
+    assert (code, checks["versions"]["findings"]) == (0, [])
+
+
+@pytest.mark.parametrize("fault", ["profile", "device", "name", "unreachable"])
+def test_planted_fault(tmp_path, fault):
+    data = YAML(typ="safe").load((LAB / "site.yml").read_text())
+    data["ssh"] = {"key": str(LAB / "id_ed25519"), "known_hosts": str(LAB / "known_hosts")}
+    node = data["nodes"][0]
+    wanted, hosts = fault, {node["name"]}
+    if fault == "profile":
+        data["profile"] = "stated"
+        wanted, hosts = "reachability", {n["name"] for n in data["nodes"]}  # no python2.7 there
+    elif fault == "device":
+        node["devices"][0]["by_id"] = "/dev/disk/by-id/none"
+        wanted = "disks"
+    elif fault == "name":
+        other = data["nodes"][1]
+        node["name"], other["name"] = other["name"], node["name"]
+        wanted, hosts = "reachability", {node["name"], other["name"]}  # the pinned keys know better
+    else:
+        node["address"] = node["address"].rpartition(".")[0] + ".250"
+        wanted = "reachability"
+    YAML().dump(data, tmp_path / "site.yml")
+    code, checks = preflight(tmp_path / "site.yml")
+    assert code == 1
+    assert {f["host"] for f in checks[wanted]["findings"]} == hosts
