@@ -1,0 +1,109 @@
+import pytest
+
+from avadm.engine.remedies import FALLBACK, remedy
+from avadm.engine.summary import Summary
+from avadm.runner.events import Event, Kind
+
+
+def event(kind: Kind, phase: str = "ceph", **more: object) -> Event:
+    return Event(1.0, phase, kind, **more)  # type: ignore[arg-type]
+
+
+def phase(*events: Event, name: str = "ceph", state: str = "done", **stats: dict[str, int]) -> Summary:
+    return Summary(
+        [
+            event(Kind.PHASE_START, name, hosts=tuple(stats)),
+            *events,
+            event(Kind.STATS, name, stats=stats),
+            event(Kind.PHASE_END, name, message=state, seconds=2.0),
+        ]
+    )
+
+
+def test_counts_are_those_of_ansibles_stats() -> None:
+    summary = phase(a={"ok": 3, "changed": 1}, b={"ok": 2})
+    assert summary.result == "good"
+    assert summary.changed == 1
+    data = summary.as_dict()
+    assert data["hosts"]["a"] == {"ok": 3, "changed": 1, "failed": 0, "unreachable": 0, "skipped": 0}
+    assert data["phases"][0]["ok"] == 5
+
+
+def test_a_failure_has_phase_host_task_error_and_remedy() -> None:
+    failed = event(Kind.FAILED, host="a", task="base : apt", message="Could not get lock /var/lib/dpkg/lock")
+    summary = phase(failed, state="failed", a={"failed": 1})
+    (found,) = summary.as_dict()["failures"]
+    assert (found["phase"], found["host"], found["task"]) == ("ceph", "a", "base : apt")
+    assert "holds the lock on a" in found["remedy"]
+
+
+def test_a_rescued_failure_does_not_stand() -> None:
+    summary = phase(event(Kind.FAILED, host="a", task="try", message="x"), a={"ok": 1, "rescued": 1})
+    assert summary.failures == []
+    assert summary.result == "good"
+
+
+def test_a_host_that_is_dead_makes_a_phase_that_is_done_a_bad_run() -> None:
+    dead = event(Kind.UNREACHABLE, host="b", task="t", message="timed out")
+    summary = phase(dead, a={"ok": 1}, b={"unreachable": 1})
+    assert summary.dead == ["b"]
+    assert summary.result == "failed"
+
+
+def test_a_playbook_that_did_not_start_is_told_in_ansibles_words() -> None:
+    summary = Summary(
+        [
+            event(Kind.PHASE_START, hosts=("a",)),
+            event(Kind.LOG, message="[WARNING]: old"),
+            event(Kind.LOG, message="ERROR! the role 'x' was not found"),
+            event(Kind.PHASE_END, message="failed", seconds=1.0),
+        ]
+    )
+    (failure,) = summary.failures
+    assert failure.host is None
+    assert failure.message == "the role 'x' was not found"
+
+
+def test_the_slowest_tasks_come_first_and_are_few() -> None:
+    events = [event(Kind.OK, host="a", task=f"t{i}", seconds=float(i)) for i in range(50)]
+    slowest = Summary(events).slowest
+    assert [row["task"] for row in slowest[:2]] == ["t49", "t48"]
+    assert len(slowest) == 20
+
+
+def test_a_run_of_which_nothing_is_known_is_not_good() -> None:
+    assert Summary([event(Kind.PHASE_START, hosts=("a",))]).result == "failed"
+
+
+# What the tools really say, from runs on containers and from the tools' sources.
+MESSAGES = {
+    "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1": "holds the lock",
+    "Host key checking is enabled, and SSH reported an unrecognized or mismatching host key.": "host key",
+    "Host key verification failed.": "host key",
+    "EOF on stream; last 100 lines received:\nssh: connect to host 10.0.0.1 port 22: No route to host": "power",
+    "ssh: connect to host 10.0.0.1 port 22: Connection refused": "power",
+    "Connection timed out during banner exchange": "power",
+    "root@10.0.0.1: Permission denied (publickey).": "controller's key",
+    "Missing sudo password": "sudo",
+    "/bin/sh: 1: /usr/bin/python3: not found": "Python is missing",
+    "[Errno 28] No space left on device": "is full",
+    "No package matching 'ceph-osd' is available": "package source",
+    "E: Unable to locate package ceph": "package source",
+    "E: Failed to fetch http://deb/x  Unable to connect to 10.0.0.2:3142:": "cannot reach its package source",
+    "/dev/sdb is not blank: it holds an ext4 file system": "disk was refused",
+    "Decryption failed (no vault secrets were found that could decrypt)": "vault",
+    "'ceph_fsid' is undefined": "mistake in avadm",
+}
+
+
+@pytest.mark.parametrize(("message", "wanted"), MESSAGES.items())
+def test_known_errors_have_their_remedy(message: str, wanted: str) -> None:
+    assert wanted in remedy("n1", message)
+
+
+def test_a_remedy_names_the_host() -> None:
+    assert "--limit n1`" in remedy("n1", "Host key verification failed.")
+
+
+def test_an_unknown_error_points_at_the_log() -> None:
+    assert remedy("n1", "", "flux capacitor empty") == FALLBACK
