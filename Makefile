@@ -35,8 +35,9 @@ unit: $(STAMP) ## Unit tests: seconds.
 test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing), test what runs.
 	@scripts/test-lab
 
-dashboards: $(STAMP) ## Generate the grafana dashboards again.
-	@$(BIN)/python roles/grafana/dashboards.py
+dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
+	@$(BIN)/python roles/grafana/dashboards/build.py
+	@$(BIN)/python scripts/alerts-table
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info

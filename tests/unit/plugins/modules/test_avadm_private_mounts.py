@@ -1,0 +1,64 @@
+"""avadm_private_mounts: a private copy of the host's root is found, an honest mount is not (K1)."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[4] / "plugins/modules/avadm_private_mounts.py"
+spec = importlib.util.spec_from_file_location("avadm_private_mounts", SOURCE)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+
+HOST = (
+    "1 0 0:2 / / rw - rootfs rootfs rw\n"
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    "90 22 252:0 / /data rw shared:40 - ext4 /dev/rbd0 rw\n"
+)
+OWN = "500 400 0:99 / / rw - overlay overlay rw\n"
+PRIVATE = OWN + "501 500 8:1 / /rootfs ro,relatime - ext4 /dev/sda1 rw\n502 501 252:0 / /rootfs/data ro - ext4 /dev/rbd0 rw\n"
+SLAVE = OWN + "501 500 8:1 / /rootfs ro,relatime master:1 - ext4 /dev/sda1 rw\n"
+ONE_FILE = OWN + "501 500 8:1 /etc/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+
+
+@pytest.fixture
+def proc(tmp_path):
+    def add(pid, comm, mountinfo, space):
+        folder = tmp_path / str(pid)
+        (folder / "ns").mkdir(parents=True)
+        (folder / "comm").write_text(comm + "\n")
+        (folder / "mountinfo").write_text(mountinfo)
+        os.symlink(f"mnt:[{space}]", folder / "ns/mnt")
+
+    add(1, "systemd", HOST, 1)
+    add.path = str(tmp_path)
+    return add
+
+
+def test_a_private_copy_of_the_root_is_found(proc):
+    proc(77, "node_exporter", PRIVATE, 2)
+    assert module.scan("node_exporter", proc.path) == (
+        1, [{"pid": 77, "command": "node_exporter", "mount_point": "/rootfs"}],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mountinfo", [SLAVE, ONE_FILE, OWN], ids=["rslave", "one file", "nothing of the host"])
+def test_a_container_that_hears_unmounts_is_fine(proc, mountinfo):
+    proc(77, "node_exporter", mountinfo, 2)
+    assert module.scan("node_exporter", proc.path) == (1, [])
+
+
+def test_a_service_of_the_host_is_fine(proc):
+    proc(77, "node_exporter", HOST, 1)
+    assert module.scan("node_exporter", proc.path) == (1, [])
+
+
+def test_other_processes_are_not_looked_at(proc):
+    proc(77, "bash", PRIVATE, 2)
+    assert module.scan("node_exporter", proc.path) == (0, [])
+
+
+def test_a_process_that_ends_meanwhile_is_passed_over(proc, tmp_path):
+    (tmp_path / "78").mkdir()
+    assert module.scan("node_exporter", proc.path) == (0, [])
