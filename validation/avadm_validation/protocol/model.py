@@ -11,10 +11,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 Op = Literal[">=", "<=", "=="]
-Rule = Literal["mean", "each"]
+Rule = Literal["mean", "each", "projected"]
 Class = Literal["site-full", "site-sampled", "lab", "simulated"]
 
 
@@ -37,7 +37,7 @@ class Model(BaseModel):
         frozen=True,
         populate_by_name=True,
         use_attribute_docstrings=True,
-        ser_json_inf_nan="null",
+        ser_json_inf_nan="strings",
     )
 
 
@@ -57,7 +57,8 @@ class Criterion(Model):
     threshold: float
     """The number."""
     rule: Rule = "mean"
-    """``mean``: the 95 % confidence interval of the mean decides; ``each``: every sample must hold (counts)."""
+    """``mean``: the 95 % confidence interval of the mean decides; ``each``: every sample must hold (counts);
+    ``projected``: the samples are a growth series (``params["files"]`` = n), projected to the threshold."""
     scope: Literal["aggregate", "client", "cluster"]
     """Whether the number is of all clients together, of one client, or of the cluster."""
     method: str
@@ -66,7 +67,7 @@ class Criterion(Model):
     """A sample shorter than this (seconds) does not count: the verdict is INCONCLUSIVE."""
     repetitions: int = Field(default=1, ge=1)
     """Samples needed; fewer: INCONCLUSIVE."""
-    class_: Class = Field(alias="class")
+    class_: Class = Field(validation_alias=AliasChoices("class", "class_"), serialization_alias="class")
     """Class of the criterion."""
     text: str = ""
     """The target in words."""
@@ -78,7 +79,7 @@ class Sample(Model):
     """One repetition's value of a metric, with where it came from."""
 
     value: float
-    """The number, in the metric's unit."""
+    """The number, in the metric's unit; NaN where the raw data hold none."""
     seconds: float = 0.0
     """How long was measured, warm-up excluded."""
     started: float = 0.0
@@ -204,7 +205,7 @@ class CheckResult(Model):
     """95 % confidence interval of measured (a prediction interval where the verdict is PROJECTED)."""
     method: str = ""
     """How it was measured: tool, sizes, clients, seconds, repetitions, caches."""
-    class_: Class = Field(alias="class")
+    class_: Class = Field(validation_alias=AliasChoices("class", "class_"), serialization_alias="class")
     """Class of the numbers."""
     stated: Stated | None = None
     """The plan's number."""
@@ -239,7 +240,7 @@ class Report(Model):
     """Suite that ran."""
     effort: str = "full"
     """``quick`` or ``full``."""
-    class_: Class = Field(alias="class")
+    class_: Class = Field(validation_alias=AliasChoices("class", "class_"), serialization_alias="class")
     """Class of the run's numbers."""
     started: str
     """ISO 8601, UTC."""

@@ -60,6 +60,14 @@ def judge(samples: Sequence[Sample], criterion: Criterion) -> tuple[Verdict, str
     values = [s.value for s in samples]
     if any(math.isnan(v) for v in values):
         return Verdict.FAIL, f"{c.metric}: the raw data hold no value (wanted {wanted})"
+    if c.rule == "projected":
+        reached = max(float(s.params["files"]) for s in samples)
+        if reached >= c.threshold:
+            return Verdict.PASS, f"{fmt(reached)} {c.unit} were really made; wanted {wanted}"
+        try:
+            return judge_projection(projection_of(samples, c), c)
+        except ValueError as e:
+            return Verdict.INCONCLUSIVE, f"largest n reached is {fmt(reached)}; no projection: {e}"
     if c.rule == "each":
         bad = [v for v in values if not holds(v, c.op, c.threshold)]
         if bad:
@@ -97,6 +105,11 @@ def _judge_mean(values: Sequence[float], c: Criterion, wanted: str) -> tuple[Ver
     return Verdict.INCONCLUSIVE, f"{text}, reaches across {wanted}: repeat or measure longer"
 
 
+def projection_of(samples: Sequence[Sample], criterion: Criterion) -> stats.Projection:
+    """Project a growth series of samples to a criterion's threshold; ValueError where it cannot be."""
+    return stats.project([(float(s.params["files"]), s.value) for s in samples], criterion.threshold)
+
+
 def judge_projection(projection: stats.Projection, criterion: Criterion) -> tuple[Verdict, str]:
     """Judge what a growth series says of a number that was not reached (acceptance.md 2.4).
 
@@ -130,10 +143,16 @@ def measured(metric: Metric, criterion: Criterion | None) -> Metric:
     if variation is not None and variation > stats.UNSTABLE_COV and "unstable" not in flags:
         flags.append("unstable")
     verdict, reason = judge(metric.samples, criterion) if criterion else (None, "")
+    mean, interval = stats.mean(values) if values else None, stats.t_interval(values)
+    if criterion and criterion.rule == "projected":
+        flags = [f for f in flags if f != "unstable"]  # a series grows, it does not repeat
+        if verdict is Verdict.PROJECTED:
+            projection = projection_of(metric.samples, criterion)
+            mean, interval = projection.value, projection.interval
     return metric.model_copy(
         update={
-            "mean": stats.mean(values) if values else None,
-            "ci95": stats.t_interval(values),
+            "mean": mean,
+            "ci95": interval,
             "cov": variation,
             "flags": flags,
             "criterion": criterion,

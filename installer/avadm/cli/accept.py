@@ -1,0 +1,206 @@
+"""`avadm accept`: measure against the targets, list them, verify a report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import console, print_json, stderr
+from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
+
+if TYPE_CHECKING:
+    from avadm_validation.protocol.model import CheckResult, Report
+    from avadm_validation.suites.storage.context import Step
+
+STYLES = {
+    "PASS": "bold green",
+    "FAIL": "bold red",
+    "INCONCLUSIVE": "yellow",
+    "BLOCKED": "bold yellow",
+    "PROJECTED": "cyan",
+    "NOT RUN": "dim",
+}
+
+
+@click.group()
+def accept() -> None:
+    """Measure the cluster against its targets and write the report."""
+
+
+@accept.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Whose criteria.")
+def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
+    """List the checks with their criteria."""
+    from avadm_validation.protocol.criteria import Criteria
+    from avadm_validation.protocol.verdict import fmt
+    from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
+
+    criteria = Criteria.load(kind)
+    if as_json:
+        data = [
+            {
+                "id": c.ID,
+                "title": c.TITLE[0],
+                "title_zh": c.TITLE[1],
+                "needs": c.NEEDS or None,
+                "criteria": [x.model_dump(by_alias=True) for x in criteria.needed(c.ID)],
+            }
+            for c in (PRECONDITIONS, *CHECKS)
+        ]
+        print_json({"suite": "storage", "kind": kind, "checks": data})
+        return EXIT_GOOD
+    table = Table("check", "what", "criteria")
+    for c in (PRECONDITIONS, *CHECKS):
+        lines = [f"{x.metric} {x.op} {fmt(x.threshold)} {x.unit} ({x.scope})" for x in criteria.needed(c.ID)]
+        table.add_row(c.ID, f"{c.TITLE[0]}\n{c.TITLE[1]}", "\n".join(lines), end_section=True)
+    console.print(table)
+    return EXIT_GOOD
+
+
+@accept.command()
+@click.option("--suite", type=click.Choice(["storage"]), default="storage", help="Suite to run.")
+@click.option(
+    "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
+)
+@click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How long and how much.")
+@click.option("--seed", type=int, help="Seed of random choices, to repeat a run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@pass_app
+def run(
+    app: App,
+    suite: str,
+    only: tuple[str, ...],
+    effort: Literal["quick", "full"],
+    seed: int | None,
+    as_json: bool,
+) -> int:
+    """Run a suite from the site's client nodes; exit 1 unless every check is PASS or PROJECTED."""
+    from avadm.engine import acceptance
+    from avadm.engine.runfolder import RunFolder, discard
+    from avadm.errors import AvadmError
+
+    chosen = acceptance.choose(only)
+    site_file, fleet = app.site_file(), app.fleet()
+    folder = RunFolder.create("accept")
+    show = _Progress()
+    try:
+        report = acceptance.run(
+            site_file,
+            fleet,
+            folder,
+            only=chosen,
+            effort=effort,
+            seed=seed,
+            progress=show.step,
+            finished=show.done,
+        )
+    except AvadmError:
+        if not (folder.path / "report" / "raw").exists():
+            discard(folder)
+        raise
+    finally:
+        show.close()
+    if as_json:
+        print_json(report.model_dump(mode="json", by_alias=True))
+    else:
+        _print(report, folder.path / "report")
+    return EXIT_GOOD if report.good else EXIT_FOUND_BAD
+
+
+@accept.command()
+@click.argument("report", type=click.Path(exists=True, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(report: Path, as_json: bool) -> int:
+    """Compute every hash, value and verdict of a REPORT again from its raw files; exit 1 where one differs."""
+    from avadm.engine.acceptance import verified
+
+    found, problems = verified(report)
+    samples = sum(len(m.samples) for c in found.checks for m in c.metrics)
+    facts = {"checks": len(found.checks), "samples": samples, "raw_files": len(found.evidence)}
+    if as_json:
+        print_json({"report": str(report), "agrees": not problems, **facts, "problems": problems})
+    else:
+        for problem in problems:
+            console.print(Text(f"✗ {problem}", style="red"))
+        text = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in facts.items())
+        console.print(
+            f"{text}: " + (f"{len(problems)} do not agree." if problems else "all computed again, all agree.")
+        )
+    return EXIT_FOUND_BAD if problems else EXIT_GOOD
+
+
+class _Progress:
+    """Progress on standard error: one live line on a terminal, a plain line per step elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = stderr.is_terminal
+        self._status = stderr.status("") if self._live else None
+        self._check = ""
+        self._begun = time.monotonic()
+
+    def step(self, step: Step) -> None:
+        """Show what is being done now."""
+        much = f", {step.repetitions} repetitions" if step.repetitions > 1 else ""
+        text = f"{step.check}: {step.text}{much}" + (f", {step.seconds:.0f} s" if step.seconds >= 1 else "")
+        elapsed = time.monotonic() - self._begun
+        if self._status:
+            self._status.start()
+            self._status.update(f"{text}  [dim]({elapsed:.0f} s so far)[/dim]")
+        elif step.check != self._check:
+            stderr.print(Text(f"{elapsed:6.0f} s  {text}"))
+        self._check = step.check
+
+    def done(self, result: CheckResult) -> None:
+        """Print a check's line."""
+        line = Text(f"{result.id:<14}")
+        line.append(f"{result.verdict:<13}", style=STYLES[result.verdict])
+        line.append(_headline(result) + (f"  ({result.seconds:.0f} s)" if result.seconds else ""))
+        stderr.print(line)
+
+    def close(self) -> None:
+        """End the live line."""
+        if self._status:
+            self._status.stop()
+
+
+def _headline(result: CheckResult) -> str:
+    from avadm_validation.protocol.verdict import fmt
+
+    if result.measured is None:
+        return result.reasons[0] if result.reasons else ""
+    head = next((m for m in result.metrics if m.criterion and m.verdict is not None), None)
+    name = next(
+        (m.name for m in result.metrics if m.mean == result.measured and m.criterion),
+        head.name if head else "",
+    )
+    text = f"{name} {fmt(result.measured)} {result.unit}"
+    if result.op and result.threshold is not None:
+        text += f" ({result.op} {fmt(result.threshold)})"
+    return text
+
+
+def _print(report: Report, folder: Path) -> None:
+    """Print what was found, worst last, and where the report lies."""
+    for note in report.notes:
+        console.print(Text(f"! {note}", style="yellow"))
+    for check in report.checks:
+        if check.verdict in ("PASS", "PROJECTED"):
+            continue
+        console.print(Text(f"{check.id}: {check.verdict}", style=STYLES[check.verdict]))
+        for reason in check.reasons[:4]:
+            console.print(Text(f"    {reason}"))
+        if check.remedy:
+            console.print(Text(f"    do     {check.remedy}"))
+    counts = ", ".join(f"{n} {v}" for v, n in report.counts.items() if n)
+    console.print(f"\n{counts}  (class {report.class_}, effort {report.effort})")
+    for name in ("report.html", "report.json"):
+        if (folder / name).is_file():
+            console.print(f"Report: {folder / name}")
+            break

@@ -1,0 +1,210 @@
+"""Acceptance glue: site file + fleet + run folder → a suite's run and its report; and verification of a report."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+from pydantic import ValidationError
+
+from avadm import paths
+from avadm.engine.ledger import state_folder
+from avadm.engine.lock import locked
+from avadm.engine.runfolder import RunFolder
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.fleet import Fleet
+from avadm.site.load import SiteFile
+from avadm.site.render.ceph import rbd_entity
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.evidence import sha256
+from avadm_validation.protocol.model import CheckResult, Report
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.runner import Suite, class_of, now
+from avadm_validation.suites.storage import CHECKS
+from avadm_validation.suites.storage.context import MeasureError, Step, Target
+from avadm_validation.suites.storage.environment import environment, versions
+from avadm_validation.suites.storage.extract import EXTRACTORS
+
+Effort = Literal["quick", "full"]
+MIN_SIZE_NOTE = (
+    "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
+    "copy is lost before the other is back. Three copies with two needed remove this risk."
+)
+
+
+def target_of(site_file: SiteFile) -> Target:
+    """Return what the storage suite measures at a site; AvadmError where it has no cluster or no client."""
+    site, ceph = site_file.site, site_file.site.components.ceph
+    clients, mons = site.with_role("client"), site.with_role("mon")
+    for role, nodes in (("client", clients), ("mon", mons)):
+        if not nodes:
+            raise AvadmError(
+                Finding(
+                    "no-role",
+                    f"The storage suite needs nodes with the role {role}.",
+                    site_file.where(["nodes"]),
+                    "none",
+                    "at least one; two for what several clients do at once",
+                    f"Give nodes the role {role} and apply.",
+                )
+            )
+    pool = ceph.rbd_pools[0].name if ceph.rbd_pools else None
+    notes = []
+    if ceph.min_replicas < 2:
+        notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
+    return Target(
+        site=site.name,
+        profile=site.profile,
+        kind="lab" if site_file.profile.features.get("acceptance") == "lab" else "site",
+        clients=tuple(n.name for n in clients),
+        mon=mons[0].name,
+        nodes=tuple(n.name for n in site.nodes),
+        mds=tuple(n.name for n in site.with_role("mds")),
+        mount=ceph.filesystem.mount if ceph.filesystem and site.with_role("mds") else None,
+        pool=pool,
+        rbd_user=rbd_entity(pool).removeprefix("client.") if pool else "",
+        python=site_file.profile.python,
+        max_skew_ms=site.time.max_skew_ms,
+        notes=tuple(notes),
+    )
+
+
+def choose(only: Sequence[str]) -> list[str]:
+    """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
+    known = {c.ID for c in CHECKS}
+    found = {f"A-{w.upper().removeprefix('A-')}": w for w in only}
+    if unknown := [w for check, w in found.items() if check not in known]:
+        raise AvadmError(
+            Finding(
+                "unknown-check",
+                "There is no such check.",
+                "--check",
+                ", ".join(unknown),
+                ", ".join(sorted(known)),
+            )
+        )
+    return list(found)
+
+
+def run(
+    site_file: SiteFile,
+    fleet: Fleet,
+    folder: RunFolder,
+    *,
+    only: Sequence[str] = (),
+    effort: Effort = "full",
+    seed: int | None = None,
+    progress: Callable[[Step], None] = lambda step: None,
+    finished: Callable[[CheckResult], None] = lambda result: None,
+) -> Report:
+    """Measure, judge, and write the report into ``FOLDER/report``.
+
+    Raises:
+        AvadmError: another run holds the site, or the clients cannot be used at all.
+    """
+    target = target_of(site_file)
+    report_folder = folder.path / "report"
+    report_folder.mkdir()
+    criteria = Criteria.load("lab" if target.kind == "lab" else "stated")
+    suite = Suite(
+        target,
+        fleet,
+        report_folder,
+        criteria,
+        effort,
+        folder.id.partition("-")[0].lower() + secrets.token_hex(2),
+        seed=secrets.randbelow(10**6) if seed is None else seed,
+        progress=progress,
+        finished=finished,
+    )
+    started = now()
+    with locked(state_folder(site_file.path, target.site), "accept"), _interruptible():
+        try:
+            checks = suite.execute(only)
+        except MeasureError as error:
+            raise AvadmError(
+                Finding(
+                    "acceptance-not-possible",
+                    "The suite could not start.",
+                    target.site,
+                    str(error),
+                    "clients and a mon node that answer",
+                    "See `avadm status` and `avadm preflight`; apply what is missing.",
+                )
+            ) from error
+    raw = sorted(p for p in (report_folder / "raw").rglob("*") if p.is_file())
+    report = Report(
+        site=target.site,
+        profile=target.profile,
+        suite="storage",
+        effort=effort,
+        class_=class_of(target.kind, effort),
+        started=started,
+        finished=now(),
+        seed=suite.seed,
+        versions=versions(checks, report_folder),
+        git_commit=_commit(),
+        config_hash=criteria.digest(),
+        inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
+        environment=environment(target, checks, report_folder),
+        notes=list(target.notes),
+        checks=checks,
+        evidence={p.relative_to(report_folder).as_posix(): sha256(p) for p in raw},
+    )
+    _write(report, report_folder)
+    return report
+
+
+def verified(where: Path) -> tuple[Report, list[str]]:
+    """Return a report and what does not agree with its raw files; AvadmError where there is no report."""
+    path = where / "report.json" if where.is_dir() else where
+    if where.is_dir() and not path.is_file():
+        path = where / "report" / "report.json"
+    try:
+        report = Report.load(path)
+    except (OSError, ValidationError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+        raise AvadmError(
+            Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
+        ) from error
+    criteria = Criteria.load("lab" if report.class_ == "lab" else "stated")
+    return report, verify(report, path.parent, EXTRACTORS, criteria)
+
+
+def _write(report: Report, folder: Path) -> None:
+    from avadm.report import write
+
+    write(report, folder)
+
+
+def _commit() -> str:
+    """Return the commit that measured, ``-dirty`` with local changes; "" outside a checkout."""
+    done = subprocess.run(
+        ["git", "-C", str(paths.home()), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let a polite kill end the run as ctrl-C does, so that everything is put back."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

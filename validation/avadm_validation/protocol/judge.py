@@ -1,0 +1,45 @@
+"""From what a check measured to its line in the report: criteria applied, the deciding metric named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Criterion, Metric, Verdict
+from avadm_validation.protocol.verdict import judge, measured, worst
+
+
+def judged(check: str, metrics: Sequence[Metric], criteria: Criteria) -> list[Metric]:
+    """Return the metrics with verdicts, judged ones first; a criterion without its metric is a metric that FAILs."""
+    done = [measured(m, criteria.of(check, m.name)) for m in metrics]
+    there = {m.name for m in metrics}
+    done += [_absent(c) for c in criteria.needed(check) if c.metric not in there]
+    order = [c.metric for c in criteria.needed(check)]
+    return sorted(done, key=lambda m: order.index(m.name) if m.name in order else len(order))
+
+
+def deciding(metrics: Sequence[Metric]) -> Metric | None:
+    """Return the metric that a check's headline shows: the first of the worst verdict; None without judged ones."""
+    found = [m for m in metrics if m.verdict is not None]
+    if not found:
+        return None
+    bad = worst(m.verdict for m in found if m.verdict is not None)
+    return next(m for m in found if m.verdict is bad)
+
+
+def verdict_of(metrics: Sequence[Metric]) -> Verdict:
+    """Return the worst verdict of the judged metrics; NOT RUN where none is judged."""
+    return worst(m.verdict for m in metrics if m.verdict is not None)
+
+
+def _absent(criterion: Criterion) -> Metric:
+    verdict, reason = judge([], criterion)
+    return Metric(
+        name=criterion.metric,
+        title=criterion.metric,
+        unit=criterion.unit,
+        scope=criterion.scope,
+        criterion=criterion,
+        verdict=verdict,
+        reason=reason,
+    )

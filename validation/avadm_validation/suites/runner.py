@@ -1,0 +1,185 @@
+"""Runs a suite: preconditions, the checks one after another, judgement, and all that must be put back at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.evidence import Recorder
+from avadm_validation.protocol.fleet import Fleet
+from avadm_validation.protocol.judge import deciding, judged, verdict_of
+from avadm_validation.protocol.model import CheckResult, Class, Verdict
+from avadm_validation.protocol.verdict import worst
+from avadm_validation.suites.storage import CHECKS, PRECONDITIONS, Check
+from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
+from avadm_validation.suites.storage.guard import Guard
+
+
+def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each check for a kind of target and an effort."""
+    data = YAML(typ="safe").load((files("avadm_validation.suites.storage") / "effort.yml").read_text("utf-8"))
+    chosen = data[kind][effort]
+    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+
+
+def class_of(kind: str, effort: str) -> Class:
+    """Return the class of the numbers: lab, site-full, or site-sampled for a site's quick effort."""
+    if kind == "lab":
+        return "lab"
+    return "site-full" if effort == "full" else "site-sampled"
+
+
+def now() -> str:
+    """Return the time as ISO 8601, UTC, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@dataclass
+class Suite:
+    """One run of the storage suite.
+
+    Attributes:
+        target: what is measured.
+        fleet: its nodes.
+        folder: the report's folder.
+        criteria: what judges.
+        effort: ``quick`` or ``full``.
+        run: id of the run.
+        seed: seed of every random choice.
+        progress: told of each step.
+        finished: told of each check's result.
+    """
+
+    target: Target
+    fleet: Fleet
+    folder: Path
+    criteria: Criteria
+    effort: str
+    run: str
+    seed: int = 1
+    progress: Callable[[Step], None] = lambda step: None
+    finished: Callable[[CheckResult], None] = lambda result: None
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    def context(self, check: str, params: Mapping[str, Any]) -> Context:
+        """Return a check's view of the run."""
+        return Context(
+            target=self.target,
+            rec=Recorder(self.fleet, self.folder, check),
+            params=params,
+            run=self.run,
+            seed=self.seed,
+            class_=class_of(self.target.kind, self.effort),
+            progress=self.progress,
+            clock_offset=self.shared.get("clock_offset", 0.0),
+            shared=self.shared,
+        )
+
+    def execute(self, only: Sequence[str] = ()) -> list[CheckResult]:
+        """Run the suite (or the checks named) and return the results, preconditions first."""
+        params = efforts(self.target.kind, self.effort)
+        chosen = [c for c in CHECKS if not only or c.ID in only]
+        guard = Guard(self.context("guard", {}))
+        results: list[CheckResult] = []
+        try:
+            guard.enter(tool_sources())
+            self.shared["clock_offset"] = guard.clock_offset()
+            first = self.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+            results.append(first)
+            guard.quiet()
+            for check in chosen:
+                if first.verdict is not Verdict.PASS:
+                    results.append(
+                        self.blank(check, Verdict.BLOCKED, ["the preconditions are not met", *first.reasons])
+                    )
+                elif why := self.unfit(check):
+                    results.append(self.blank(check, Verdict.NOT_RUN, [why]))
+                else:
+                    results.append(self.one(check, params[check.ID]))
+                    continue
+                self.finished(results[-1])
+        finally:
+            guard.leave()
+        return results
+
+    def unfit(self, check: Check) -> str:
+        """Return why a check has nothing to measure at this site, "" where it has."""
+        if check.NEEDS == "cephfs" and self.target.mount is None:
+            return "the site has no cephfs"
+        if check.NEEDS == "rbd" and self.target.pool is None:
+            return "the site has no pool for block images"
+        return ""
+
+    def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
+        """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""
+        ctx, started, clock = self.context(check.ID, params), now(), time.monotonic()
+        try:
+            outcome = check.run(ctx)
+        except MeasureError as e:
+            outcome = Outcome(method="", reasons=[f"could not be measured: {e}"], verdict=Verdict.FAIL)
+            if check is PRECONDITIONS:
+                outcome.verdict = Verdict.BLOCKED
+        result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
+        self.finished(result)
+        return result
+
+    def result(
+        self, check: Check, ctx: Context, outcome: Outcome, started: str, seconds: float
+    ) -> CheckResult:
+        """Return a check's line in the report."""
+        metrics = judged(check.ID, outcome.metrics, self.criteria) if outcome.metrics else []
+        verdicts = [verdict_of(metrics)] if metrics else []
+        verdict = worst([*verdicts, *([outcome.verdict] if outcome.verdict else [])])
+        if check is PRECONDITIONS and verdict is not Verdict.PASS:
+            verdict = Verdict.BLOCKED
+        head = deciding(metrics)
+        bad = [m.reason for m in metrics if m.verdict not in (None, Verdict.PASS, Verdict.PROJECTED)]
+        unstable = [m.name for m in metrics if "unstable" in m.flags]
+        reasons = [*bad, *([head.reason] if head and not bad else []), *outcome.reasons]
+        if unstable:
+            reasons.append(f"unstable (variation above 10 %): {', '.join(unstable)}")
+        return CheckResult(
+            id=check.ID,
+            title=check.TITLE[0],
+            title_zh=check.TITLE[1],
+            verdict=verdict,
+            measured=head.mean if head else None,
+            unit=head.unit if head else "",
+            threshold=head.criterion.threshold if head and head.criterion else None,
+            op=head.criterion.op if head and head.criterion else None,
+            scope=head.scope if head else "",
+            ci95=head.ci95 if head else None,
+            method=outcome.method,
+            class_=ctx.class_,
+            stated=self.criteria.stated(check.ID, self.target.kind == "site"),
+            metrics=metrics,
+            series=outcome.series,
+            commands=ctx.rec.commands,
+            evidence=ctx.rec.evidence,
+            reasons=reasons,
+            remedy="" if verdict in (Verdict.PASS, Verdict.PROJECTED) else outcome.remedy,
+            started=started,
+            seconds=seconds,
+        )
+
+    def blank(self, check: Check, verdict: Verdict, reasons: list[str]) -> CheckResult:
+        """Return the line of a check that did not measure."""
+        return CheckResult(
+            id=check.ID,
+            title=check.TITLE[0],
+            title_zh=check.TITLE[1],
+            verdict=verdict,
+            reasons=reasons,
+            class_=class_of(self.target.kind, self.effort),
+            stated=self.criteria.stated(check.ID, self.target.kind == "site"),
+            remedy="Meet the preconditions first." if verdict is Verdict.BLOCKED else "",
+            started=now(),
+        )

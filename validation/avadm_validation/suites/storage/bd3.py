@@ -1,0 +1,110 @@
+"""A-BD3: half a billion files in a file system on a block image: formatted for them, grown in a series."""
+
+from __future__ import annotations
+
+from avadm_validation.protocol import stats
+from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.imagefs import NoMapper, formatted
+from avadm_validation.suites.storage.measure import metric
+
+ID = "A-BD3"
+TITLE = ("rbd: total number of files in its file system", "rbd:文件系统的文件总数")
+NEEDS = "rbd"
+
+
+def run(ctx: Context) -> Outcome:
+    """Format an image for 5e8 inodes, read the numbers back, grow a series of files on it."""
+    p = ctx.params
+    try:
+        with formatted(ctx, str(p["image_size"])) as fs:
+            dumped = next(c.stdout_path for c in reversed(ctx.rec.commands) if "dumpe2fs" in c.command)
+            made, frees, sizes, done = [], [_free(ctx, fs.node, fs.mount)], [], 0
+            for step, n in enumerate(int(x) for x in p["series"]):
+                own = {fs.node: ["--client", fs.node]}
+                made += ctx.filegen(
+                    "create",
+                    own,
+                    "--dir",
+                    f"{fs.mount}/files",
+                    "--first",
+                    step,
+                    "--files",
+                    n - done,
+                    "--procs",
+                    1,
+                    "--size",
+                    int(p["size"]),
+                )
+                done = n
+                sizes.append(n)
+                frees.append(_free(ctx, fs.node, fs.mount))
+    except NoMapper as e:
+        return Outcome(
+            method="none: no way to mount an image here",
+            verdict=Verdict.BLOCKED,
+            reasons=[str(e)],
+            remedy="Load the kernel module rbd on a client, or install rbd-fuse, fuse2fs and e2fsprogs there.",
+        )
+    held = {"base": frees[:1], "doc": frees[1:]}
+    return Outcome(
+        method=f"ext4 on a thin image of {p['image_size']} by {fs.mapper}: mkfs.ext4 -i 4096 -O large_dir,dir_index, dumpe2fs; "
+        f"growth series of {', '.join(f'{n:,}' for n in sizes)} files of {p['size']} B; the count is per image",
+        metrics=[
+            metric(
+                "inodes",
+                ("inodes that the image is formatted with", "格式化的 inode 数"),
+                "files",
+                "cluster",
+                [ctx.sample("dumped", {"doc": [str(dumped)]}, key="Inode count")],
+            ),
+            metric(
+                "errors",
+                ("failed operations", "失败操作数"),
+                "operations",
+                "aggregate",
+                [ctx.sample("errors", {"clients": made})],
+            ),
+            metric(
+                "reached",
+                ("files really created", "实际创建文件数"),
+                "files",
+                "cluster",
+                [ctx.sample("made", {"clients": made})],
+            ),
+            metric(
+                "files",
+                ("files that fit, by growth", "按增长推算可容纳文件数"),
+                "files",
+                "cluster",
+                [
+                    ctx.sample("inodes_fit", {"base": frees[:1], "doc": [f]}, files=float(n))
+                    for n, f in zip(sizes, frees[1:], strict=True)
+                ],
+            ),
+            metric(
+                "held-out",
+                (
+                    "largest point lies in the interval that the smaller ones predict (1 = yes)",
+                    "留出点落在预测区间内",
+                ),
+                "bool",
+                "cluster",
+                [ctx.sample("held_out_used", held, files=",".join(map(str, sizes)))],
+            ),
+        ],
+        reasons=[
+            f"largest n reached: {done:,} of 500,000,000; beyond {stats.MAX_DECADES:.0f} decades no projection is made"
+        ],
+        remedy="Make the image 1.9 TiB or more and format it with -i 4096; run with --effort full for a projection.",
+    )
+
+
+def _free(ctx: Context, node: str, mount: str) -> str:
+    """Return the raw file with free blocks and inodes of the file system, as JSON."""
+    script = (
+        "import json, os; s = os.statvfs(%r); "
+        "print(json.dumps({'blocks_free': s.f_bfree, 'block': s.f_frsize, 'inodes': s.f_files, 'inodes_free': s.f_ffree}))"
+    ) % mount
+    ctx.must(ctx.rec.run(node, f'{ctx.target.python} -c "{script}"', "statvfs"))
+    return ctx.rec.last(node)

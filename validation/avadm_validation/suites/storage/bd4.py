@@ -1,0 +1,94 @@
+"""A-BD4: ten million files in one directory of a file system on a block image."""
+
+from __future__ import annotations
+
+from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.imagefs import NoMapper, formatted
+from avadm_validation.suites.storage.measure import counts, course, metric, samples
+
+ID = "A-BD4"
+TITLE = ("rbd: files in one directory of its file system", "rbd:文件系统单目录文件数")
+NEEDS = "rbd"
+TARGET = 10_000_000
+
+
+def run(ctx: Context) -> Outcome:
+    """Create n files in one directory of ext4 with large_dir, count them, stat at random."""
+    p, n = ctx.params, int(ctx.params["files"])
+    base: list[str | float] = ["--layout", "shared", "--procs", 1, "--size", int(p["size"])]
+    try:
+        with formatted(ctx, str(p["image_size"])) as fs:
+            dumped = next(c.stdout_path for c in reversed(ctx.rec.commands) if "dumpe2fs" in c.command)
+            own = ["--dir", f"{fs.mount}/one", "--client", fs.node]
+            made = ctx.filegen("create", {fs.node: own}, *base, "--files", n)
+            counted = ctx.everywhere(
+                {fs.node: ctx.tool("filegen.py", "count", "--dir", f"{fs.mount}/one/r0")},
+                "count",
+                timeout=3600,
+            )
+            more = {fs.node: [*own, "--counts", counts(ctx, made[0])]}
+            stats = ctx.filegen("stat", more, *base, "--files", int(p["stats"]))
+    except NoMapper as e:
+        return Outcome(
+            method="none: no way to mount an image here",
+            verdict=Verdict.BLOCKED,
+            reasons=[str(e)],
+            remedy="Load the kernel module rbd on a client, or install rbd-fuse, fuse2fs and e2fsprogs there.",
+        )
+    return Outcome(
+        method=f"ext4 with large_dir and dir_index on an image by {fs.mapper}: {n:,} files of {p['size']} B in one directory "
+        f"by one client; readdir; {int(p['stats']):,} random stats",
+        metrics=[
+            metric(
+                "made",
+                ("files created", "创建文件数"),
+                "files",
+                "aggregate",
+                [ctx.sample("made", {"clients": made})],
+            ),
+            metric(
+                "errors",
+                ("failed operations", "失败操作数"),
+                "operations",
+                "aggregate",
+                [ctx.sample("errors", {"clients": [*made, *stats]})],
+            ),
+            metric(
+                "missing",
+                ("created files that readdir does not show", "readdir 缺失的文件数"),
+                "files",
+                "cluster",
+                [ctx.sample("missing", {"clients": made, "doc": counted})],
+            ),
+            metric(
+                "large-dir",
+                ("features large_dir and dir_index are set (1 = yes)", "large_dir 与 dir_index 特性"),
+                "bool",
+                "cluster",
+                [
+                    ctx.sample("contains", {"doc": [str(dumped)]}, text=word)
+                    for word in ("large_dir", "dir_index")
+                ],
+            ),
+            metric(
+                "stat-p99",
+                ("random stat, 99th percentile", "随机 stat p99"),
+                "ms",
+                "client",
+                [ctx.sample("latency", {"clients": stats}, q=0.99)],
+            ),
+            metric(
+                "create",
+                ("creates per second", "创建速率"),
+                "files/s",
+                "aggregate",
+                samples(ctx, "rate", made),
+            ),
+        ],
+        series=[course(ctx, "creates in one directory of an image over time", "create", made, "files/s")],
+        reasons=[f"sampled: {n:,} of {TARGET:,} files; effort full at a site creates them all"]
+        if n < TARGET
+        else [],
+        remedy="Format with -O large_dir,dir_index: an htree without large_dir ends near 15 million entries.",
+    )

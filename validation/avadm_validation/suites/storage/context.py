@@ -1,0 +1,204 @@
+"""What a storage check works with: the target, its clients, evidence, and how to run the tools on many nodes."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from avadm_validation.protocol.evidence import Recorder
+from avadm_validation.protocol.fleet import Result
+from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
+from avadm_validation.suites.storage.extract import EXTRACTORS
+
+TOOLS = ("filegen.py", "rbdread.py", "rbdlock.py")
+
+
+class MeasureError(Exception):
+    """A measurement could not be made; the text says on which node and why."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is measured.
+
+    Attributes:
+        site: name of the site.
+        profile: its version profile.
+        kind: ``site`` or ``lab``; chooses criteria and efforts.
+        clients: client nodes, in order.
+        mon: a node on which root's ``ceph`` works.
+        nodes: every node, for clock comparison.
+        mds: nodes that may run an MDS.
+        mount: mount point of cephfs on clients; None where there is none.
+        pool: pool of rbd images; None where there is none.
+        rbd_user: cephx user (without ``client.``) that clients use for images.
+        python: interpreter on nodes.
+        max_skew_ms: largest clock difference allowed.
+        notes: what the reader must know of the site.
+    """
+
+    site: str
+    profile: str
+    kind: Literal["site", "lab"]
+    clients: tuple[str, ...]
+    mon: str
+    nodes: tuple[str, ...]
+    mds: tuple[str, ...] = ()
+    mount: str | None = "/mnt/cephfs"
+    pool: str | None = "rbd"
+    rbd_user: str = "rbd"
+    python: str = "python3"
+    max_skew_ms: float = 50.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """Progress: what is being done, how many repetitions, how long it will take."""
+
+    check: str
+    text: str
+    repetitions: int = 1
+    seconds: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """What a check measured; judgement comes later."""
+
+    method: str
+    metrics: list[Metric] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    remedy: str = ""
+    verdict: Verdict | None = None
+    """Set where the check itself knows (BLOCKED, PROJECTED); combined as the worst."""
+    projected: tuple[float, tuple[float, float]] | None = None
+    """Projected value and its prediction interval, where the verdict came from one."""
+
+
+@dataclass
+class Context:
+    """One check's view of the run.
+
+    Attributes:
+        target: what is measured.
+        rec: evidence of this check.
+        params: the check's effort (sizes, seconds, repetitions).
+        run: id of the run, part of every name that is made.
+        seed: seed of the run.
+        class_: class of the numbers.
+        progress: told of each step.
+        clock_offset: nodes' clock minus ours, seconds.
+        shared: what one check of a run leaves for the next (images that took long to fill).
+    """
+
+    target: Target
+    rec: Recorder
+    params: Mapping[str, Any]
+    run: str
+    seed: int
+    class_: Class
+    progress: Callable[[Step], None] = lambda step: None
+    clock_offset: float = 0.0
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of everything that the run makes on the site."""
+        return f"avadm-accept-{self.run}"
+
+    @property
+    def tools(self) -> str:
+        """Folder of the tools on client nodes."""
+        return f"/tmp/{self.name}"  # noqa: S108 - the name is the run's own, made 0700
+
+    @property
+    def work(self) -> str:
+        """This check's folder on cephfs."""
+        return f"{self.target.mount}/{self.name}/{self.rec.check}"
+
+    def step(self, text: str, repetitions: int = 1, seconds: float = 0.0) -> None:
+        """Tell what is being done."""
+        self.progress(Step(self.rec.check, text, repetitions, seconds))
+
+    def ceph(self, command: str, name: str, *, timeout: float = 60.0) -> Result:
+        """Run a command of ceph's on the mon node; MeasureError where it fails."""
+        return self.must(self.rec.run(self.target.mon, command, name, timeout=timeout))
+
+    def must(self, result: Result) -> Result:
+        """Return the result; MeasureError where the command failed."""
+        if result.rc or result.error:
+            why = result.error or (result.stderr.strip().splitlines() or [f"exit status {result.rc}"])[-1]
+            raise MeasureError(f"{result.node}: {result.command.split()[0]}: {why}")
+        return result
+
+    def tool(self, script: str, *arguments: str | float) -> str:
+        """Return the command line of a tool on a node."""
+        line = [self.target.python, f"{self.tools}/{script}", *map(str, arguments)]
+        return " ".join(map(shlex.quote, line))
+
+    def gate(self) -> float:
+        """Return a start on the nodes' clock that every client can make."""
+        return time.time() + self.clock_offset + float(self.params.get("lead_s", 1.0))
+
+    def everywhere(self, commands: Mapping[str, str], name: str, *, timeout: float) -> list[str]:
+        """Run one command per client at once; return the paths of their outputs; MeasureError where one fails."""
+        results = self.rec.map(commands, name, timeout=timeout)
+        for node in commands:
+            self.must(results[node])
+        return [self.rec.last(node) for node in commands]
+
+    def filegen(
+        self, op: str, per_client: Mapping[str, Sequence[str | float]], *common: str | float
+    ) -> list[str]:
+        """Run filegen on several clients with one start gate; return their raw files in order."""
+        options = dict(zip(common[::2], common[1::2], strict=False))
+        repeat = int(options.get("--repeat", 1))
+        seconds = repeat * (float(options.get("--duration", 0)) + float(options.get("--gap", 0.3)))
+        gate = self.gate()
+        commands = {
+            node: self.tool("filegen.py", op, "--seed", self.seed, "--start", f"{gate:.3f}", *common, *own)
+            for node, own in per_client.items()
+        }
+        self.step(op, repeat, seconds)
+        return self.everywhere(commands, op, timeout=seconds + float(self.params.get("timeout_s", 300)))
+
+    def read(self, path: str) -> str:
+        """Return the text of a raw file."""
+        return (self.rec.folder / path).read_text(encoding="utf-8")
+
+    def sample(
+        self,
+        extract: str,
+        inputs: Mapping[str, list[str]],
+        *,
+        seconds: float = 0.0,
+        **params: float | str,
+    ) -> Sample:
+        """Make a sample: its value comes from the raw files by the function that ``verify`` will use again."""
+        texts = {group: [self.read(p) for p in paths] for group, paths in inputs.items()}
+        return Sample(
+            value=EXTRACTORS[extract](texts, params),
+            seconds=seconds,
+            started=self.rec.commands[-1].started if self.rec.commands else 0.0,
+            extract=extract,
+            inputs=dict(inputs),
+            params=params,
+        )
+
+
+def tool_sources() -> dict[str, bytes]:
+    """Return the tools that run on nodes, by file name."""
+    folder = files("avadm_validation") / "tools"
+    return {name: (folder / name).read_bytes() for name in TOOLS}
+
+
+def load_folder(folder: Path, inputs: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the texts of raw files by group, for computing a sample again."""
+    return {g: [(folder / p).read_text(encoding="utf-8") for p in paths] for g, paths in inputs.items()}

@@ -1,0 +1,167 @@
+"""A-FS3: 200 million files on cephfs: a growth series and an honest projection (acceptance.md 2.4)."""
+
+from __future__ import annotations
+
+import math
+
+from avadm_validation.protocol import stats
+from avadm_validation.protocol.model import Sample, Series
+from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.mds import active, daemon
+from avadm_validation.suites.storage.measure import drop, metric
+
+ID = "A-FS3"
+TITLE = ("cephfs: total number of files", "cephfs:文件总数")
+NEEDS = "cephfs"
+BYTES_PER_INODE = 2048  # MDS memory per cached inode: Yan Zheng, ceph-users 2016, in acceptance.md 2.4
+
+
+def run(ctx: Context) -> Outcome:
+    """Grow in a geometric series; at each point read the MDS's memory and (settled) the pools' bytes."""
+    clients, p = ctx.target.clients, ctx.params
+    wanted = [int(n) for n in p["series"]]
+    node, name = active(ctx)
+    base = _caches(ctx, node, name)
+    points: list[tuple[int, str, list[str]]] = []
+    made: list[str] = []
+    pools = _pools(ctx)
+    grown = []
+    done = 0
+    try:
+        for step, n in enumerate(wanted):
+            each = -(-(n - done) // (len(clients) * int(p["procs"])))
+            own = {c: ["--client", c] for c in clients}
+            more = ctx.filegen(
+                "create",
+                own,
+                "--dir",
+                ctx.work,
+                "--first",
+                step,
+                "--files",
+                each,
+                "--procs",
+                int(p["procs"]),
+                "--size",
+                int(p["size"]),
+            )
+            made += more
+            done += each * len(clients) * int(p["procs"])
+            points.append((done, _caches(ctx, node, name), more))
+            if float(p["settle_s"]):
+                ctx.step("let the pools' statistics settle", 1, float(p["settle_s"]))
+                daemon(ctx, node, name, "flush journal", "flush")
+                ctx.rec.run(ctx.target.mon, f"sleep {float(p['settle_s']):g}", "settle", timeout=300)
+                grown.append((done, _pools(ctx)))
+    finally:
+        drop(ctx, clients, ctx.work)
+    memory = [
+        ctx.sample("growth", {"base": [base], "doc": [path]}, path="pool.bytes", files=float(n))
+        for n, path, _ in points
+    ]
+    inputs = {"base": [base], "doc": [path for _, path, _ in points]}
+    held = ctx.sample("held_out", inputs, path="pool.bytes", files=",".join(str(n) for n, _, _ in points))
+    metrics = [
+        metric(
+            "reached",
+            ("files really created", "实际创建文件数"),
+            "files",
+            "cluster",
+            [ctx.sample("made", {"clients": made})],
+        ),
+        metric(
+            "errors",
+            ("failed operations", "失败操作数"),
+            "operations",
+            "aggregate",
+            [ctx.sample("errors", {"clients": made})],
+        ),
+        metric(
+            "held-out",
+            (
+                "largest point lies in the interval that the smaller ones predict (1 = yes)",
+                "留出点落在预测区间内",
+            ),
+            "bool",
+            "cluster",
+            [held],
+        ),
+        metric(
+            "mds-bytes-per-file",
+            ("MDS cache memory per new file", "每文件 MDS 缓存内存"),
+            "B",
+            "cluster",
+            memory[-1:],
+        ),
+    ]
+    fits = _capacity(ctx, pools, grown)
+    if fits:
+        metrics.append(
+            metric(
+                "files",
+                ("files that fit, by growth of the pools", "按增长推算可容纳文件数"),
+                "files",
+                "cluster",
+                fits,
+            )
+        )
+    memory_points = [(float(n), s.value * n) for (n, _, _), s in zip(points, memory, strict=True)]
+    return Outcome(
+        method=f"filegen: growth series of {', '.join(f'{n:,}' for n, _, _ in points)} files of {p['size']} B from "
+        f"{len(clients)} clients; log-log regression with a 95 % prediction interval, refused beyond "
+        f"{stats.MAX_DECADES:.0f} decades; MDS memory bounds the working set ({BYTES_PER_INODE} B per inode), the pools "
+        "bound the total",
+        metrics=metrics,
+        series=[
+            Series(
+                name="MDS cache",
+                group="MDS memory by files",
+                kind="scaling",
+                x_label="files",
+                x_unit="count",
+                y_label="memory",
+                y_unit="B",
+                points=[x for x in memory_points if x[1] > 0],
+                log_x=True,
+                log_y=True,
+            )
+        ],
+        reasons=_reasons(ctx, points[-1][0], fits),
+        remedy="Run with --effort full: it grows to the size from which two decades reach the target.",
+    )
+
+
+def _caches(ctx: Context, node: str, name: str) -> str:
+    daemon(ctx, node, name, "cache status", "cache-status")
+    return ctx.rec.last(node)
+
+
+def _pools(ctx: Context) -> str:
+    ctx.ceph("ceph df detail --format json", "df")
+    return ctx.rec.last(ctx.target.mon)
+
+
+def _capacity(ctx: Context, base: str, grown: list[tuple[int, str]]) -> list[Sample]:
+    return [
+        s
+        for n, path in grown
+        if not math.isnan(
+            (s := ctx.sample("files_that_fit", {"base": [base], "doc": [path]}, files=float(n))).value
+        )
+    ]
+
+
+def _reasons(ctx: Context, reached: int, fits: list[Sample]) -> list[str]:
+    decades = math.log10(2e8 / reached)
+    reasons = [
+        f"largest n reached: {reached:,} (1/{2e8 / reached:,.0f} of 200 million, {decades:.1f} decades short)"
+    ]
+    if decades > stats.MAX_DECADES:
+        reasons.append(
+            f"not projected to 200 million: beyond {stats.MAX_DECADES:.0f} decades no projection is made"
+        )
+    if not fits:
+        reasons.append(
+            "bytes in the pools were not read at this effort: their statistics take seconds to settle"
+        )
+    return reasons

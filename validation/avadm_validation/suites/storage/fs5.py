@@ -1,0 +1,139 @@
+"""A-FS5: several clients on one mount at once: scaling, fairness, latency, and that they see one another's data."""
+
+from __future__ import annotations
+
+from avadm_validation.protocol.model import Sample, Series
+from avadm_validation.protocol.stats import mean
+from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
+from avadm_validation.suites.storage.measure import (
+    counts,
+    create,
+    drop,
+    metric,
+    read_others,
+    samples,
+    window_seconds,
+)
+
+ID = "A-FS5"
+TITLE = ("cephfs: several clients at once, no clear loss", "cephfs:多客户端同时读写,性能无明显下降")
+NEEDS = "cephfs"
+
+
+def run(ctx: Context) -> Outcome:
+    """Measure C = 1, 2, … clients; then let every client verify what every other wrote."""
+    clients, p = ctx.target.clients, ctx.params
+    if len(clients) < 2:
+        raise MeasureError("several clients at once need at least two nodes with the role client")
+    steps = [c for c in (1, 2, 3, 4, 8, 16, 32, 64) if c <= len(clients)][: int(p.get("max_steps", 8))]
+    writes: dict[str, list[str]] = {}
+    reads: dict[str, list[str]] = {}
+    try:
+        for c in steps:
+            folder = f"{ctx.work}/c{c}"
+            writes[str(c)] = create(ctx, clients[:c], folder)
+            reads[str(c)] = read_others(ctx, clients[:c], writes[str(c)], folder)
+        coherence, expected = _coherence(ctx)
+    finally:
+        drop(ctx, clients, ctx.work)
+    metrics, series = [], []
+    for name, zh, groups in (("write", "写", writes), ("read", "读", reads)):
+        metrics += [
+            metric(
+                f"{name}-scaling",
+                (f"{name}: least aggregate(C) / best of fewer", f"{zh}:总吞吐比"),
+                "ratio",
+                "aggregate",
+                [_least(ctx, groups, steps, i) for i in range(int(p["repetitions"]))],
+            ),
+            metric(
+                f"{name}-share",
+                (f"{name}: slowest client / mean of clients", f"{zh}:最慢客户端占均值"),
+                "ratio",
+                "client",
+                samples(ctx, "least_share", groups[str(steps[-1])]),
+            ),
+            metric(
+                f"{name}-p99",
+                (f"{name}: p99 with {steps[-1]} clients / p99 with 1", f"{zh}:p99 之比"),
+                "ratio",
+                "client",
+                [
+                    ctx.sample(
+                        "latency_ratio",
+                        {k: groups[k] for k in (str(steps[0]), str(steps[-1]))},
+                        repetition=float(i),
+                    )
+                    for i in range(int(p["repetitions"]))
+                ],
+            ),
+        ]
+        series.append(
+            Series(
+                name=name,
+                group="throughput by clients",
+                kind="scaling",
+                x_label="clients",
+                x_unit="count",
+                y_label="throughput",
+                y_unit="files/s",
+                points=[(c, mean([s.value for s in samples(ctx, "rate", groups[str(c)])])) for c in steps],
+            )
+        )
+    metrics += [
+        metric(
+            "coherence",
+            ("files that differ from what another client wrote", "跨客户端内容不一致的文件数"),
+            "files",
+            "aggregate",
+            [ctx.sample("errors", {"clients": coherence})],
+        ),
+        metric(
+            "verified",
+            ("share of the files that were verified", "已校验比例"),
+            "ratio",
+            "aggregate",
+            [ctx.sample("made_share", {"clients": coherence}, expected=float(expected))],
+        ),
+    ]
+    return Outcome(
+        method=f"filegen: C = {', '.join(map(str, steps))} clients × {p['procs']} processes, files of {p['size']} B, "
+        f"{p['repetitions']} windows of {p['duration_s']} s; 'no clear loss' is read as: aggregate(C) at least 0.9 of "
+        "the best of fewer clients, no client below half of the mean, p99 at most three times that of one client; "
+        "coherence: every client reads in full what every other wrote, and again after another overwrote it",
+        metrics=metrics,
+        series=series,
+        remedy="Look at the slowest client's network and at MDS sessions (ceph tell mds.NAME session ls).",
+    )
+
+
+def _least(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetition: int) -> Sample:
+    """Return the worst step's ratio of one repetition, as a sample that names the steps up to it."""
+    found = []
+    for i in range(1, len(steps)):
+        inputs = {str(c): groups[str(c)] for c in steps[: i + 1]}
+        seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
+        found.append(ctx.sample("scaling", inputs, seconds=seconds, repetition=float(repetition)))
+    return min(found, key=lambda s: s.value)
+
+
+def _coherence(ctx: Context) -> tuple[list[str], int]:
+    """Every client writes, every other verifies; one overwrites all, every other verifies again."""
+    clients, n, size = ctx.target.clients, int(ctx.params["coherence_files"]), int(ctx.params["size"])
+    folder = f"{ctx.work}/coherence"
+    common: list[str | float] = ["--dir", folder, "--files", n, "--size", size, "--procs", 1]
+    made = ctx.filegen("create", {c: ["--client", c] for c in clients}, *common)
+    checked: list[str] = [*made]
+    per_writer = {c: counts(ctx, path) for c, path in zip(clients, made, strict=True)}
+    expected = n * len(clients)
+    for shift in range(1, len(clients)):
+        pairs = {c: clients[(i + shift) % len(clients)] for i, c in enumerate(clients)}
+        own = {c: ["--client", w, "--counts", per_writer[w], "--verify"] for c, w in pairs.items()}
+        checked += ctx.filegen("read", own, *common)
+        expected += n * len(clients)
+    # The second client overwrites the first one's files with other bytes; everyone must see those.
+    newer: list[str | float] = ["--seed", ctx.seed + 1]
+    checked += ctx.filegen("rewrite", {clients[1]: ["--client", clients[0], *newer]}, *common)
+    again = {c: ["--client", clients[0], "--verify", *newer] for c in clients if c != clients[1]}
+    checked += ctx.filegen("read", again, *common)
+    return checked, expected + n * len(clients)

@@ -1,0 +1,143 @@
+"""Building blocks that several checks share: windows of filegen, series for plots, cleaning up."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from avadm_validation.protocol.model import Metric, Sample, Series
+from avadm_validation.suites.storage.context import Context, MeasureError
+from avadm_validation.suites.storage.extract import document, rates
+
+
+def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: Sequence[Sample]) -> Metric:
+    """Make a metric that is not judged yet; ``titles`` are English and Chinese."""
+    return Metric(
+        name=name, title=titles[0], title_zh=titles[1], unit=unit, scope=scope, samples=list(samples)
+    )
+
+
+def window_options(ctx: Context, *, repeat: int | None = None) -> list[str | float]:
+    """Return filegen's options for the effort's windows."""
+    p = ctx.params
+    return [
+        "--repeat",
+        repeat or int(p["repetitions"]),
+        "--duration",
+        float(p["warmup_s"]) + float(p["duration_s"]),
+        "--warmup",
+        float(p["warmup_s"]),
+        "--procs",
+        int(p["procs"]),
+        "--size",
+        int(p["size"]),
+        "--files",
+        int(p.get("max_files", 10_000_000)),
+    ]
+
+
+def counts(ctx: Context, path: str) -> str:
+    """Return how many files each process made in each repetition, as filegen's ``--counts`` takes it."""
+    repetitions = document(ctx.read(path)).get("repetitions", [])
+    return "/".join(",".join(str(n) for n in r["made"]) for r in repetitions)
+
+
+def create(
+    ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int | None = None
+) -> list[str]:
+    """Let clients create files in windows; return their raw files."""
+    own = {c: ["--dir", folder, "--client", c] for c in clients}
+    return ctx.filegen("create", own, *window_options(ctx, repeat=repeat), *more)
+
+
+def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folder: str) -> list[str]:
+    """Let each client read what another wrote, so that its own cache is cold; return their raw files."""
+    n = len(writers)
+    readers = [*writers[1:], writers[0]] if n > 1 else [c for c in ctx.target.clients if c != writers[0]][:1]
+    if not readers:
+        raise MeasureError("a cold read needs a second client: give another node the role client")
+    own = {
+        reader: ["--dir", folder, "--client", writer, "--counts", counts(ctx, path)]
+        for reader, writer, path in zip(readers, writers, made, strict=True)
+    }
+    return ctx.filegen("read", own, *window_options(ctx))
+
+
+def samples(ctx: Context, extract: str, paths: list[str], **params: float | str) -> list[Sample]:
+    """Make one sample for each repetition that the raw files hold."""
+    n = max((len(document(ctx.read(p)).get("repetitions", [])) for p in paths), default=0)
+    return [
+        ctx.sample(
+            extract, {"clients": paths}, seconds=window_seconds(ctx, paths, i), repetition=float(i), **params
+        )
+        for i in range(n)
+    ]
+
+
+def window_seconds(ctx: Context, paths: Sequence[str], repetition: int) -> float:
+    """Return how long a repetition's common window was, seconds."""
+    found = [document(ctx.read(p)).get("repetitions", []) for p in paths]
+    windows = [r[repetition] for r in found if repetition < len(r)]
+    if len(windows) < len(paths):
+        return 0.0
+    end = min(min(w["end_s"], w["duration_s"] or w["end_s"]) for w in windows)
+    return max(0.0, float(end) - max(float(w["warmup_s"]) for w in windows))
+
+
+def course(
+    ctx: Context, group: str, name: str, paths: Sequence[str], unit: str, scale: float = 1.0
+) -> Series:
+    """Return throughput over time of all clients together, half-second steps, gaps between windows left out."""
+    bins: dict[int, float] = {}
+    start = None
+    for path in paths:
+        doc = document(ctx.read(path))
+        for window in doc.get("repetitions", [doc]):
+            start = window["start"] if start is None else min(start, window["start"])
+    step = 0.5
+    for path in paths:
+        doc = document(ctx.read(path))
+        for window in doc.get("repetitions", [doc]):
+            last = int((window["start"] + window["end_s"] - (start or 0)) / step)
+            for i, n in enumerate(window["ticks"]):
+                at = int((window["start"] + i * window["tick_s"] - (start or 0)) / step)
+                if at < last:
+                    bins[at] = bins.get(at, 0.0) + n * scale / step
+    return Series(
+        name=name,
+        group=group,
+        kind="time",
+        x_label="time",
+        x_unit="s",
+        y_label="throughput",
+        y_unit=unit,
+        points=[(i * step, bins[i]) for i in sorted(bins)],
+    )
+
+
+def per_client(
+    ctx: Context, group: str, name: str, paths: Sequence[str], unit: str, params: Mapping[str, float | str]
+) -> Series:
+    """Return each client's rate in a repetition, by the client's number."""
+    found = rates({"clients": [ctx.read(p) for p in paths]}, params)
+    return Series(
+        name=name,
+        group=group,
+        kind="scaling",
+        x_label="client",
+        x_unit="number",
+        y_label="rate",
+        y_unit=unit,
+        points=[(i + 1, r) for i, r in enumerate(found)],
+    )
+
+
+def drop(ctx: Context, clients: Sequence[str], folder: str) -> None:
+    """Remove a check's files: each client those that it made, all at once; failures are left to the end's sweep."""
+    quoted = shlex.quote(folder)
+    commands = {
+        c: f"rm -rf {quoted}/r*/{shlex.quote(c)}.p* {quoted}/*/r*/{shlex.quote(c)}.p*" for c in clients
+    }
+    ctx.step("clean up")
+    ctx.rec.map(commands, "clean", timeout=3600)
+    ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=3600)

@@ -1,0 +1,137 @@
+"""Block images for the checks: made with the run's own names, filled, measured with fio, removed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from avadm_validation.protocol.fleet import Result
+from avadm_validation.protocol.model import Sample, Series
+from avadm_validation.suites.storage.context import Context
+
+GAP_S = 0.3
+
+
+def rbd(ctx: Context, command: str, name: str, *, node: str | None = None, timeout: float = 300) -> Result:
+    """Run ``rbd COMMAND`` as the clients' user on a client; MeasureError where it fails."""
+    line = f"rbd --id {shlex.quote(ctx.target.rbd_user)} -p {shlex.quote(str(ctx.target.pool))} {command}"
+    return ctx.must(ctx.rec.run(node or ctx.target.clients[0], line, name, timeout=timeout))
+
+
+def remove(ctx: Context, image: str) -> None:
+    """Remove an image with its snapshots; an image that is not there is no error."""
+    base = f"rbd --id {shlex.quote(ctx.target.rbd_user)} -p {shlex.quote(str(ctx.target.pool))}"
+    quoted = shlex.quote(image)
+    line = (
+        f"{base} snap unprotect {quoted}@read; {base} snap purge {quoted}; {base} rm --no-progress {quoted}"
+    )
+    ctx.rec.run(ctx.target.clients[0], f"({line}) 2>&1 || true", "rm", timeout=3600)
+
+
+def fio_line(ctx: Context, *options: str) -> str:
+    """Return the start of a fio command line for images of the pool."""
+    fixed = [
+        "fio",
+        "--ioengine=rbd",
+        f"--clientname={ctx.target.rbd_user}",
+        f"--pool={ctx.target.pool}",
+        "--output-format=json",
+        "--group_reporting=0",
+        "--randrepeat=1",
+        f"--randseed={ctx.seed}",
+    ]
+    return " ".join(map(shlex.quote, [*fixed, *options]))
+
+
+def bench_images(ctx: Context) -> dict[str, list[str]]:
+    """Return each client's images, made and written once over (preconditioned) the first time in a run."""
+    if "images" in ctx.shared:
+        return dict(ctx.shared["images"])
+    p = ctx.params
+    images = {
+        c: [f"{ctx.name}-bench-{c}-{i}" for i in range(int(p["images_per_client"]))]
+        for c in ctx.target.clients
+    }
+    ctx.step("make and fill images")
+    for names in images.values():
+        for image in names:
+            rbd(ctx, f"create --size {p['image_size']} {shlex.quote(image)}", "create")
+    common = ("--rw=write", "--bs=4M", "--iodepth=16")
+    fill = {
+        c: fio_line(ctx, *common, *(o for image in names for o in ("--name=fill", f"--rbdname={image}")))
+        for c, names in images.items()
+    }
+    ctx.everywhere(fill, "fill", timeout=7200)
+    ctx.shared["images"] = images
+    return images
+
+
+def fio_windows(ctx: Context, modes: Sequence[tuple[str, str]], block: str, depth: int) -> list[str]:
+    """Measure windows of several modes from all clients at once; return the raw files.
+
+    One fio per client holds every window as a job that starts at its own delay after a common gate, so that the
+    clients' windows lie over each other. Jobs are named MODE-REPETITION.
+
+    Args:
+        ctx: the check.
+        modes: (job name, fio's --rw).
+        block: fio's --bs.
+        depth: fio's --iodepth, per image.
+    """
+    p, images = ctx.params, bench_images(ctx)
+    warm, long, n = float(p["warmup_s"]), float(p["duration_s"]), int(p["repetitions"])
+    gate = ctx.gate()
+    commands = {}
+    for client, names in images.items():
+        jobs: list[str] = []
+        for m, (mode, rw) in enumerate(modes):
+            for i in range(n):
+                delay = (m * n + i) * (warm + long + GAP_S)
+                for image in names:
+                    jobs += [
+                        f"--name={mode}-{i}",
+                        f"--rw={rw}",
+                        f"--rbdname={image}",
+                        f"--bs={block}",
+                        f"--iodepth={depth}",
+                        "--time_based",
+                        f"--ramp_time={warm * 1000:.0f}ms",
+                        f"--runtime={long * 1000:.0f}ms",
+                        f"--startdelay={delay * 1000:.0f}ms",
+                    ]
+        wait = f"import time; time.sleep(max(0, {gate:.3f} - time.time()))"
+        commands[client] = f"{ctx.target.python} -c {shlex.quote(wait)} && {fio_line(ctx, *jobs)}"
+    seconds = len(modes) * n * (warm + long + GAP_S)
+    ctx.step(f"fio {block}: {', '.join(m for m, _ in modes)}", len(modes) * n, seconds)
+    return ctx.everywhere(commands, "fio", timeout=seconds + 300)
+
+
+def fio_samples(ctx: Context, paths: list[str], mode: str, field: str) -> list[Sample]:
+    """Make one sample of each repetition of a mode: the sum over all clients' images."""
+    side = "read" if mode.startswith("read") else "write"
+    found = []
+    for i in range(int(ctx.params["repetitions"])):
+        job = f"{mode}-{i}"
+        seconds = ctx.sample("fio_seconds", {"clients": paths}, job=job, side=side).value
+        extract = "fio_latency" if field == "p99" else "fio"
+        found.append(
+            ctx.sample(extract, {"clients": paths}, seconds=seconds, job=job, side=side, field=field)
+        )
+    return found
+
+
+def fio_course(
+    ctx: Context, group: str, name: str, unit: str, found: Sequence[Sample], scale: float = 1.0
+) -> Series:
+    """Return the repetitions of a mode as a course over time: each drawn over its window."""
+    width = float(ctx.params["warmup_s"]) + float(ctx.params["duration_s"]) + GAP_S
+    return Series(
+        name=name,
+        group=group,
+        kind="time",
+        x_label="time",
+        x_unit="s",
+        y_label="rate",
+        y_unit=unit,
+        points=[(i * width + width / 2, s.value * scale) for i, s in enumerate(found)],
+    )

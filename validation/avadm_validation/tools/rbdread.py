@@ -1,0 +1,141 @@
+#!/usr/bin/env python
+"""Read an rbd image (or snapshot of one) read-only for some seconds, many requests in flight; print JSON.
+
+Runs on nodes: Python 2.7 and 3 with ceph's own bindings (python-rbd). With ``--try-write`` it also tries one write
+and one discard through the read-only handle and says what came of each.
+
+Output: {"tool": "rbdread", "client", "start", "tick_s", "warmup_s", "duration_s", "end_s", "late_s", "ticks" (bytes
+per tick), "latency_us": {BUCKET: COUNT}, "bad_blocks", "write": null | {"write": "EROFS" | "done" | ..., ...}}.
+"""
+
+from __future__ import print_function
+
+import argparse
+import errno
+import json
+import random
+import sys
+import threading
+import time
+
+import rados
+import rbd
+
+TICK_S = 0.1
+
+
+def bucket(seconds):
+    us = int(seconds * 1e6)
+    scale = 1
+    while us >= 100:
+        us //= 10
+        scale *= 10
+    return us * scale
+
+
+def attempt(act):
+    """Do what must not be possible; return the error's name, or "done"."""
+    try:
+        act()
+        return "done"
+    except rbd.ReadOnlyImage:
+        return "EROFS"
+    except rbd.Error as e:
+        return errno.errorcode.get(abs(getattr(e, "errno", 0) or 0), type(e).__name__)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--user", default="admin")
+    p.add_argument("--pool", required=True)
+    p.add_argument("--image", required=True)
+    p.add_argument("--snap", default="")
+    p.add_argument("--client", default="c0")
+    p.add_argument("--start", type=float, default=0.0)
+    p.add_argument("--duration", type=float, default=2.0)
+    p.add_argument("--warmup", type=float, default=0.0)
+    p.add_argument("--block", type=int, default=1 << 20)
+    p.add_argument("--depth", type=int, default=8)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--pattern", default="", help="hex of the byte that every block starts with, to verify")
+    p.add_argument("--try-write", action="store_true")
+    args = p.parse_args()
+    cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id=args.user)
+    cluster.connect()
+    io = cluster.open_ioctx(args.pool)
+    image = rbd.Image(io, args.image, snapshot=args.snap or None, read_only=True)
+    blocks = image.size() // args.block
+    want = bytearray.fromhex(args.pattern) if args.pattern else None
+    lock = threading.Lock()
+    ticks, latency, bad, errors, ends = [], {}, [0], [], []
+    start = args.start or time.time()
+
+    def reader(number):
+        rng = random.Random("%d:%s:%d" % (args.seed, args.client, number))
+        while time.time() < start:
+            time.sleep(max(0.0, min(0.02, start - time.time())))
+        now = time.time()
+        while now < start + args.duration:
+            try:
+                data = image.read(rng.randrange(blocks) * args.block, args.block)
+            except rbd.Error as e:
+                with lock:
+                    errors.append(str(e))
+                break
+            done = time.time()
+            tick = int((done - start) / TICK_S)
+            with lock:
+                if tick >= len(ticks):
+                    ticks.extend([0] * (tick + 1 - len(ticks)))
+                ticks[tick] += len(data)
+                if done - start >= args.warmup:
+                    b = bucket(done - now)
+                    latency[b] = latency.get(b, 0) + 1
+                if want is not None and (bytearray(data[:1]) != want or bytearray(data[-1:]) != want):
+                    bad[0] += 1
+            now = time.time()
+        with lock:
+            ends.append(time.time() - start)
+
+    late = max(0.0, time.time() - start)
+    threads = [threading.Thread(target=reader, args=(i,)) for i in range(args.depth)]
+    if args.duration:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    write = None
+    if args.try_write:
+        write = {
+            "write": attempt(lambda: image.write(b"x" * 512, 0)),
+            "discard": attempt(lambda: image.discard(0, args.block)),
+            "resize": attempt(lambda: image.resize(image.size() + args.block)),
+        }
+    image.close()
+    io.close()
+    cluster.shutdown()
+    print(
+        json.dumps(
+            {
+                "tool": "rbdread",
+                "client": args.client,
+                "start": start,
+                "tick_s": TICK_S,
+                "warmup_s": args.warmup,
+                "duration_s": args.duration,
+                "end_s": min(ends) if ends else 0.0,
+                "late_s": late,
+                "ticks": ticks,
+                "latency_us": latency,
+                "bad_blocks": bad[0],
+                "errors": errors[:5],
+                "error_count": len(errors),
+                "write": write,
+            }
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
