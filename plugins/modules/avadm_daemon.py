@@ -75,7 +75,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 STAMPS = "/run/avadm/daemon"
 DROPIN = "/etc/systemd/system/%s.service.d/avadm.conf"
-PROPERTIES = ("LoadState", "ActiveState", "UnitFileState", "NeedDaemonReload", "ExecMainStartTimestampMonotonic")
+PROPERTIES = (
+    "LoadState",
+    "ActiveState",
+    "UnitFileState",
+    "NeedDaemonReload",
+    "ExecMainStartTimestampMonotonic",
+)
 
 
 class DaemonError(Exception):
@@ -188,7 +194,9 @@ class Daemon(object):
             restart_on = restart_on + [DROPIN % self.name]
         unit = self.show()
         if unit.get("LoadState") == "not-found" and not self.check_mode:
-            raise DaemonError("There is no unit %s.service. Remedy: see that its package is installed." % self.name)
+            raise DaemonError(
+                "There is no unit %s.service. Remedy: see that its package is installed." % self.name
+            )
         if unit.get("NeedDaemonReload") == "yes":
             self.systemctl("daemon-reload")
         if unit.get("UnitFileState") not in ("enabled", "static"):
@@ -230,7 +238,8 @@ class Daemon(object):
                 return
             if clock() >= deadline:
                 raise DaemonError(
-                    "%s does not answer at %s within %d s (%s). Remedy: look at `journalctl -u %s` on the node.%s"
+                    "%s does not answer at %s within %d s (%s)."
+                    " Remedy: look at `journalctl -u %s` on the node.%s"
                     % (self.name, url, timeout, trouble, self.name, self.log())
                 )
             sleep(0.5)

@@ -117,15 +117,18 @@ def scan(command, proc="/proc"):
 def main():
     """Run as an Ansible module."""
     module = AnsibleModule(
-        argument_spec={"command": {"type": "str", "required": True}, "fail": {"type": "bool", "default": True}},
+        argument_spec={
+            "command": {"type": "str", "required": True},
+            "fail": {"type": "bool", "default": True},
+        },
         supports_check_mode=True,
     )
     count, findings = scan(module.params["command"])
     if findings and module.params["fail"]:
         module.fail_json(
-            msg="A process holds a private copy of the host's file systems (K1): %s. A volume that the host unmounts"
-            " stays mapped. Remedy: stop that process; run it as a service of the host, or mount the host's root"
-            " with propagation rslave."
+            msg="A process holds a private copy of the host's file systems (K1): %s. A volume that the host"
+            " unmounts stays mapped. Remedy: stop that process; run it as a service of the host, or mount the"
+            " host's root with propagation rslave."
             % "; ".join("%(command)s (pid %(pid)d) at %(mount_point)s" % f for f in findings),
             processes=count,
             findings=findings,

@@ -1,4 +1,4 @@
-"""Writes ../files/dashboards/*.json: `make dashboards`, or python roles/grafana/dashboards/build.py [--check]."""
+"""Writes ../files/dashboards/*.json: `make dashboards`, or with --check says which are stale."""
 
 from __future__ import annotations
 

@@ -17,7 +17,11 @@ def pool(metric: str) -> str:
 
 
 PANELS: list[Panel] = [
-    stat("Health", "max(ceph_health_status)", names={"0": ("OK", "green"), "1": ("WARN", AMBER), "2": ("ERR", RED)}),
+    stat(
+        "Health",
+        "max(ceph_health_status)",
+        names={"0": ("OK", "green"), "1": ("WARN", AMBER), "2": ("ERR", RED)},
+    ),
     stat("Monitors in quorum", "sum(ceph_mon_quorum_status)"),
     stat("OSDs up", "sum(ceph_osd_up)"),
     stat("OSDs down", "count(ceph_osd_up == 0) or vector(0)", steps=[(1, RED)]),
@@ -41,7 +45,14 @@ PANELS: list[Panel] = [
         width=5,
         steps=FULL,
     ),
-    bars("OSDs: fullest", "topk(10, ceph:osd_used:ratio)", "{{ceph_daemon}}", unit="percentunit", width=5, steps=FULL),
+    bars(
+        "OSDs: fullest",
+        "topk(10, ceph:osd_used:ratio)",
+        "{{ceph_daemon}}",
+        unit="percentunit",
+        width=5,
+        steps=FULL,
+    ),
     graph(
         "Client operations",
         Query("ceph:client_read_ops:rate", "read"),
@@ -59,8 +70,8 @@ PANELS: list[Panel] = [
         Query(latency("ceph_osd_op_r_latency", "instance"), "read"),
         Query(latency("ceph_osd_op_w_latency", "instance"), "write"),
         unit="s",
-        note="As the OSDs see it; the clients' network comes on top. With ceph 18 the managers serve these counters"
-        " only if mgr/prometheus/exclude_perf_counters is false.",
+        note="As the OSDs see it; the clients' network comes on top. With ceph 18 the managers serve"
+        " these counters only if mgr/prometheus/exclude_perf_counters is false.",
     ),
     graph("Operations by pool: read", Query(pool("ceph_pool_rd"), "{{name}}"), unit="iops", width=12),
     graph("Operations by pool: write", Query(pool("ceph_pool_wr"), "{{name}}"), unit="iops", width=12),
@@ -79,7 +90,10 @@ PANELS: list[Panel] = [
     graph("Objects", Query("sum(ceph_pool_objects)", "objects")),
     graph("MDS requests", Query("rate(ceph_mds_request[2m])", "{{ceph_daemon}}"), unit="reqps", width=6),
     graph(
-        "MDS reply latency", Query(latency("ceph_mds_reply_latency", "ceph_daemon"), "{{ceph_daemon}}"), unit="s", width=6
+        "MDS reply latency",
+        Query(latency("ceph_mds_reply_latency", "ceph_daemon"), "{{ceph_daemon}}"),
+        unit="s",
+        width=6,
     ),
     graph("MDS clients", Query("ceph_mds_sessions_session_count", "{{ceph_daemon}}"), width=6),
     graph("MDS inodes in cache", Query("ceph_mds_inodes", "{{ceph_daemon}}"), width=6),
@@ -88,4 +102,6 @@ PANELS: list[Panel] = [
 
 def build() -> str:
     """Return the dashboard as JSON."""
-    return dashboard("avadm-ceph", "Ceph", "Health, room, what clients get, and which daemon is slow.", PANELS)
+    return dashboard(
+        "avadm-ceph", "Ceph", "Health, room, what clients get, and which daemon is slow.", PANELS
+    )

@@ -15,10 +15,16 @@ PANELS = [
         note="ceph health, as the active manager says.",
     ),
     stat("Storage used", "ceph:cluster_used:ratio", unit="percentunit", steps=[(0.75, AMBER), (0.85, RED)]),
-    stat("Critical alerts", 'count(ALERTS{alertstate="firing", severity="critical"}) or vector(0)', steps=ANY),
-    stat("Warnings", 'count(ALERTS{alertstate="firing", severity="warning"}) or vector(0)', steps=[(1, AMBER)]),
+    stat(
+        "Critical alerts", 'count(ALERTS{alertstate="firing", severity="critical"}) or vector(0)', steps=ANY
+    ),
+    stat(
+        "Warnings", 'count(ALERTS{alertstate="firing", severity="warning"}) or vector(0)', steps=[(1, AMBER)]
+    ),
     stat("Targets down", "count(up == 0) or vector(0)", steps=ANY),
-    stat("Alertmanagers in mesh", "min(alertmanager_cluster_members)", note="As the loneliest of them sees it."),
+    stat(
+        "Alertmanagers in mesh", "min(alertmanager_cluster_members)", note="As the loneliest of them sees it."
+    ),
     table(
         "Firing alerts",
         'ALERTS{alertstate="firing"}',
@@ -26,8 +32,17 @@ PANELS = [
         note="The Watchdog always fires: it shows that alerts are evaluated.",
     ),
     bars("Nodes up by rack", 'count by (rack) (up{job="node"} == 1)', "{{rack}}"),
-    bars("Hottest: CPU", "topk(10, node:cpu_used:ratio)", "{{node}}", unit="percentunit", width=6, steps=FULL),
-    bars("Hottest: memory", "topk(10, node:memory_used:ratio)", "{{node}}", unit="percentunit", width=6, steps=FULL),
+    bars(
+        "Hottest: CPU", "topk(10, node:cpu_used:ratio)", "{{node}}", unit="percentunit", width=6, steps=FULL
+    ),
+    bars(
+        "Hottest: memory",
+        "topk(10, node:memory_used:ratio)",
+        "{{node}}",
+        unit="percentunit",
+        width=6,
+        steps=FULL,
+    ),
     bars(
         "Hottest: fullest file system",
         "topk(10, max by (node) (node:filesystem_used:ratio))",
@@ -44,7 +59,11 @@ PANELS = [
         width=6,
     ),
     graph("CPU used, by rack", Query("avg by (rack) (node:cpu_used:ratio)", "{{rack}}"), unit="percentunit"),
-    graph("Memory used, by rack", Query("avg by (rack) (node:memory_used:ratio)", "{{rack}}"), unit="percentunit"),
+    graph(
+        "Memory used, by rack",
+        Query("avg by (rack) (node:memory_used:ratio)", "{{rack}}"),
+        unit="percentunit",
+    ),
     graph(
         "Network, all nodes",
         Query("sum(node:network_receive_bytes:rate)", "in"),

@@ -10,7 +10,12 @@ PANELS = [
     stat("Processors", f'count(node_cpu_seconds_total{{mode="idle", {N}}})', width=4),
     stat("Memory", f"sum(node_memory_MemTotal_bytes{{{N}}})", unit="bytes", width=4),
     stat("Least time since boot", f"min(time() - node_boot_time_seconds{{{N}}})", unit="s", width=4),
-    stat("Killed for memory, last day", f"sum(increase(node_vmstat_oom_kill{{{N}}}[1d]))", width=4, steps=[(1, RED)]),
+    stat(
+        "Killed for memory, last day",
+        f"sum(increase(node_vmstat_oom_kill{{{N}}}[1d]))",
+        width=4,
+        steps=[(1, RED)],
+    ),
     stat(
         "Largest clock offset",
         f"max(abs(node:clock_offset:seconds{{{N}}}))",
@@ -36,8 +41,14 @@ PANELS = [
         unit="percentunit",
         steps=FULL,
     ),
-    graph("Disk read", Query(f"rate(node_disk_read_bytes_total{{{N}}}[2m])", "{{node}} {{device}}"), unit="Bps"),
-    graph("Disk written", Query(f"rate(node_disk_written_bytes_total{{{N}}}[2m])", "{{node}} {{device}}"), unit="Bps"),
+    graph(
+        "Disk read", Query(f"rate(node_disk_read_bytes_total{{{N}}}[2m])", "{{node}} {{device}}"), unit="Bps"
+    ),
+    graph(
+        "Disk written",
+        Query(f"rate(node_disk_written_bytes_total{{{N}}}[2m])", "{{node}} {{device}}"),
+        unit="Bps",
+    ),
     graph("Disk busy", Query(f"node:disk_busy:ratio{{{N}}}", "{{node}} {{device}}"), unit="percentunit"),
     graph("Network in", Query(f"node:network_receive_bytes:rate{{{N}}}", "{{node}}"), unit="Bps"),
     graph("Network out", Query(f"node:network_transmit_bytes:rate{{{N}}}", "{{node}}"), unit="Bps"),
@@ -55,7 +66,11 @@ PANELS = [
         ),
         unit="pps",
     ),
-    graph("TCP segments sent again", Query(f"rate(node_netstat_Tcp_RetransSegs{{{N}}}[2m])", "{{node}}"), unit="pps"),
+    graph(
+        "TCP segments sent again",
+        Query(f"rate(node_netstat_Tcp_RetransSegs{{{N}}}[2m])", "{{node}}"),
+        unit="pps",
+    ),
     graph("Open files", Query(f"node_filefd_allocated{{{N}}}", "{{node}}")),
     graph("sshd answers within", Query(f'probe_duration_seconds{{probe="ssh", {N}}}', "{{node}}"), unit="s"),
 ]

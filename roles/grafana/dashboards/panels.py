@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from grafanalib import core
 from grafanalib._gen import DashboardEncoder
@@ -52,22 +52,34 @@ class Panel:
     stack: bool = False
 
 
-def graph(title: str, *queries: Query, **more: Any) -> Panel:
+class Look(TypedDict, total=False):
+    """What a panel may say beside its title and queries; see Panel."""
+
+    unit: str
+    width: int
+    height: int
+    steps: Sequence[tuple[float, str]]
+    names: dict[str, tuple[str, str]]
+    note: str
+    stack: bool
+
+
+def graph(title: str, *queries: Query, **more: Unpack[Look]) -> Panel:
     """Return a panel of series over time."""
     return Panel("graph", title, queries, **more)
 
 
-def stat(title: str, expr: str, **more: Any) -> Panel:
+def stat(title: str, expr: str, **more: Unpack[Look]) -> Panel:
     """Return a panel of one number, a seventh of the width."""
     return Panel("stat", title, [Query(expr, instant=True)], **{"width": 3, "height": 4, **more})
 
 
-def bars(title: str, expr: str, legend: str, **more: Any) -> Panel:
+def bars(title: str, expr: str, legend: str, **more: Unpack[Look]) -> Panel:
     """Return a panel of bars, one a series, of their values now."""
     return Panel("bars", title, [Query(expr, legend, instant=True)], **more)
 
 
-def table(title: str, expr: str, **more: Any) -> Panel:
+def table(title: str, expr: str, **more: Unpack[Look]) -> Panel:
     """Return a table of the labels of an expression's series."""
     return Panel("table", title, [Query(expr, instant=True)], **more)
 
@@ -98,7 +110,9 @@ def dashboard(uid: str, title: str, note: str, panels: Sequence[Panel], variable
         schemaVersion=36,
         time=core.Time("now-3h", "now"),
         sharedCrosshair=True,
-        links=[{"type": "dashboards", "title": "avadm", "tags": ["avadm"], "asDropdown": False, "keepTime": True}],
+        links=[
+            {"type": "dashboards", "title": "avadm", "tags": ["avadm"], "asDropdown": False, "keepTime": True}
+        ],
         templating=core.Templating(list=[_datasource(), *(_variable(name) for name in variables)]),
         panels=built,
     )
@@ -106,7 +120,7 @@ def dashboard(uid: str, title: str, note: str, panels: Sequence[Panel], variable
     return json.dumps(_without_nulls(data), indent=1, sort_keys=True) + "\n"
 
 
-def _build(panel: Panel, number: int, x: int, y: int) -> Any:
+def _build(panel: Panel, number: int, x: int, y: int) -> core.Panel:
     targets = [
         core.Target(
             expr=q.expr,
@@ -142,7 +156,10 @@ def _build(panel: Panel, number: int, x: int, y: int) -> Any:
         return core.Table(
             **common,
             transformations=[
-                {"id": "organize", "options": {"excludeByName": {"Time": True, "Value": True, "__name__": True}}}
+                {
+                    "id": "organize",
+                    "options": {"excludeByName": {"Time": True, "Value": True, "__name__": True}},
+                }
             ],
         )
     options: dict[str, Any] = {
@@ -169,7 +186,10 @@ def _build(panel: Panel, number: int, x: int, y: int) -> Any:
 
 def _steps(panel: Panel) -> list[dict[str, Any]]:
     # The first step's null (from minus infinity) must stay: it is what grafana asks for.
-    return [{"color": GREEN, "value": None}, *({"color": colour, "value": value} for value, colour in panel.steps)]
+    return [
+        {"color": GREEN, "value": None},
+        *({"color": colour, "value": value} for value, colour in panel.steps),
+    ]
 
 
 def _mappings(panel: Panel) -> list[dict[str, Any]]:
@@ -178,12 +198,12 @@ def _mappings(panel: Panel) -> list[dict[str, Any]]:
     return [{"type": "value", "options": {k: {"text": t, "color": c} for k, (t, c) in panel.names.items()}}]
 
 
-def _datasource() -> Any:
+def _datasource() -> core.Template:
     """Return the variable that chooses the replica: when one is down, the reader takes the other."""
     return core.Template(name="datasource", label="Prometheus", type="datasource", query="prometheus")
 
 
-def _variable(name: str) -> Any:
+def _variable(name: str) -> core.Template:
     return core.Template(
         name=name,
         query=f'label_values(up{{job="node"}}, {name})',
@@ -196,10 +216,14 @@ def _variable(name: str) -> Any:
     )
 
 
-def _without_nulls(data: Any) -> Any:
-    """Return the data without keys that are null, which grafana takes as absent; a threshold's value stays."""
+def _without_nulls(data: object) -> object:
+    """Return the data without nulls, which grafana takes as absent; a threshold's value stays."""
     if isinstance(data, dict):
-        return {k: _without_nulls(v) for k, v in data.items() if v is not None or (k == "value" and "color" in data)}
+        return {
+            k: _without_nulls(v)
+            for k, v in data.items()
+            if v is not None or (k == "value" and "color" in data)
+        }
     if isinstance(data, list):
         return [_without_nulls(v) for v in data]
     return data

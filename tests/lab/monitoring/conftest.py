@@ -1,6 +1,7 @@
 """The lab's Prometheus and Alertmanager servers, asked over HTTP from this machine.
 
-AVADM_TEST_NODES may name a JSON file of the form of `avadm lab list --json`, to test other nodes than the lab's.
+AVADM_TEST_NODES may name a JSON file of the form of `avadm lab list --json`, for nodes that are not the
+lab's.
 """
 
 import json
@@ -46,7 +47,10 @@ def nodes():
     if path := os.environ.get("AVADM_TEST_NODES"):
         return json.loads(Path(path).read_text())["nodes"]
     listed = subprocess.run(
-        [Path(sys.executable).parent / "avadm", "lab", "list", "--json"], capture_output=True, text=True, check=True
+        [Path(sys.executable).parent / "avadm", "lab", "list", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(listed.stdout)["nodes"]
 

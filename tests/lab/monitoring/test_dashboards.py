@@ -1,4 +1,4 @@
-"""Every query of every dashboard returns data from the lab's Prometheus: there is no grafana here to look at them."""
+"""Every query of every dashboard returns data from the lab's Prometheus; there is no grafana here."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,9 @@ def substituted(expr, dashboard):
     return expr
 
 
-@pytest.mark.parametrize(("name", "title", "expr", "dashboard"), CASES, ids=[f"{c[0]}: {c[1]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("name", "title", "expr", "dashboard"), CASES, ids=[f"{c[0]}: {c[1]}" for c in CASES]
+)
 def test_a_panels_query_returns_data_in_every_replica(replicas, name, title, expr, dashboard):
     for replica in replicas:
         assert replica.query(substituted(expr, dashboard)), f"no data from {replica} for {expr}"

@@ -78,7 +78,13 @@ def test_alertmanagers_are_configured_alike(replicas, routers):
 def test_rules_are_loaded_and_evaluate(replicas):
     for replica in replicas:
         groups = replica.get("/api/v1/rules")["data"]["groups"]
-        assert {g["name"] for g in groups} >= {"hosts", "ceph", "monitoring", "recording-nodes", "recording-ceph"}
+        assert {g["name"] for g in groups} >= {
+            "hosts",
+            "ceph",
+            "monitoring",
+            "recording-nodes",
+            "recording-ceph",
+        }
         broken = [(r["name"], r["lastError"]) for g in groups for r in g["rules"] if r.get("lastError")]
         assert broken == []
 
@@ -93,7 +99,9 @@ def test_ceph_is_seen_by_every_replica_as_the_same_series(replicas):
     seen = []
     for replica in replicas:
         (health,) = replica.query("ceph_health_status")
-        assert "node" not in health["metric"], "a manager's name in ceph's series would end them when it changes"
+        assert "node" not in health["metric"], (
+            "a manager's name in ceph's series would end them when it changes"
+        )
         seen.append(frozenset(health["metric"].items()))
         assert replica.value("count(ceph_osd_up)") > 0
     assert len(set(seen)) == 1

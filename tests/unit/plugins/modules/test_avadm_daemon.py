@@ -117,7 +117,9 @@ def test_settings_are_written_once_and_restart(tmp_path):
     systemd = Systemd(age=100)
     daemon(systemd, tmp_path).ensure([], [], "[Service]\nRestart=always\n")
     assert systemd.told == ["daemon-reload", "restart"]
-    assert (tmp_path / "etc/systemd/system/x.service.d/avadm.conf").read_text() == "[Service]\nRestart=always\n"
+    assert (
+        tmp_path / "etc/systemd/system/x.service.d/avadm.conf"
+    ).read_text() == "[Service]\nRestart=always\n"
     again = Systemd(age=-1)
     daemon(again, tmp_path).ensure([], [], "[Service]\nRestart=always")
     assert again.told == []
@@ -140,8 +142,10 @@ def test_a_missing_unit_is_named(tmp_path):
 def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "answers", lambda url: "refused")
     clock = iter(range(100))
-    with pytest.raises(module.DaemonError, match="refused.*bad flag"):
-        daemon(Systemd(), tmp_path).await_ready("http://n/", 5, sleep=lambda s: None, clock=lambda: next(clock))
+    with pytest.raises(module.DaemonError, match=r"refused.*bad flag"):
+        daemon(Systemd(), tmp_path).await_ready(
+            "http://n/", 5, sleep=lambda s: None, clock=lambda: next(clock)
+        )
 
 
 def test_waiting_ends_when_it_answers(tmp_path, monkeypatch):

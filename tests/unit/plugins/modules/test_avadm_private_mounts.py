@@ -1,7 +1,6 @@
 """avadm_private_mounts: a private copy of the host's root is found, an honest mount is not (K1)."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,11 @@ HOST = (
     "90 22 252:0 / /data rw shared:40 - ext4 /dev/rbd0 rw\n"
 )
 OWN = "500 400 0:99 / / rw - overlay overlay rw\n"
-PRIVATE = OWN + "501 500 8:1 / /rootfs ro,relatime - ext4 /dev/sda1 rw\n502 501 252:0 / /rootfs/data ro - ext4 /dev/rbd0 rw\n"
+PRIVATE = (
+    OWN
+    + "501 500 8:1 / /rootfs ro,relatime - ext4 /dev/sda1 rw\n"
+    + "502 501 252:0 / /rootfs/data ro - ext4 /dev/rbd0 rw\n"
+)
 SLAVE = OWN + "501 500 8:1 / /rootfs ro,relatime master:1 - ext4 /dev/sda1 rw\n"
 ONE_FILE = OWN + "501 500 8:1 /etc/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
 
@@ -29,7 +32,7 @@ def proc(tmp_path):
         (folder / "ns").mkdir(parents=True)
         (folder / "comm").write_text(comm + "\n")
         (folder / "mountinfo").write_text(mountinfo)
-        os.symlink(f"mnt:[{space}]", folder / "ns/mnt")
+        (folder / "ns/mnt").symlink_to(f"mnt:[{space}]")
 
     add(1, "systemd", HOST, 1)
     add.path = str(tmp_path)
@@ -43,7 +46,9 @@ def test_a_private_copy_of_the_root_is_found(proc):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("mountinfo", [SLAVE, ONE_FILE, OWN], ids=["rslave", "one file", "nothing of the host"])
+@pytest.mark.parametrize(
+    "mountinfo", [SLAVE, ONE_FILE, OWN], ids=["rslave", "one file", "nothing of the host"]
+)
 def test_a_container_that_hears_unmounts_is_fine(proc, mountinfo):
     proc(77, "node_exporter", mountinfo, 2)
     assert module.scan("node_exporter", proc.path) == (1, [])

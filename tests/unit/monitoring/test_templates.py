@@ -1,0 +1,186 @@
+"""What the roles write is what Prometheus' own tools accept, for sites of every shape."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ruamel.yaml import YAML
+
+from avadm.site import profile as profiles
+from avadm.site.model import Site
+from avadm.site.render import Vars
+from avadm.site.render.monitoring import render
+
+ROLES = Path(__file__).parents[3] / "roles"
+
+
+def site_vars(role, *, host="m1", nodes=None, profile="lab-bookworm", overrides=None, **monitoring):
+    """Return the variables of a role on a host as Ansible would have them: defaults, vars/, the site's."""
+    site = Site.model_validate(
+        {
+            "name": "demo",
+            "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
+            "nodes": nodes
+            or [
+                {"name": "m1", "address": "10.0.0.1", "roles": ["mon", "mgr", "prometheus", "alertmanager"]},
+                {"name": "m2", "address": "10.0.0.2", "roles": ["prometheus", "alertmanager", "grafana"]},
+            ],
+            "components": {"monitoring": monitoring},
+        }
+    )
+    out = Vars()
+    render(site, profiles.load(profile), out)
+    yaml = YAML(typ="safe")
+    defaults = yaml.load((ROLES / role / "defaults/main.yml").read_text())
+    fixed = ROLES / role / "vars/main.yml"
+    return {
+        "ansible_managed": "Ansible managed",
+        "inventory_hostname": host,
+        **defaults,
+        **(yaml.load(fixed.read_text()) if fixed.exists() else {}),
+        **out.all,
+        **out.hosts[host],
+        **(overrides or {}),
+    }
+
+
+def template(role, name, variables):
+    templar = Templar(DataLoader(), variables=variables)
+    templar.environment.loader.searchpath = [str(ROLES / role / "templates")]
+    # As the template module does.
+    templar.environment.trim_blocks = True
+    text = (ROLES / role / "templates" / name).read_text()
+    return templar.template(text, convert_data=False, preserve_trailing_newlines=True)
+
+
+def prometheus_config(tmp_path, **more):
+    """Write everything that the prometheus role writes to a folder; return prometheus.yml."""
+    variables = site_vars(
+        "prometheus", overrides={"prometheus_config_dir": str(tmp_path), **more.pop("extra", {})}, **more
+    )
+    (tmp_path / "targets").mkdir()
+    for job, groups in variables["prometheus_targets"].items():
+        (tmp_path / "targets" / f"{job}.json").write_text(json.dumps(groups))
+    (tmp_path / "rules").symlink_to(ROLES / "prometheus/files/rules")
+    path = tmp_path / "prometheus.yml"
+    path.write_text(template("prometheus", "prometheus.yml.j2", variables))
+    return path
+
+
+SMALL = [{"name": "m1", "address": "10.0.0.1", "roles": ["prometheus"]}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"nodes": SMALL},
+        {"profile": "stated"},
+        {"scrape_interval_s": 1},
+        {
+            "extra": {
+                "prometheus_extra_scrape_configs": [
+                    {"job_name": "x", "static_configs": [{"targets": ["a:1"]}]}
+                ]
+            }
+        },
+        {"extra": {"prometheus_external_labels": {"site": 'we"ird', "number": 3}}},
+    ],
+    ids=["usual", "one node", "stated", "every second", "extra job", "odd labels"],
+)
+def test_promtool_accepts_the_configuration(tool, tmp_path, more):
+    tool("promtool", "check", "config", prometheus_config(tmp_path, **more))
+
+
+def test_replicas_differ_in_one_line(tmp_path):
+    texts = []
+    for host in ("m1", "m2"):
+        (tmp_path / host).mkdir()
+        texts.append(
+            prometheus_config(tmp_path / host, host=host).read_text().replace(str(tmp_path / host), "")
+        )
+    first, second = (text.splitlines() for text in texts)
+    different = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    assert different == [('    replica: "m1"', '    replica: "m2"')]
+
+
+def test_the_replica_label_is_dropped_from_alerts_and_every_alertmanager_is_named(tmp_path):
+    alerting = YAML(typ="safe").load(prometheus_config(tmp_path))["alerting"]
+    assert {"regex": "replica", "action": "labeldrop"} in alerting["alert_relabel_configs"]
+    assert alerting["alertmanagers"] == [
+        {"static_configs": [{"targets": ["10.0.0.1:9093", "10.0.0.2:9093"]}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"webhook_url": 'http://hook.test/?token=a"b'},
+        {
+            "overrides": {
+                "alertmanager_extra_receivers": [{"name": "team"}],
+                "alertmanager_extra_routes": [{"receiver": "team", "matchers": ['team="x"']}],
+            }
+        },
+    ],
+    ids=["no receiver", "webhook", "extra"],
+)
+def test_amtool_accepts_the_configuration(tool, tmp_path, more):
+    path = tmp_path / "alertmanager.yml"
+    path.write_text(template("alertmanager", "alertmanager.yml.j2", site_vars("alertmanager", **more)))
+    tool("amtool", "check-config", path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "receiver"),
+    [
+        (["alertname=Watchdog", "severity=none"], "none"),
+        (["alertname=HostDown", "severity=critical"], "webhook"),
+        (["alertname=X", "severity=info"], "webhook"),
+        (["alertname=X"], "webhook"),
+    ],
+)
+def test_alerts_are_routed_by_severity(tool, tmp_path, labels, receiver):
+    path = tmp_path / "alertmanager.yml"
+    variables = site_vars("alertmanager", webhook_url="http://hook.test/")
+    path.write_text(template("alertmanager", "alertmanager.yml.j2", variables))
+    tool(
+        "amtool",
+        "config",
+        "routes",
+        "test",
+        f"--config.file={path}",
+        f"--verify.receivers={receiver}",
+        *labels,
+    )
+
+
+@pytest.mark.parametrize("role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter"])
+def test_arguments_are_one_line_and_quoted_once(role):
+    text = template(role, "default.j2", site_vars(role))
+    (line,) = [line for line in text.splitlines() if not line.startswith("#")]
+    assert re.fullmatch(r'ARGS="[^"]+"', line)
+    assert "{" not in line
+
+
+def test_the_exporter_reads_no_other_root():
+    assert (
+        "--path.rootfs"
+        not in template("node_exporter", "default.j2", site_vars("node_exporter")).split("ARGS")[1]
+    )
+
+
+def test_grafana_asks_each_replica_and_keeps_the_password_apart():
+    variables = site_vars("grafana", host="m2", overrides={"grafana_admin_password": "secret"})
+    sources = YAML(typ="safe").load(template("grafana", "datasources.yml.j2", variables))["datasources"]
+    assert [(s["url"], s["isDefault"]) for s in sources] == [
+        ("http://10.0.0.1:9090", True),
+        ("http://10.0.0.2:9090", False),
+    ]
+    ini = template("grafana", "grafana.ini.j2", variables)
+    assert "secret" not in ini
+    assert "$__file{/etc/grafana/admin_password}" in ini
