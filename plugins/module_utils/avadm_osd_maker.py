@@ -1,8 +1,8 @@
 # Runs on nodes: python 2.7 and 3.
 """Makes and starts OSDs on devices that are proven blank; each step can be done again after a cut.
 
-The OSD's UUID and key are written down before the cluster hears of them (avadm_osd.Journal), and `ceph osd new`
-gives the same id for the same UUID and key: a run that was cut off goes on with that id.
+The OSD's UUID and key are written down before the cluster hears of them (avadm_osd.Journal), and
+`ceph osd new` gives the same id for the same UUID and key: a run that was cut off goes on with that id.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -107,8 +107,9 @@ class Maker(object):
         # Closing it let udev look again, which resets the owner; only then it is ceph's.
         self.run_command(["udevadm", "settle", "--timeout=30"], None)
         ceph_owns(device.real, folder)
-        argv = ["ceph-osd", "--cluster", "ceph", "--osd-objectstore", "bluestore", "--mkfs", "-i", str(number)]
-        argv += ["--monmap", folder + "/activate.monmap", "--keyfile", "-", "--osd-data", folder + "/"]
+        argv = ["ceph-osd", "--cluster", "ceph", "--osd-objectstore", "bluestore", "--mkfs"]
+        argv += ["-i", str(number), "--osd-data", folder + "/", "--keyfile", "-"]
+        argv += ["--monmap", folder + "/activate.monmap"]
         argv += ["--osd-uuid", entry["uuid"], "--setuser", "ceph", "--setgroup", "ceph"]
         self.run("writing the OSD", argv, entry["key"])
         os.unlink(folder + "/activate.monmap")

@@ -1,0 +1,247 @@
+"""avadm_disks: which device is meant, and each reason for which it is refused."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from ansible.module_utils import avadm_content, avadm_disks
+
+MIB = 1 << 20
+BASE = "/sys/dev/block/8:16"
+BY_ID = "/dev/disk/by-id/scsi-DISK_S1"
+
+
+def put(node, offset, data):
+    with node.open("r+b") as stream:
+        stream.seek(offset)
+        stream.write(data)
+
+
+def test_a_blank_disk_is_accepted_and_left_as_it_is(machine, reasons):
+    node = machine.add_disk()
+    before = node.read_bytes(), node.stat().st_mtime_ns
+    assert reasons(machine) == []
+    assert (node.read_bytes(), node.stat().st_mtime_ns) == before
+
+
+def test_an_erased_ssd_that_reads_as_ones_is_blank(machine, reasons):
+    machine.add_disk().write_bytes(b"\xff" * 8 * MIB)
+    assert reasons(machine) == []
+
+
+@pytest.mark.parametrize("kind,value", [("serial", "s1"), ("serial", "S1"), ("by_id", BY_ID)])
+def test_a_disk_is_found_by_any_identifier(machine, reasons, kind, value):
+    machine.add_disk(serial="S1")
+    assert reasons(machine, **{kind: value}) == []
+
+
+def test_a_disk_is_found_by_its_wwn(machine, reasons):
+    machine.add_disk(link="wwn-0x5000c500a1b2c3d4")
+    machine.write(BASE + "/device/wwid", "naa.5000c500a1b2c3d4")
+    assert reasons(machine, wwn="0x5000c500a1b2c3d4") == []
+
+
+def test_unknown_disk(machine, reasons):
+    machine.add_disk()
+    assert reasons(machine, serial="S2") == ["no such device on this node"]
+
+
+def test_a_name_that_only_contains_the_serial_is_another_disk(machine, reasons):
+    machine.add_disk(link="scsi-DISK_XS1", serial="XS1")
+    assert reasons(machine, serial="S1") == ["no such device on this node"]
+
+
+def test_two_paths_to_one_serial(machine, reasons):
+    machine.add_disk(serial="S1")
+    machine.add_disk("sdc", "8:32", None, serial="S1")
+    assert "several devices match: sdb, sdc" in reasons(machine, serial="S1")[0]
+
+
+def test_identifiers_that_name_different_disks(machine, reasons):
+    machine.add_disk(serial="S1")
+    machine.add_disk("sdc", "8:32", "scsi-DISK_S2", serial="S2")
+    assert reasons(machine, by_id=BY_ID, serial="S2") == ["no such device on this node"]
+
+
+def test_a_link_that_leads_to_another_disk(machine, reasons):
+    machine.add_disk(serial="OTHER99")
+    assert "the device says of itself: OTHER99" in reasons(machine)[0]
+
+
+def test_a_dangling_link(machine, reasons):
+    machine.add_disk().unlink()
+    assert reasons(machine) == ["no such device on this node"]
+
+
+def test_the_same_disk_approved_twice_is_refused_under_both_names(machine):
+    machine.add_disk(serial="S1")
+    devices = avadm_disks.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}, {"serial": "S1"}])
+    assert [d.reasons for d in devices] == [
+        ["is the same device as serial S1"],
+        ["is the same device as by_id /dev/disk/by-id/scsi-DISK_S1"],
+    ]
+
+
+def test_a_partition(machine, reasons):
+    machine.add_disk()
+    machine.write(BASE + "/partition", "1")
+    assert "is a partition" in reasons(machine)
+
+
+def test_partitions(machine, reasons):
+    machine.add_disk()
+    machine.write(BASE + "/sdb1/partition", "1")
+    assert "has partitions: sdb1" in reasons(machine)
+
+
+@pytest.mark.parametrize("folder,reason", [("holders", "is used by dm-0"), ("slaves", "is made of dm-0")])
+def test_part_of_another_device(machine, reasons, folder, reason):
+    machine.add_disk()
+    machine.write(f"{BASE}/{folder}/dm-0", "")
+    assert reason in reasons(machine)
+
+
+def test_mounted_in_any_namespace_that_is_seen(machine, reasons):
+    machine.add_disk()
+    machine.write("/proc/7/mountinfo", "9 1 8:16 / /data rw shared:1 - xfs /dev/sdb rw\n")
+    Path(machine.path("/proc/7/ns")).mkdir()
+    Path(machine.path("/proc/7/ns/mnt")).symlink_to("mnt:[2]")
+    assert "is mounted at /data (seen by process 7)" in reasons(machine)
+
+
+def test_a_partition_of_it_is_mounted(machine, reasons):
+    machine.add_disk()
+    machine.write(BASE + "/sdb1/dev", "8:17")
+    machine.write("/proc/1/mountinfo", "9 1 8:17 / /boot rw - ext4 /dev/sdb1 rw\n")
+    assert "is mounted at /boot (seen by process 1)" in reasons(machine)
+
+
+def test_mounted_under_a_number_of_its_own_as_btrfs_does(machine, reasons):
+    machine.add_disk()
+    machine.write("/proc/1/mountinfo", "9 1 0:40 / /data rw - btrfs /dev/sdb rw\n")
+    assert "is mounted at /data (seen by process 1)" in reasons(machine)
+
+
+def test_swap(machine, reasons):
+    machine.add_disk()
+    machine.write("/proc/swaps", "Filename Type Size Used Priority\n/dev/sdb partition 1 0 -2\n")
+    assert "is used as swap" in reasons(machine)
+
+
+def test_held_open_by_a_process(machine, reasons):
+    machine.add_disk()
+    machine.write("/proc/9/comm", "qemu")
+    machine.write("/proc/9/mountinfo", "")
+    for name in ("ns", "fd"):
+        Path(machine.path("/proc/9/" + name)).mkdir()
+    Path(machine.path("/proc/9/ns/mnt")).symlink_to("mnt:[1]")
+    Path(machine.path("/proc/9/fd/3")).symlink_to("/dev/sdb")
+    original = machine.number
+    machine.number = lambda path: "8:16" if "/proc/9/fd/3" in path else original(path)
+    assert "is held open by qemu (pid 9)" in reasons(machine)
+
+
+def test_the_kernel_does_not_lend_it(machine, reasons):
+    machine.busy.add(str(machine.add_disk()))
+    assert "is in use: the kernel refuses an exclusive open" in reasons(machine)[0]
+
+
+def test_write_protected_by_its_own_word_or_by_sysfs(machine, reasons):
+    machine.protected.add(str(machine.add_disk()))
+    assert reasons(machine) == ["is read-only"]
+    machine.protected.clear()
+    machine.write(BASE + "/ro", "1")
+    assert reasons(machine) == ["is read-only"]
+
+
+def test_too_small(machine):
+    machine.add_disk()
+    (device,) = avadm_disks.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
+    avadm_disks.probe(machine, device)
+    assert device.reasons == ["is too small: 0.0 GiB, wanted 5.0 GiB"]
+
+
+def test_sizes_that_differ(machine, reasons):
+    machine.add_disk()
+    machine.write(BASE + "/size", "1")
+    assert reasons(machine) == [f"has {8 * MIB} bytes, but sysfs says 1 sectors"]
+
+
+@pytest.mark.parametrize("offset,magic,what", avadm_content.SIGNATURES)
+def test_every_signature_is_seen_without_blkid(machine, reasons, offset, magic, what):
+    put(machine.add_disk(), offset, magic)
+    assert f"bears the signature of {what}" in reasons(machine)
+
+
+def test_the_copy_of_a_partition_table_at_the_end(machine, reasons):
+    put(machine.add_disk(), 8 * MIB - 512, b"EFI PART")
+    assert "bears the signature of the copy of a GPT partition table" in reasons(machine)
+
+
+@pytest.mark.parametrize("offset", [0, 5 * MIB + 3, 8 * MIB - 1])
+def test_data_without_a_signature(machine, reasons, offset):
+    put(machine.add_disk(), offset, b"x")
+    assert reasons(machine)[0].startswith("has data at byte ")
+
+
+def test_zeros_and_ones_mixed_are_data(machine, reasons):
+    put(machine.add_disk(), 4 * MIB, b"\xff" * MIB)
+    assert reasons(machine) == [f"has data at byte {4 * MIB}"]
+
+
+@pytest.mark.parametrize(
+    "tool,answer,reason",
+    [
+        ("blkid", (0, "TYPE=zfs_member\nUSAGE=raid\n", ""), "blkid finds: TYPE=zfs_member USAGE=raid"),
+        ("blkid", (8, "", ""), "blkid finds several contradicting signatures"),
+        ("blkid", (2, "", "error: no luck"), "blkid could not tell: error: no luck"),
+        ("blkid", (127, "", ""), "blkid could not tell: exit status 127"),
+        ("wipefs", (0, "DEVICE OFFSET TYPE\nsdb 0x0 drbd\n", ""), "wipefs finds: sdb 0x0 drbd"),
+        ("wipefs", (1, "", "probing failed"), "wipefs could not tell: probing failed"),
+    ],
+)
+def test_what_libblkid_says_and_cannot_say(machine, reasons, tool, answer, reason):
+    machine.add_disk()
+    machine.answers[tool] = answer
+    assert reasons(machine) == [reason]
+
+
+def test_a_read_error_is_a_refusal(machine, reasons, monkeypatch):
+    machine.add_disk()
+
+    def broken(handle, count):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(avadm_content.os, "read", broken)
+    assert any("read error at byte 0" in r for r in reasons(machine))
+
+
+@pytest.mark.parametrize("missing", ["/proc/swaps", "/proc/1/ns/mnt", BASE + "/holders", BASE + "/ro"])
+def test_a_probe_that_cannot_be_made_is_a_refusal(machine, reasons, missing):
+    machine.add_disk()
+    path = Path(machine.path(missing))
+    if missing.endswith("holders"):
+        path.rmdir()
+    else:
+        path.unlink()
+    if missing.endswith("mnt"):
+        path.write_text("not a link")
+    assert reasons(machine) != []
+
+
+def test_all_reasons_come_together(machine, reasons):
+    put(machine.add_disk(), 510, b"\x55\xaa")
+    machine.write(BASE + "/sdb1/partition", "1")
+    machine.write("/proc/swaps", "F\n/dev/sdb p 1 0 -2\n")
+    assert len(reasons(machine)) == 3
+
+
+def test_samples_cover_both_ends_and_are_spread_evenly():
+    size = 4 << 40
+    regions = avadm_content.regions(size)
+    assert regions[0] == (0, 16 * MIB)
+    assert regions[-1] == (size - 16 * MIB, 16 * MIB)
+    starts = [offset for offset, _length in regions[1:-1]]
+    assert len(starts) == 64
+    gaps = [b - a for a, b in pairwise(starts)]
+    assert max(gaps) - min(gaps) <= 1
