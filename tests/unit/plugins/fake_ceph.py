@@ -1,0 +1,30 @@
+"""A `ceph` command that answers from a table and remembers what it was told."""
+
+import json
+
+from ansible.module_utils.avadm_ceph import Ceph
+
+
+class FakeCeph(Ceph):
+    """Ceph whose reading commands answer from `answers`; every other command is kept in `done`.
+
+    Args:
+        answers: words of a command, joined by blanks, to its JSON, or to a function that makes it.
+    """
+
+    def __init__(self, answers):
+        super().__init__(self.fake)
+        self.answers = answers
+        self.done = []
+        self.stdin = []
+
+    def fake(self, argv, data=None):
+        words = " ".join(argv[3:]).removesuffix(" --format json")
+        if words in self.answers:
+            answer = self.answers[words]
+            return 0, json.dumps(answer() if callable(answer) else answer), ""
+        if argv[-1] == "json":
+            return 22, "", f"no answer to {words}"
+        self.done.append(words)
+        self.stdin.append(data)
+        return 0, "", ""

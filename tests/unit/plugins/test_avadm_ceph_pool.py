@@ -1,0 +1,97 @@
+"""avadm_ceph_pool: which commands make the pools right."""
+
+import pytest
+from ansible.module_utils.avadm_ceph import CephError
+from avadm_ceph_pool import Pools
+from fake_ceph import FakeCeph
+
+RULE = {"name": "replicated_rack", "root": "default", "failure_domain": "rack"}
+WANTED = {"name": "rbd", "pg_num": 64, "size": 2, "min_size": 1, "application": "rbd"}
+FOUND = {
+    "pool_name": "rbd",
+    "crush_rule": 1,
+    "pg_autoscale_mode": "off",
+    "size": 2,
+    "min_size": 1,
+    "pg_num": 64,
+    "pg_num_target": 64,
+    "pg_placement_num": 64,
+    "pg_placement_num_target": 64,
+    "application_metadata": {"rbd": {}},
+}
+OLD_RELEASE = {k: v for k, v in FOUND.items() if k != "pg_autoscale_mode" and not k.endswith("target")}
+
+
+def run(*pools, rules=("replicated_rule", "replicated_rack"), check_mode=False):
+    ceph = FakeCeph(
+        {
+            "osd pool ls detail": list(pools),
+            "osd crush rule dump": [{"rule_name": r, "rule_id": i} for i, r in enumerate(rules)],
+        }
+    )
+    work = Pools(ceph, RULE, check_mode)
+    return ceph, work
+
+
+def test_nothing_is_done_when_all_is_right():
+    ceph, work = run(FOUND)
+    work.ensure([WANTED])
+    assert (ceph.done, work.actions, work.larger) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("differs", "command"),
+    [
+        ({"size": 3}, "size 2"),
+        ({"min_size": 2}, "min_size 1"),
+        ({"crush_rule": 0}, "crush_rule replicated_rack"),
+        ({"pg_autoscale_mode": "on"}, "pg_autoscale_mode off"),
+        ({"pg_num": 32, "pg_num_target": 32}, "pg_num 64"),
+    ],
+)
+def test_what_differs_is_set_and_nothing_else(differs, command):
+    ceph, work = run({**FOUND, **differs})
+    work.ensure([WANTED])
+    assert ceph.done == [f"osd pool set rbd {command}"]
+
+
+def test_a_missing_application_is_enabled():
+    ceph, work = run({**FOUND, "application_metadata": {}})
+    work.ensure([WANTED])
+    assert ceph.done == ["osd pool application enable rbd rbd"]
+
+
+def test_placement_groups_never_shrink():
+    ceph, work = run({**FOUND, "pg_num": 128, "pg_num_target": 128})
+    work.ensure([WANTED])
+    assert ceph.done == []
+    assert work.larger == ["rbd: found 128, wanted 64"]
+
+
+def test_a_pool_on_its_way_to_the_target_is_left_alone():
+    ceph, work = run({**FOUND, "pg_num": 40})
+    work.ensure([WANTED])
+    assert ceph.done == []
+
+
+def test_release_13_has_no_autoscaler_and_needs_pgp_num():
+    ceph, work = run({**OLD_RELEASE, "pg_num": 32, "pg_placement_num": 32})
+    work.ensure([WANTED])
+    assert ceph.done == ["osd pool set rbd pg_num 64", "osd pool set rbd pgp_num 64"]
+
+
+def test_a_dry_run_names_the_rule_and_the_pool_that_it_would_make():
+    ceph, work = run(rules=("replicated_rule",), check_mode=True)
+    work.ensure([WANTED])
+    assert ceph.done == []
+    assert work.actions == [
+        "osd crush rule create-replicated replicated_rack default rack",
+        "osd pool create rbd 64 64 replicated replicated_rack",
+    ]
+
+
+def test_a_refusal_carries_what_ceph_said():
+    _ceph, work = run(FOUND)
+    work.ceph.run = lambda argv, data: (34, "", "Error ERANGE: too many PGs per OSD\n")
+    with pytest.raises(CephError, match=r"failed \(34\): Error ERANGE: too many PGs"):
+        work.ensure([WANTED])

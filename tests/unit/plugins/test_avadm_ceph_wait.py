@@ -1,0 +1,114 @@
+"""avadm_ceph_wait: what counts as in the quorum, as healthy, and as hopeless."""
+
+import json
+
+import pytest
+from ansible.module_utils.avadm_ceph import CephError, wait
+from avadm_ceph_wait import Health, Quorum
+from fake_ceph import FakeCeph
+
+STATUS = {
+    "health": {"status": "HEALTH_OK", "checks": {}},
+    "osdmap": {"num_up_osds": 3, "num_in_osds": 3},
+    "mgrmap": {"available": True},
+    "pgmap": {"pgs_by_state": [{"state_name": "active+clean", "count": 64}]},
+}
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def health(tolerate=(), osds=3, **changes):
+    return Health(FakeCeph({"status": {**STATUS, **changes}}), tolerate, osds)()
+
+
+def warning(code, **more):
+    return {"health": {"checks": {code: {"summary": {"message": "text"}, **more}}}}
+
+
+def test_a_healthy_cluster_misses_nothing():
+    assert health() is None
+
+
+def test_releases_before_15_wrap_the_osd_map():
+    assert health(osdmap={"osdmap": STATUS["osdmap"]}) is None
+
+
+def test_each_reason_is_named():
+    missing = health(
+        osds=4,
+        mgrmap={"available": False},
+        pgmap={"pgs_by_state": [{"state_name": "peering", "count": 5}]},
+        **warning("OSD_DOWN"),
+    )
+    assert missing == (
+        "no manager is active; 3 of 4 OSDs are up and in; OSD_DOWN (text); 5 placement groups are peering"
+    )
+
+
+def test_a_tolerated_warning_may_stand():
+    assert health(["OSD_NEARFULL"], **warning("OSD_NEARFULL")) is None
+
+
+def test_a_muted_warning_is_not_health():
+    checks = warning("POOL_NO_REDUNDANCY", muted=True)["health"]
+    assert (
+        health(health={**checks, "mutes": [{"code": "POOL_NO_REDUNDANCY"}]}) == "POOL_NO_REDUNDANCY is muted"
+    )
+
+
+def quorum(rank, members, fsid="F", state="peon"):
+    status = {
+        "rank": rank,
+        "state": state,
+        "quorum": members,
+        "monmap": {"fsid": "F", "mons": [{"name": n, "rank": i} for i, n in enumerate("abc")]},
+    }
+    return Quorum(lambda argv, data: (0, json.dumps(status), ""), "a", fsid)
+
+
+def test_a_monitor_in_the_quorum_names_who_is_not():
+    until = quorum(0, [0, 2])
+    assert until() is None
+    assert until.missing == ["b"]
+
+
+def test_without_quorum_all_who_are_missing_are_named():
+    assert quorum(0, [], state="probing")() == "monitor a is probing; not in the quorum: a, b, c"
+
+
+def test_a_monitor_of_another_cluster_is_an_error():
+    with pytest.raises(CephError, match="found fsid F, wanted G"):
+        quorum(0, [0], fsid="G")()
+
+
+def test_a_silent_socket_is_waited_for():
+    until = Quorum(lambda argv, data: (22, "", "No such file"), "a", "F")
+    assert "does not answer on its socket: No such file" in until()
+
+
+def test_waiting_ends_when_all_is_well():
+    clock, answers = Clock(), ["x", "y", None]
+    assert wait(lambda: answers.pop(0), 60, clock=clock) is None
+    assert clock.now == 2
+
+
+def test_waiting_ends_at_its_limit():
+    clock = Clock()
+    assert wait(lambda: str(clock.now), 10, settled=5, clock=clock) == "10.0"
+
+
+def test_waiting_ends_early_when_nothing_changes():
+    clock = Clock()
+    assert wait(lambda: "disk full", 300, settled=30, clock=clock) == "disk full"
+    assert clock.now == 30
