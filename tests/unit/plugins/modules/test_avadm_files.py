@@ -1,0 +1,63 @@
+"""avadm_files and avadm_sysctl: what they see as different, and what they leave alone."""
+
+from pathlib import Path
+
+import avadm_files
+import avadm_sysctl
+import pytest
+
+
+def entry(path, content="a", mode="0644", state="present"):
+    return {"path": str(path), "content": content, "mode": mode, "state": state}
+
+
+def test_a_file_that_is_right_already_is_left_alone(tmp_path):
+    path = tmp_path / "f"
+    path.write_text("a\n")
+    path.chmod(0o644)
+    assert avadm_files.difference(entry(path)) is None
+    assert avadm_files.difference(entry(path, mode="0600")) == (b"a\n", b"a\n")
+    assert avadm_files.difference(entry(path, content="b")) == (b"a\n", b"b\n")
+
+
+def test_absent(tmp_path):
+    path = tmp_path / "f"
+    assert avadm_files.difference(entry(path, state="absent")) is None
+    path.write_text("a\n")
+    assert avadm_files.difference(entry(path, state="absent")) == (b"a\n", b"")
+
+
+@pytest.fixture
+def proc(tmp_path):
+    for name, value in (("vm/swappiness", "60"), ("net/ipv4/tcp_rmem", "4096\t87380\t6291456")):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(value + "\n")
+    return tmp_path
+
+
+def test_only_what_differs_is_set(proc):
+    done, skipped = avadm_sysctl.apply(
+        {"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 87380 6291456"}, proc=str(proc)
+    )
+    assert (done, skipped) == ({"vm.swappiness": "60"}, {})
+    assert (proc / "vm/swappiness").read_text() == "10"
+
+
+def test_a_setting_that_this_kernel_has_not_is_reported(proc):
+    assert avadm_sysctl.apply({"vm.nosuch": 1}, proc=str(proc)) == ({}, {"vm.nosuch": "not in this kernel"})
+
+
+def test_a_setting_that_may_not_be_set_is_reported(proc, monkeypatch):
+    monkeypatch.setattr(avadm_sysctl.os, "access", lambda path, mode: False)
+    done, skipped = avadm_sysctl.apply({"vm.swappiness": 10}, proc=str(proc))
+    assert (done, skipped) == ({}, {"vm.swappiness": "read-only here, stays 60"})
+
+
+def test_check_mode_sets_nothing(proc):
+    assert avadm_sysctl.apply({"vm.swappiness": 10}, True, str(proc))[0] == {"vm.swappiness": "60"}
+    assert Path(proc / "vm/swappiness").read_text() == "60\n"
+
+
+def test_the_file_is_the_same_for_the_same_values():
+    assert avadm_sysctl.text({"b": 2, "a": "1  2"}) == "# Managed by avadm.\na = 1 2\nb = 2\n"
