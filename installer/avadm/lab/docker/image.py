@@ -1,6 +1,6 @@
-"""The node image: a minimal Debian server made by mmdebstrap, built once for each recipe.
+"""The node image: a plain Debian server made by mmdebstrap, built once for each recipe.
 
-It holds what a site's minimal install has and no package that a role installs.
+It holds what a site's machines have from their own installer, and no package that a role installs for its own sake.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
 SUITE = "bookworm"
+# What the installer of a Debian or Ubuntu server puts on every machine (its standard task, as far as it matters here).
 PACKAGES = (
-    "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,python3-minimal,python3-apt,sudo,procps,"
-    "iproute2,iputils-ping,ca-certificates,curl,fuse3,lvm2"
+    "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,openssl,python3,python3-apt,perl,sudo,procps,file,xz-utils,"
+    "iproute2,iputils-ping,netbase,ca-certificates,curl,gnupg,logrotate,cron,fuse3,lvm2"
 )
 _HOOK = """set -e
 rm -f "$1"/etc/ssh/ssh_host_*
