@@ -1,0 +1,58 @@
+"""The running lab: its nodes, and commands on them over ssh with the pinned host keys."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The lab as `avadm lab list --json` tells it."""
+
+    nodes: list
+
+    def names(self, role):
+        """Return the names of the nodes with a role."""
+        return [n["name"] for n in self.nodes if role in n["roles"]]
+
+    def node(self, name):
+        """Return one node."""
+        return next(n for n in self.nodes if n["name"] == name)
+
+    def run(self, name, command, timeout=120):
+        """Run a shell command on a node; return the CompletedProcess with text output."""
+        node = self.node(name)
+        ssh, known = node["ssh"], Path(node["ssh"]["key"]).with_name("known_hosts")
+        options = {
+            "BatchMode": "yes",
+            "StrictHostKeyChecking": "yes",
+            "UserKnownHostsFile": known,
+            "IdentitiesOnly": "yes",
+        }
+        argv = ["ssh", "-i", ssh["key"], "-p", str(ssh["port"])]
+        argv += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        return subprocess.run(
+            [*argv, f"{ssh['user']}@{node['address']}", command],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def sh(self, name, command, timeout=120):
+        """Run a shell command on a node and return its output; a failure fails the test."""
+        done = self.run(name, command, timeout)
+        assert done.returncode == 0, f"{name}: `{command}` exited {done.returncode}: {done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The running lab; without one the test is an error."""
+    avadm = Path(sys.executable).parent / "avadm"
+    listed = subprocess.run([avadm, "lab", "list", "--json"], capture_output=True, text=True, check=True)
+    return Lab(json.loads(listed.stdout)["nodes"])
