@@ -1,6 +1,6 @@
 """The node image: a plain Debian server made by mmdebstrap, built once for each recipe.
 
-It holds what a site's machines have from their own installer, and no package that a role installs for its own sake.
+It holds what a site's machines have from their own installer, and nothing that only a role needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
 SUITE = "bookworm"
-# What the installer of a Debian or Ubuntu server puts on every machine (its standard task, as far as it matters here).
+# What the installer of a Debian or Ubuntu server puts on each machine (its standard task, where it matters).
 PACKAGES = (
     "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,openssl,python3,python3-apt,perl,sudo,procps,file,xz-utils,"
     "iproute2,iputils-ping,netbase,ca-certificates,curl,gnupg,logrotate,cron,fuse3,lvm2"
