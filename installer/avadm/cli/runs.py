@@ -40,6 +40,13 @@ def overview(folder: RunFolder) -> dict[str, Any]:
     }
 
 
+def _from_events(folder: RunFolder) -> dict[str, Any]:
+    events = list(folder.events())
+    seconds = round(events[-1].time - events[0].time, 1) if events else 0.0
+    told = Summary(events).as_dict()
+    return {**told, "result": "unfinished", "seconds": seconds, "check": False, "next": "avadm apply"}
+
+
 @runs.command("list")
 @click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -72,9 +79,8 @@ def show(run: str, as_json: bool) -> None:
     data = folder.read_json("summary.json")
     if not isinstance(data, dict) or "phases" not in data:
         # Killed before its summary, or another verb's run: what its events tell is told.
-        data = {**Summary(folder.events()).as_dict(), "check": False, "next": "avadm apply", **(data or {})}
-        data.setdefault("result", "unfinished")
-    data = {"seconds": 0.0, "log": str(folder.log), **data, "run": folder.id, "verb": folder.verb}
+        data = {**_from_events(folder), **(data or {})}
+    data = {"log": str(folder.log), **data, "run": folder.id, "verb": folder.verb}
     if as_json:
         print_json({**data, "folder": str(folder.path)})
         return

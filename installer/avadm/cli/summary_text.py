@@ -41,6 +41,8 @@ def headline(data: dict[str, Any]) -> str:
     took = duration(data["seconds"])
     if data["result"] == "canceled":
         return f"Stopped after {took}; nothing is left running, the ledger is right."
+    if data["result"] == "unfinished":
+        return f"Unfinished: it runs still, or was killed {took} after its start."
     if data["result"] == "failed":
         hosts = sorted({f["host"] for f in data["failures"] if f["host"]})
         bad = [p["name"] for p in data["phases"] if p["state"] in ("failed", "waiting")]

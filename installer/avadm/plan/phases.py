@@ -191,7 +191,7 @@ def make_plan(
         for p in phases
         if p.name in wanted and (kept := tuple(h for h in p.hosts(site) if h in allowed))
     }
-    if not hosts:
+    if not asked & hosts.keys():
         raise AvadmError(
             Finding(
                 "nothing-to-do",

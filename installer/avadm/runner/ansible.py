@@ -183,8 +183,8 @@ class AnsibleRunner:
 
 
 def _arguments(request: PlaybookRun) -> str:
-    # mitogen's own ssh options come before ansible.cfg's: without these it would wait 5 minutes for a node that
-    # dies during a task, where plain Ansible waits 45 s.
+    # mitogen's own ssh options come before ansible.cfg's: without these it would wait 5 minutes for a node
+    # that dies during a task, where plain Ansible waits about one.
     arguments = ["-e", "mitogen_ssh_keepalive_interval=15 mitogen_ssh_keepalive_count=3", *request.extra]
     if request.vault is not None:
         arguments += ["-e", f"@{request.vault}"]

@@ -80,7 +80,7 @@ MESSAGES = {
     "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1": "holds the lock",
     "Host key checking is enabled, and SSH reported an unrecognized or mismatching host key.": "host key",
     "Host key verification failed.": "host key",
-    "EOF on stream; last 100 lines received:\nssh: connect to host 10.0.0.1 port 22: No route to host": "power",
+    "EOF on stream; last 100 lines received:\nssh: connect to host a port 22: No route to host": "power",
     "ssh: connect to host 10.0.0.1 port 22: Connection refused": "power",
     "Connection timed out during banner exchange": "power",
     "root@10.0.0.1: Permission denied (publickey).": "controller's key",

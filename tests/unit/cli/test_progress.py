@@ -1,0 +1,146 @@
+import io
+import time
+
+import pytest
+from rich.console import Console
+
+from avadm.cli.progress import LiveDisplay, Plain, Quiet, display
+from avadm.cli.progress_model import Model, duration, first_line
+from avadm.runner.events import Event, Kind
+
+PHASES = {"base": ("a", "b", "c"), "ceph": ("a", "b")}
+GROUPS = {"a": "mon", "b": "osd", "c": "osd"}
+
+
+def ev(t: float, kind: Kind, phase: str = "base", **more: object) -> Event:
+    return Event(t, phase, kind, **more)  # type: ignore[arg-type]
+
+
+RECORDED = [
+    ev(100, Kind.PHASE_START, hosts=("a", "b", "c")),
+    ev(100, Kind.TASK_START, task="base : Install"),
+    *(ev(100, Kind.HOST_START, host=h, task="base : Install") for h in "abc"),
+    ev(102, Kind.CHANGED, host="a", task="base : Install", seconds=2.0),
+    ev(103, Kind.UNREACHABLE, host="b", task="base : Install", message="No route to host\nmore"),
+]
+
+
+def model(events: list[Event]) -> Model:
+    out = Model(PHASES, GROUPS)
+    for event in events:
+        out.add(event)
+    return out
+
+
+def lines(events: list[Event], *, now: float = 110.0, terminal: bool = True) -> str:
+    console = Console(file=io.StringIO(), width=100, force_terminal=terminal, color_system=None)
+    live = LiveDisplay(model(events), console, clock=lambda: now)
+    with console.capture() as captured:
+        console.print(live.render())
+    return captured.get()
+
+
+def plain(events: list[Event]) -> list[str]:
+    console = Console(file=io.StringIO(), width=200)
+    shown = Plain(Model(PHASES, GROUPS), console)
+    with shown:
+        for event in events:
+            shown(event)
+    assert isinstance(console.file, io.StringIO)
+    return [line[9:] for line in console.file.getvalue().splitlines()]
+
+
+def test_the_model_knows_who_is_through_and_who_is_waited_for() -> None:
+    view = model(RECORDED).phases["base"]
+    assert view.finished == {"a", "b"}
+    assert view.waited_for(110.0) == [("c", 10.0)]
+    assert view.bad == {"b": "No route to host"}
+    assert view.changed == 1
+
+
+def test_a_new_task_starts_with_nobody_waited_for() -> None:
+    view = model([*RECORDED, ev(111, Kind.TASK_START, task="next")]).phases["base"]
+    assert (view.working, view.finished, view.task) == ({}, set(), "next")
+
+
+def test_the_live_lines_tell_phase_task_hosts_and_the_group_waited_for() -> None:
+    text = lines(RECORDED)
+    base, waiting, ceph = text.splitlines()
+    assert "base : Install" in base
+    assert "2/3" in base
+    assert "in trouble: b" in base
+    assert "osd" in waiting
+    assert "waiting for c" in waiting
+    assert "10 s" in waiting
+    assert "ceph" in ceph
+
+
+def test_a_short_wait_names_nobody() -> None:
+    assert "waiting for" not in lines(RECORDED, now=101.0)
+
+
+def test_an_ended_phase_tells_its_result_and_time() -> None:
+    text = lines([*RECORDED, ev(140, Kind.PHASE_END, message="done", seconds=65.0)])
+    assert "done, 1 changed" in text
+    assert "1 min 05 s" in text
+
+
+def test_plain_lines_tell_starts_failures_and_ends_but_not_every_task() -> None:
+    events = [*RECORDED]
+    events += [ev(103.5 + i / 10, Kind.TASK_START, task=f"t{i}") for i in range(10)]
+    events += [
+        ev(110, Kind.TASK_START, task="later"),
+        ev(112, Kind.PHASE_END, message="done", seconds=12.0),
+        ev(112, Kind.WAITING, "ceph", message="waiting on base"),
+    ]
+    assert plain(events) == [
+        "base        started on 3 nodes",
+        "base        UNREACHABLE b: base : Install: No route to host",
+        "base        later",
+        "base        done after 12 s, 1 changed; in trouble: b",
+        "ceph        not started: waiting on base",
+    ]
+
+
+def test_plain_lines_tell_a_long_wait_when_anything_happens() -> None:
+    told = plain([*RECORDED, ev(140, Kind.RETRY, host="c", task="base : Install")])
+    assert told[-1] == "base        base : Install: waiting for c, 40 s"
+
+
+def test_the_display_fits_the_console() -> None:
+    pipe = Console(file=io.StringIO())
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+    assert type(display(Model({}), pipe)) is Plain
+    assert type(display(Model({}), terminal)) is LiveDisplay
+    assert type(display(Model({}), terminal, quiet=True)) is Quiet
+
+
+def test_no_color_leaves_no_colour_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    live = LiveDisplay(model(RECORDED), console, clock=lambda: 110.0)
+    with console.capture() as captured:
+        console.print(live.render())
+    assert "\x1b[3" not in captured.get()
+
+
+def test_an_event_costs_the_display_little() -> None:
+    # 256 hosts x 400 tasks are 200,000 events: at 50 us each they cost 10 s of a core.
+    shown = Quiet(Model({"base": [f"n{i}" for i in range(256)]}))
+    started = time.process_time()
+    for i in range(5000):
+        shown(ev(i, Kind.HOST_START, host=f"n{i % 256}"))
+        shown(ev(i, Kind.OK, host=f"n{i % 256}"))
+    assert (time.process_time() - started) / 10000 < 50e-6
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (65, "1 min 05 s"), (3780, "1 h 03 min")]
+)
+def test_durations_are_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_first_line_that_says_something() -> None:
+    assert first_line("\n  \n word \nmore") == "word"
+    assert len(first_line("x" * 500)) == 160

@@ -1,0 +1,124 @@
+"""The adapter against the real ansible-playbook, on this machine only (connection local)."""
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.runner import ansible
+from avadm.runner.ansible import AnsibleRunner, PlaybookRun
+from avadm.runner.events import Event, Kind
+from avadm.runner.redact import Redactor
+
+SECRET = "correct-horse-battery"
+
+INVENTORY = """
+all:
+  vars: {ansible_connection: local, ansible_python_interpreter: auto_silent}
+  hosts: {n1: {}, n2: {}, n3: {}}
+"""
+
+
+def request(tmp_path: Path, playbook: str, *limit: str) -> PlaybookRun:
+    (tmp_path / "inventory").mkdir()
+    (tmp_path / "inventory" / "hosts.yml").write_text(INVENTORY)
+    (tmp_path / "p.yml").write_text(playbook)
+    return PlaybookRun("base", tmp_path / "p.yml", tmp_path / "inventory", limit)
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AVADM_STRATEGY", "linear")
+
+
+def private_folders() -> set[Path]:
+    return {p for root in ("/dev/shm", "/tmp") for p in Path(root).glob("avadm-*")}
+
+
+def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path: Path) -> None:
+    from ansible.parsing.vault import VaultLib, VaultSecret
+
+    playbook = f"""
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Leak
+      ansible.builtin.fail:
+        msg: "it was {{{{ vault_x }}}}"
+      when: inventory_hostname == 'n2'
+    - name: Prove
+      ansible.builtin.assert:
+        that: vault_x == '{SECRET}'
+"""
+    (tmp_path / "pass").write_text("pw\n")
+    vault = VaultLib([("default", VaultSecret(b"pw"))])
+    (tmp_path / "vault.yml").write_bytes(vault.encrypt(f"vault_x: {SECRET}\n".encode()))
+    wanted = request(tmp_path, playbook, "n1", "n2")
+    wanted = replace(wanted, vault=tmp_path / "vault.yml", vault_password=tmp_path / "pass")
+    before = private_folders()
+    events: list[Event] = []
+    outcome = AnsibleRunner(Redactor([SECRET])).run(wanted, events.append, lambda: False)
+    assert outcome.rc == 2
+    results = {(e.host, e.task): e for e in events if e.kind in (Kind.OK, Kind.FAILED)}
+    assert results["n2", "Leak"].message == "it was ***"
+    assert results["n1", "Prove"].kind is Kind.OK
+    (stats,) = [e.stats for e in events if e.kind is Kind.STATS]
+    assert set(stats) == {"n1", "n2"}
+    assert SECRET not in repr(events)
+    # ansible-runner's own files, which nobody redacts, are gone.
+    assert private_folders() == before
+
+
+def test_a_playbook_that_cannot_be_read_says_so_in_a_log_event(tmp_path: Path) -> None:
+    events: list[Event] = []
+    outcome = AnsibleRunner(Redactor()).run(
+        request(tmp_path, "- hosts: [", "n1"), events.append, lambda: False
+    )
+    assert outcome.rc not in (0, 2)
+    assert "ERROR!" in "".join(e.message for e in events if e.kind is Kind.LOG)
+
+
+def test_a_canceled_playbook_ends_at_once_with_its_children(tmp_path: Path) -> None:
+    marker = f"{300 + time.time() % 100:.6f}"
+    playbook = f"""
+- hosts: n1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.command: sleep {marker}
+"""
+    stop = threading.Event()
+
+    def on_event(event: Event) -> None:
+        if event.kind is Kind.HOST_START:
+            threading.Timer(1.0, stop.set).start()
+
+    started = time.time()
+    outcome = AnsibleRunner(Redactor()).run(request(tmp_path, playbook, "n1"), on_event, stop.is_set)
+    assert outcome.canceled
+    assert time.time() - started < 20
+    commands = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
+    assert not any(marker.encode() in c for c in commands)
+
+
+def test_a_missing_ansible_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(AvadmError) as caught:
+        AnsibleRunner(Redactor())
+    assert caught.value.findings[0].remedy
+
+
+def test_the_environment_has_a_utf8_locale_pinned_keys_and_the_measured_strategy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AVADM_STRATEGY")
+    run = PlaybookRun("p", tmp_path, tmp_path, ("a",), vault_password=tmp_path / "pw")
+    env = ansible.environment(run, Path("/venv/bin/ansible-playbook"))
+    assert env["LC_ALL"] == "C.UTF-8"
+    assert env["ANSIBLE_HOST_KEY_CHECKING"] == "True"
+    assert env["ANSIBLE_STRATEGY"] == "mitogen_linear"
+    assert Path(env["ANSIBLE_STRATEGY_PLUGINS"], "mitogen_linear.py").is_file()
+    assert env["ANSIBLE_VAULT_PASSWORD_FILE"] == str(tmp_path / "pw")
+    assert env["PATH"].startswith("/venv/bin:")

@@ -1,0 +1,78 @@
+import base64
+import json
+import string
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from avadm.runner.redact import MASK, Redactor
+
+secrets = st.text(string.ascii_letters + string.digits + string.punctuation, min_size=6, max_size=40)
+words = st.text(string.ascii_letters + " \n\"'{}=:/", max_size=30)
+
+
+@given(secrets, words, words)
+def test_no_secret_survives_in_any_of_its_usual_encodings(secret: str, before: str, after: str) -> None:
+    redactor = Redactor([secret])
+    for form in (
+        secret,
+        json.dumps(secret),
+        json.dumps(json.dumps(secret)),
+        base64.b64encode(secret.encode()).decode(),
+        quote(secret, safe=""),
+    ):
+        assert form.strip('"') not in redactor.text(before + form + after)
+
+
+@given(st.lists(secrets, min_size=1, max_size=4), st.data())
+def test_no_secret_survives_in_data_or_in_its_json(values: list[str], data: st.DataObject) -> None:
+    secret = data.draw(st.sampled_from(values))
+    clean = Redactor(values).data({"a": [secret, {"b": f"x{secret}y"}], secret: 1})
+    assert secret not in str(clean).replace(MASK, "")
+    assert json.dumps(secret)[1:-1] not in json.dumps(clean)
+
+
+def test_a_secret_of_several_lines_is_masked_line_by_line_too() -> None:
+    redactor = Redactor(["first-line-of-key\nsecond-line-of-key"])
+    assert redactor.text("x second-line-of-key y") == f"x {MASK} y"
+
+
+def test_a_secret_that_contains_another_is_masked_whole() -> None:
+    assert Redactor(["abcdef", "abcdefghij"]).text("abcdefghij") == MASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key = AQBxd3dmAAAAABAAq2yUvqk0rXzYVb8nXoLrSg==",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----",
+        "-----BEGIN RSA PRIVATE KEY-----\nb3BlbnNzaC1rZXk",
+        "root:$6$saltsalt$abcdefghijklmnopqrstuvwxyz0123456789./AB:19000",
+        "http://admin:b3BlbnNzaC1rZXk@proxy:3128/",
+        "grafana_admin_password=b3BlbnNzaC1rZXk",
+        '"api_key": "b3BlbnNzaC1rZXk"',
+        "token: b3BlbnNzaC1rZXk",
+    ],
+)
+def test_what_looks_like_a_key_is_masked_unknown_as_it_is(text: str) -> None:
+    clean = Redactor().text(text)
+    assert MASK in clean
+    assert "b3BlbnNzaC1rZXk" not in clean
+    assert "AQBxd3dm" not in clean
+    assert "$6$" not in clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ceph_osd : Prepare OSDs",
+        "Missing sudo password",
+        "http://10.0.0.5:3142/debian bookworm",
+        "Could not get lock /var/lib/dpkg/lock-frontend",
+        "ssh: connect to host 10.0.0.1 port 22: Connection refused",
+    ],
+)
+def test_ordinary_text_stays_readable(text: str) -> None:
+    assert Redactor(["", "on", None, True, 42]).text(text) == text
