@@ -9,11 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.output import console, heading, print_json
+from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
 from avadm.engine.runfolder import LATEST, RunFolder, find_run, list_runs
 from avadm.engine.summary import Summary
 
+CHANGES_SHOWN = 15
 _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}
 
 
@@ -80,14 +82,20 @@ def show(run: str, as_json: bool) -> None:
     if not isinstance(data, dict) or "phases" not in data:
         # Killed before its summary, or another verb's run: what its events tell is told.
         data = {**_from_events(folder), **(data or {})}
-    data = {"log": str(folder.log), **data, "run": folder.id, "verb": folder.verb}
+    data = {"log": str(folder.log), "changes": [], **data, "run": folder.id, "verb": folder.verb}
     if as_json:
         print_json({**data, "folder": str(folder.path)})
         return
     heading(f"{folder.id}")
     print_summary(data, console)
+    if data["changes"]:
+        heading("Changed")
+        for row in data["changes"][:CHANGES_SHOWN]:
+            console.print(Text(f"  {row['phase']}: {row['task']} on {short(row['hosts'])}"))
+        if (more := len(data["changes"]) - CHANGES_SHOWN) > 0:
+            console.print(f"  … and {more} more tasks")
     if data["slowest"]:
         heading("Slowest tasks")
         for row in data["slowest"][:10]:
-            console.print(Text(f"  {row['seconds']:7.1f} s  {row['host']:<16} {row['phase']}: {row['task']}"))
+            console.print(Text(f"  {row['seconds']:7.1f} s  {row['phase']}: {row['task']} ({row['host']})"))
     console.print(Text(f"\nFolder   {folder.path}"))

@@ -35,24 +35,32 @@ def status(app: App, as_json: bool) -> None:
         return
     console.print(f"Site [bold]{site}[/bold]  {context.site_file.path}\n")
     console.print(_table(data))
+    _print_where(data)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
-    console.print(Text(f"Next      {advice(data)}" if last else f"\nNext      {advice(data)}"))
+    console.print(Text(f"{'' if last else chr(10)}Next      {advice(data)}"))
 
 
 def _table(data: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("phase", "what", "state", "nodes done", "since", "which"):
-        table.add_column(name, no_wrap=name != "which")
+    for name, width in (("phase", 10), ("state", 7), ("nodes", 10), ("since", 16)):
+        table.add_column(name, no_wrap=True, min_width=width)
+    table.add_column("what", overflow="ellipsis", no_wrap=True)
     for phase in data["phases"]:
-        which = phase["failed_hosts"] if phase["state"] == "failed" else phase["stale_hosts"]
         when = phase["finished"]
         table.add_row(
             phase["name"],
-            phase["title"],
             Text(phase["state"], style=_STYLE[phase["state"]]),
             f"{phase['hosts']['done']} of {phase['hosts']['total']}",
             f"{datetime.fromtimestamp(when):%Y-%m-%d %H:%M}" if when else "",
-            short(which),
+            phase["title"],
         )
     return table
+
+
+def _print_where(data: dict[str, Any]) -> None:
+    """Name the nodes on which something is wrong, where it is not simply all of them."""
+    for phase in data["phases"]:
+        hosts = {"failed": phase["failed_hosts"], "stale": phase["stale_hosts"]}.get(phase["state"], [])
+        if hosts and len(hosts) < phase["hosts"]["total"]:
+            console.print(Text(f"{phase['name']} is {phase['state']} on {short(hosts)}"))

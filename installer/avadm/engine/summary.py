@@ -78,8 +78,8 @@ class Summary:
         self.checks: list[Event] = []
         self._failures: dict[tuple[str, str | None], list[Failure]] = {}
         self._log: dict[str, list[str]] = {}
-        self._slowest: list[tuple[float, int, dict[str, Any]]] = []
-        self._serial = 0
+        self._times: dict[tuple[str, str], tuple[float, str]] = {}
+        self._changes: dict[tuple[str, str], list[str]] = {}
         for event in events:
             self.add(event)
 
@@ -105,7 +105,7 @@ class Summary:
                 # Only the end matters: a playbook that cannot start says why in its last lines.
                 self._log[event.phase] = [*self._log.get(event.phase, []), event.message][-KEPT_LINES:]
         if event.seconds is not None and event.host is not None:
-            self._time(event)
+            self._time(event, event.host, event.seconds)
 
     def _fail(self, event: Event) -> None:
         failure = Failure(
@@ -119,12 +119,12 @@ class Summary:
         )
         self._failures.setdefault((event.phase, event.host), []).append(failure)
 
-    def _time(self, event: Event) -> None:
-        self._serial += 1
-        row = {"phase": event.phase, "task": event.task, "host": event.host, "seconds": event.seconds}
-        heapq.heappush(self._slowest, (event.seconds or 0.0, self._serial, row))
-        if len(self._slowest) > SLOWEST:
-            heapq.heappop(self._slowest)
+    def _time(self, event: Event, host: str, seconds: float) -> None:
+        key = (event.phase, event.task or "")
+        if seconds > self._times.get(key, (-1.0, ""))[0]:
+            self._times[key] = (seconds, host)
+        if event.kind is Kind.CHANGED:
+            self._changes.setdefault(key, []).append(host)
 
     @property
     def failures(self) -> list[Failure]:
@@ -165,8 +165,14 @@ class Summary:
 
     @property
     def slowest(self) -> list[dict[str, Any]]:
-        """The slowest tasks (phase, task, host, seconds), slowest first."""
-        return [row for _, _, row in sorted(self._slowest, reverse=True)]
+        """The slowest tasks, slowest first, each with its slowest host and the seconds there."""
+        times = heapq.nlargest(SLOWEST, self._times.items(), key=lambda item: item[1][0])
+        return [{"phase": p, "task": t, "host": host, "seconds": s} for (p, t), (s, host) in times]
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """The tasks that changed something, in order, with their hosts."""
+        return [{"phase": p, "task": t, "hosts": hosts} for (p, t), hosts in self._changes.items()]
 
     @property
     def changed(self) -> int:
@@ -200,5 +206,6 @@ class Summary:
             "phases": [p.as_dict() for p in self.phases.values()],
             "failures": [f.as_dict() for f in self.failures],
             "dead": self.dead,
+            "changes": self.changes,
             "slowest": self.slowest,
         }

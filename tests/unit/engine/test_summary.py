@@ -71,6 +71,16 @@ def test_the_slowest_tasks_come_first_and_are_few() -> None:
     assert len(slowest) == 20
 
 
+def test_a_task_is_among_the_slowest_once_with_its_slowest_host() -> None:
+    events = [event(Kind.OK, host=h, task="t", seconds=s) for h, s in (("a", 1.0), ("b", 3.0), ("c", 2.0))]
+    assert Summary(events).slowest == [{"phase": "ceph", "task": "t", "host": "b", "seconds": 3.0}]
+
+
+def test_what_changed_where_is_told() -> None:
+    events = [event(Kind.CHANGED, host=h, task="t", seconds=1.0) for h in "ab"]
+    assert Summary(events).changes == [{"phase": "ceph", "task": "t", "hosts": ["a", "b"]}]
+
+
 def test_a_run_of_which_nothing_is_known_is_not_good() -> None:
     assert Summary([event(Kind.PHASE_START, hosts=("a",))]).result == "failed"
 
