@@ -21,6 +21,8 @@ from avadm.site.render.ceph_pgs import pg_counts
 
 MIB = 1 << 20
 METADATA_SHARE = 0.1
+# Modules of the managers beyond those that are always on.
+MGR_MODULES = ("balancer", "prometheus")
 """Part of a file system's share that its metadata pool gets: little data, many small operations."""
 RBD_FEATURES = {
     # What librbd of 13.2 and later knows.
@@ -88,6 +90,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "ceph_mon_admin_key": entities["client.admin"].key,
         # All but the monitors' own key, which lives in their stores.
         "ceph_mon_entities": [e.as_vars() for e in entities.values() if e.name != "mon."],
+        "ceph_mgr_modules": list(MGR_MODULES),
         "ceph_osd_backend": profile.features["ceph_osd_backend"],
         "ceph_osd_bootstrap_key": entities["client.bootstrap-osd"].key,
         "ceph_osd_memory_bytes": ceph.osd_memory_mib * MIB,
@@ -256,6 +259,8 @@ def base_config(site: Site, ceph: Ceph, mons: list[Node]) -> dict[str, Section]:
         "mon": {
             "mon_clock_drift_allowed": site.time.max_skew_ms / 1000,
             "mon_allow_pool_delete": False,
+            # From the start: enabling a module later restarts every manager, which costs half a minute.
+            "mgr_initial_modules": " ".join(MGR_MODULES),
         },
         "osd": {"osd_memory_target": ceph.osd_memory_mib * MIB},
         "mds": {"mds_cache_memory_limit": ceph.mds_cache_mib * MIB},
