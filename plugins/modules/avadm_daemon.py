@@ -202,6 +202,10 @@ class Daemon(object):
         if unit.get("UnitFileState") not in ("enabled", "static"):
             self.systemctl("enable")
         if unit.get("ActiveState") not in ("active", "activating", "reloading"):
+            if unit.get("ActiveState") == "failed":
+                # It may have died too often for systemd (ceph's units: 3 times in 30 minutes); whoever runs
+                # this wants it to try again.
+                self.systemctl("reset-failed")
             self.systemctl("start")
             return []
         started = time.time() - monotonic() + int(unit.get("ExecMainStartTimestampMonotonic") or 0) / 1e6

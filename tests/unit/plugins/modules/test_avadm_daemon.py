@@ -106,6 +106,12 @@ def test_a_file_in_a_folder_counts(tmp_path, conf):
     assert daemon(systemd, tmp_path).ensure([], ["/etc"]) == ["/etc"]
 
 
+def test_a_daemon_that_died_too_often_gets_another_try(tmp_path):
+    systemd = Systemd(active="failed")
+    daemon(systemd, tmp_path).ensure([], [])
+    assert systemd.told == ["reset-failed", "start"]
+
+
 def test_a_stopped_daemon_is_enabled_and_started(tmp_path, conf):
     systemd = Systemd(active="inactive", enabled="disabled")
     unit = daemon(systemd, tmp_path)
