@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -72,10 +73,11 @@ def apply(
         context.ledger.settle()
         command = _command(phases, limit)
         data = _run(app, context, steps, RunFolder.create(verb), command, check, forks, quiet, as_json)
-    if as_json:
-        print_json(data)
-    else:
-        print_summary(data, console)
+    with suppress(OSError):  # nobody reads any more (closed terminal, `| head`); the exit code still tells
+        if as_json:
+            print_json(data)
+        else:
+            print_summary(data, console)
     ctx.exit(EXIT[data["result"]])
 
 

@@ -158,6 +158,9 @@ def main() -> None:
     """Run the command line; every error ends here as a sentence, never as a traceback."""
     # A SIGTERM (a closing session, a time limit) takes the same way out as ctrl-C: children are ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # So does a closed terminal, unless someone asked to live on (nohup).
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     from avadm.cli.output import print_findings, stderr
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -130,7 +131,9 @@ class LiveDisplay(Quiet):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        # A terminal that went away must not hide how the run ended.
+        with suppress(OSError):
+            self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Update the model; failures are printed above the live lines at once."""

@@ -23,6 +23,15 @@ from avadm.runner.translate import translate
 STRATEGY = "mitogen_linear"
 """The strategy by measurement (docs/engine.md); AVADM_STRATEGY names another one."""
 
+_PREFIX = "avadm-run-"
+# ansible-runner makes its child deaf to SIGHUP. When we are killed, the pseudo-terminal closes and the kernel
+# sends just that signal: heard again, no playbook goes on unseen after a kill -9.
+_DIE_WITH_US = (
+    "import os, signal, sys\n"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PlaybookRun:
@@ -120,6 +129,20 @@ def environment(request: PlaybookRun, binary: Path) -> dict[str, str]:
     return env | request.env
 
 
+def private_root() -> Path:
+    """Return where ansible-runner's private folders lie: in memory where there is such a file system."""
+    shm = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it
+    return shm if os.access(shm, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def sweep(root: Path) -> None:
+    """Remove private folders that a killed run (kill -9) of this user left behind."""
+    for folder in root.glob(f"{_PREFIX}*-*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 class AnsibleRunner:
     """Runs playbooks with ansible-runner, one process each.
 
@@ -136,8 +159,9 @@ class AnsibleRunner:
         self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
     ) -> Outcome:
         """Run one playbook to its end; see PlaybookRunner."""
-        shm = Path("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it
-        folder = tempfile.mkdtemp(prefix="avadm-", dir=shm if os.access(shm, os.W_OK) else None)
+        root = private_root()
+        sweep(root)
+        folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root)
         try:
             return self._run(request, on_event, canceled, folder)
         finally:
@@ -177,6 +201,7 @@ class AnsibleRunner:
             process_isolation=False,
         )
         config.prepare()
+        config.command = [sys.executable, "-ISc", _DIE_WITH_US, *config.command]
         runner = Runner(config, event_handler=handle, cancel_callback=canceled)
         runner.run()
         return Outcome(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))

@@ -1,7 +1,12 @@
 """The adapter against the real ansible-playbook, on this machine only (connection local)."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +20,10 @@ from avadm.runner.redact import Redactor
 
 SECRET = "correct-horse-battery"
 
-INVENTORY = """
+INVENTORY = f"""
 all:
-  vars: {ansible_connection: local, ansible_python_interpreter: auto_silent}
-  hosts: {n1: {}, n2: {}, n3: {}}
+  vars: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}
+  hosts: {{n1: {{}}, n2: {{}}, n3: {{}}}}
 """
 
 
@@ -35,7 +40,22 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def private_folders() -> set[Path]:
-    return {p for root in ("/dev/shm", "/tmp") for p in Path(root).glob("avadm-*")}
+    return set(ansible.private_root().glob(f"avadm-run-{os.getpid()}-*"))
+
+
+def running(marker: str) -> bool:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return any(f"sleep\0{marker}".encode() in c for c in found)
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.time() + seconds
+    while not true():
+        assert time.time() < end, "waited in vain"
+        time.sleep(0.2)
 
 
 def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path: Path) -> None:
@@ -99,8 +119,33 @@ def test_a_canceled_playbook_ends_at_once_with_its_children(tmp_path: Path) -> N
     outcome = AnsibleRunner(Redactor()).run(request(tmp_path, playbook, "n1"), on_event, stop.is_set)
     assert outcome.canceled
     assert time.time() - started < 20
-    commands = [p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
-    assert not any(marker.encode() in c for c in commands)
+    assert not running(marker)
+
+
+def test_a_playbook_ends_with_us_even_if_we_are_killed(tmp_path: Path) -> None:
+    marker = f"{400 + time.time() % 100:.6f}"
+    playbook = f"""
+- hosts: n1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.command: sleep {marker}
+"""
+    wanted = request(tmp_path, playbook, "n1")
+    code = (
+        "from pathlib import Path; from avadm.runner.ansible import *;"
+        f"AnsibleRunner(Redactor()).run(PlaybookRun('p', Path({str(wanted.playbook)!r}),"
+        f"Path({str(wanted.inventory)!r}), ('n1',)), print, lambda: False)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+    wait_until(lambda: running(marker))
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: not running(marker))
+    # The next run clears away what the killed one could not.
+    left = list(ansible.private_root().glob(f"avadm-run-{parent.pid}-*"))
+    assert left
+    ansible.sweep(ansible.private_root())
+    assert not any(p.exists() for p in left)
 
 
 def test_a_missing_ansible_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
