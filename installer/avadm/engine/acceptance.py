@@ -31,7 +31,7 @@ from avadm_validation.suites.runner import Suite, class_of, now
 from avadm_validation.suites.storage import CHECKS
 from avadm_validation.suites.storage.context import MeasureError, Step, Target
 from avadm_validation.suites.storage.environment import environment, versions
-from avadm_validation.suites.storage.extract import EXTRACTORS
+from avadm_validation.suites.storage.extract import compute
 
 Effort = Literal["quick", "full"]
 MIN_SIZE_NOTE = (
@@ -176,7 +176,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
             Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
         ) from error
     criteria = Criteria.load("lab" if report.class_ == "lab" else "stated")
-    return report, verify(report, path.parent, EXTRACTORS, criteria)
+    return report, verify(report, path.parent, compute, criteria)
 
 
 def _write(report: Report, folder: Path) -> None:

@@ -143,6 +143,8 @@ def measured(metric: Metric, criterion: Criterion | None) -> Metric:
     if variation is not None and variation > stats.UNSTABLE_COV and "unstable" not in flags:
         flags.append("unstable")
     verdict, reason = judge(metric.samples, criterion) if criterion else (None, "")
+    if any(math.isnan(v) for v in values):
+        values = []  # no statistics of what was not measured
     mean, interval = stats.mean(values) if values else None, stats.t_interval(values)
     if criterion and criterion.rule == "projected":
         flags = [f for f in flags if f != "unstable"]  # a series grows, it does not repeat

@@ -12,23 +12,21 @@ from avadm_validation.protocol.judge import deciding, verdict_of
 from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
 from avadm_validation.protocol.verdict import measured
 
-Extractor = Callable[[Mapping[str, list[str]], Mapping[str, float | str]], float]
+Compute = Callable[[str, Mapping[str, list[str]], Mapping[str, float | str]], float]
 
 
-def verify(
-    report: Report, folder: Path, extractors: Mapping[str, Extractor], criteria: Criteria
-) -> list[str]:
+def verify(report: Report, folder: Path, compute: Compute, criteria: Criteria) -> list[str]:
     """Return what does not agree, in sentences; empty for a report that proves itself.
 
     Args:
         report: what was claimed.
         folder: where it and its raw files lie.
-        extractors: the suite's functions from raw text to a number.
+        compute: the suite's function (name, texts, parameters) → number; KeyError for an unknown name.
         criteria: what this avadm ships for the report's class: a criterion that was edited shows.
     """
     return [
         *_evidence(report, folder),
-        *(p for check in report.checks for m in check.metrics for p in _metric(check, m, folder, extractors)),
+        *(p for check in report.checks for m in check.metrics for p in _metric(check, m, folder, compute)),
         *(p for check in report.checks for p in _check(check)),
         *_criteria(report, criteria),
     ]
@@ -53,23 +51,21 @@ def _evidence(report: Report, folder: Path) -> list[str]:
     return problems
 
 
-def _metric(
-    check: CheckResult, metric: Metric, folder: Path, extractors: Mapping[str, Extractor]
-) -> list[str]:
+def _metric(check: CheckResult, metric: Metric, folder: Path, compute: Compute) -> list[str]:
     where = f"{check.id}.{metric.name}"
     problems = []
     for i, sample in enumerate(metric.samples):
-        if sample.extract not in extractors:
-            problems.append(f"{where}: sample {i + 1} names an unknown function {sample.extract!r}")
-            continue
         try:
             texts = {
                 group: [(folder / p).read_text(encoding="utf-8") for p in paths if _inside(folder, p)]
                 for group, paths in sample.inputs.items()
             }
-            value = extractors[sample.extract](texts, sample.params)
-        except (OSError, ArithmeticError, LookupError, TypeError, ValueError) as e:
-            problems.append(f"{where}: sample {i + 1} cannot be computed from its raw files: {e}")
+            value = compute(sample.extract, texts, sample.params)
+        except KeyError:
+            problems.append(f"{where}: sample {i + 1} names an unknown function {sample.extract!r}")
+            continue
+        except (OSError, UnicodeDecodeError) as e:
+            problems.append(f"{where}: sample {i + 1} cannot be computed: {e}")
             continue
         claimed = sample.value
         if not _same(value, claimed):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -40,6 +44,20 @@ def class_of(kind: str, effort: str) -> Class:
 def now() -> str:
     """Return the time as ISO 8601, UTC, seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Hold off ctrl-C and polite kills while everything is put back; each step of it ends by itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass
@@ -107,7 +125,8 @@ class Suite:
                     continue
                 self.finished(results[-1])
         finally:
-            guard.leave()
+            with shielded():
+                guard.leave()
         return results
 
     def unfit(self, check: Check) -> str:
@@ -125,8 +144,10 @@ class Suite:
             outcome = check.run(ctx)
         except MeasureError as e:
             outcome = Outcome(method="", reasons=[f"could not be measured: {e}"], verdict=Verdict.FAIL)
-            if check is PRECONDITIONS:
-                outcome.verdict = Verdict.BLOCKED
+        except Exception as e:  # a fault of ours must not cost the hours that others measured
+            ctx.rec.save("traceback.txt", traceback.format_exc())
+            why = f"the check itself broke ({type(e).__name__}: {e}); see traceback.txt beside its raw files"
+            outcome = Outcome(method="", reasons=[why], verdict=Verdict.FAIL)
         result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         self.finished(result)
         return result

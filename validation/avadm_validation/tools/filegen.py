@@ -19,6 +19,7 @@ from __future__ import print_function
 import argparse
 import binascii
 import errno
+import itertools
 import json
 import os
 import random
@@ -63,10 +64,10 @@ def bucket(seconds):
     return us * scale
 
 
-def path_of(args, rep, proc, number):
-    if args.layout == "shared":
-        return "%s/r%d/%s.%d.%07d" % (args.dir, rep, args.client, proc, number)
-    return "%s/r%d/%s.p%d/%07d" % (args.dir, rep, args.client, proc, number)
+def path_of(folder, layout, client, rep, proc, number):
+    if layout == "shared":
+        return "%s/r%d/%s.%d.%07d" % (folder, rep, client, proc, number)
+    return "%s/r%d/%s.p%d/%07d" % (folder, rep, client, proc, number)
 
 
 def key_of(path):
@@ -147,32 +148,52 @@ def op_unlink(args, content, path):
 OPS = {"create": op_create, "rewrite": op_rewrite, "read": op_read, "stat": op_stat, "unlink": op_unlink}
 
 
-def numbers(args, proc):
-    """Return the file numbers that a process works on, in its order."""
+def own_paths(args, rep, proc):
+    """Yield the files of one process of --client, in the order that the operation wants."""
     if args.op == "create":
-        return range(args.files)
-    mine = int(args.counts.split(",")[proc]) if args.counts else args.files
-    if args.op == "stat":
-        rng = random.Random("%s:%d" % (args.seed, proc))
-        return [rng.randrange(mine) for _ in range(min(args.files, mine * 4))] if mine else []
-    return range(min(args.files, mine))
+        todo = range(args.files)
+    else:
+        mine = int(args.counts.split(",")[proc]) if args.counts else args.files
+        todo = range(min(args.files, mine))
+        if args.op == "stat":
+            rng = random.Random(args.seed * 1000 + proc)
+            todo = (rng.randrange(mine) for _ in range(args.files if mine else 0))
+    for number in todo:
+        yield path_of(args.dir, args.layout, args.client, rep, proc, number)
 
 
-def worker(args, content, rep, proc, start):
+def others_paths(args, proc):
+    """Yield this reader's share of what other clients wrote: each file goes to one process of one reader."""
+    readers = args.readers.split(",")
+    for entry in args.writers.split(";"):
+        writer, _, made = entry.partition("=")
+        others = [r for r in readers if r != writer]
+        if args.reader not in others:
+            continue
+        first = others.index(args.reader) * args.procs + proc
+        for rep, counts in enumerate(made.split("/")):
+            for wproc, count in enumerate(counts.split(",")):
+                for number in range(first, int(count), len(others) * args.procs):
+                    yield path_of(args.dir, args.layout, writer, rep, wproc, number)
+
+
+def worker(args, content, rep, proc, start, skip):
     """Run one process's share of one repetition; return its result."""
     act = OPS[args.op]
     ticks, latency, errors, error_count, done = [], {}, [], 0, 0
-    todo = numbers(args, proc)
+    if args.writers:
+        todo = itertools.islice(others_paths(args, proc), skip, None)
+    else:
+        todo = own_paths(args, rep, proc)
     late = time.time() - start
     while time.time() < start:
         time.sleep(max(0.0, min(0.02, start - time.time())))
     base = clock() - (time.time() - start)
     now = clock()
     stop = base + args.duration if args.duration else None
-    for number in todo:
+    for path in todo:
         if stop is not None and now >= stop:
             break
-        path = path_of(args, rep, proc, number)
         try:
             begin = act(args, content, path)
             now = clock()
@@ -197,12 +218,13 @@ def worker(args, content, rep, proc, start):
         "errors": errors,
         "error_count": error_count,
         "made": done,
+        "tried": done + error_count,
         "late": late,
         "end": clock() - base,
     }
 
 
-def repetition(args, content, rep, start):
+def repetition(args, content, rep, start, skips):
     """Fork the processes of one repetition and merge their results."""
     pipes = []
     for proc in range(args.procs):
@@ -212,7 +234,7 @@ def repetition(args, content, rep, start):
             code = 1
             try:
                 os.close(r)
-                result = worker(args, content, rep, proc, start)
+                result = worker(args, content, rep, proc, start, skips[proc])
                 with os.fdopen(w, "w") as out:
                     json.dump(result, out)
                 code = 0
@@ -235,6 +257,7 @@ def repetition(args, content, rep, start):
                 "errors": ["a process died"],
                 "error_count": 1,
                 "made": 0,
+                "tried": 0,
                 "late": 0.0,
                 "end": 0.0,
             }
@@ -254,6 +277,7 @@ def repetition(args, content, rep, start):
         "late_s": max(0.0, max(x["late"] for x in results)),
         "ticks": [sum(x["ticks"][i] for x in results if i < len(x["ticks"])) for i in range(length)],
         "made": [x["made"] for x in results],
+        "tried": [x["tried"] for x in results],
         "latency_us": latency,
         "errors": sum((x["errors"] for x in results), [])[:5],
         "error_count": sum(x["error_count"] for x in results),
@@ -264,7 +288,7 @@ def prepare(args):
     """Make the folders that files will lie in, before the gate opens."""
     for rep in range(args.first, args.first + args.repeat):
         for proc in range(args.procs):
-            folder = os.path.dirname(path_of(args, rep, proc, 0))
+            folder = os.path.dirname(path_of(args.dir, args.layout, args.client, rep, proc, 0))
             try:
                 os.makedirs(folder)
             except OSError as e:
@@ -298,6 +322,11 @@ def main():
     p.add_argument(
         "--counts", default="", help="how many files each process made, comma separated per repetition by /"
     )
+    p.add_argument(
+        "--writers", default="", help="read: CLIENT=counts;... whose files are read, a new share each window"
+    )
+    p.add_argument("--readers", default="", help="read: all clients that read, comma separated")
+    p.add_argument("--reader", default="", help="read: which of them this one is")
     p.add_argument("--size", type=int, default=10240, help="bytes per file")
     p.add_argument("--procs", type=int, default=1)
     p.add_argument("--duration", type=float, default=0.0, help="seconds; 0: until all files are done")
@@ -320,11 +349,12 @@ def main():
         prepare(args)
     counts = args.counts.split("/")
     start = args.start or time.time()
-    out = []
+    out, skips = [], [0] * args.procs
     for i in range(args.repeat):
         args.counts = counts[i] if i < len(counts) else ""
         gate = start + i * (args.duration + args.gap) if args.duration else max(start, time.time())
-        out.append(repetition(args, content, args.first + i, gate))
+        out.append(repetition(args, content, args.first + i, gate, skips))
+        skips = [a + b for a, b in zip(skips, out[-1]["tried"])]
     print(
         json.dumps(
             {

@@ -19,15 +19,17 @@ def run(ctx: Context) -> Outcome:
     base: list[str | float] = ["--layout", "shared", "--procs", 1, "--size", int(p["size"])]
     try:
         with formatted(ctx, str(p["image_size"])) as fs:
-            dumped = next(c.stdout_path for c in reversed(ctx.rec.commands) if "dumpe2fs" in c.command)
-            own = ["--dir", f"{fs.mount}/one", "--client", fs.node]
-            made = ctx.filegen("create", {fs.node: own}, *base, "--files", n)
+            made = fs.grow(base, 0, n, n)
+            ctx.must(ctx.rec.run(fs.node, f"dumpe2fs -h {fs.device} 2>/dev/null", "dumpe2fs", timeout=300))
+            dumped = ctx.rec.last(fs.node)
+            fs.open()
+            folder = f"{fs.mount}/files"
             counted = ctx.everywhere(
-                {fs.node: ctx.tool("filegen.py", "count", "--dir", f"{fs.mount}/one/r0")},
-                "count",
-                timeout=3600,
+                {fs.node: ctx.tool("filegen.py", "count", "--dir", f"{folder}/r0")}, "count", timeout=3600
             )
-            more = {fs.node: [*own, "--counts", counts(ctx, made[0])]}
+            more: dict[str, list[str | float]] = {
+                fs.node: ["--dir", folder, "--client", fs.node, "--counts", counts(ctx, made[0])]
+            }
             stats = ctx.filegen("stat", more, *base, "--files", int(p["stats"]))
     except NoMapper as e:
         return Outcome(
@@ -66,10 +68,7 @@ def run(ctx: Context) -> Outcome:
                 ("features large_dir and dir_index are set (1 = yes)", "large_dir 与 dir_index 特性"),
                 "bool",
                 "cluster",
-                [
-                    ctx.sample("contains", {"doc": [str(dumped)]}, text=word)
-                    for word in ("large_dir", "dir_index")
-                ],
+                [ctx.sample("contains", {"doc": [dumped]}, text=word) for word in ("large_dir", "dir_index")],
             ),
             metric(
                 "stat-p99",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
-from avadm_validation.suites.storage.extract import EXTRACTORS
+from avadm_validation.suites.storage.extract import compute
 
 TOOLS = ("filegen.py", "rbdread.py", "rbdlock.py")
 
@@ -184,7 +184,7 @@ class Context:
         """Make a sample: its value comes from the raw files by the function that ``verify`` will use again."""
         texts = {group: [self.read(p) for p in paths] for group, paths in inputs.items()}
         return Sample(
-            value=EXTRACTORS[extract](texts, params),
+            value=compute(extract, texts, params),
             seconds=seconds,
             started=self.rec.commands[-1].started if self.rec.commands else 0.0,
             extract=extract,

@@ -8,7 +8,7 @@ from typing import Any
 
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.storage.context import Target
-from avadm_validation.suites.storage.extract import document
+from avadm_validation.suites.storage.extract.raw import document
 
 
 def _documents(checks: Sequence[CheckResult], folder: Path, name: str) -> list[Any]:

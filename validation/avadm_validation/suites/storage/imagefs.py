@@ -1,4 +1,4 @@
-"""A file system on a block image, mounted on a client: krbd at a site, rbd-fuse and fuse2fs where there is none."""
+"""A file system on a block image: mounted with krbd at a site; where there is none, made through rbd-fuse."""
 
 from __future__ import annotations
 
@@ -13,42 +13,81 @@ from avadm_validation.suites.storage.rbd import rbd, remove
 # Inodes of 4 KiB each: 1.9 TiB for 500 million (acceptance.md 2.4); lazily made tables write next to nothing.
 MKFS = "mkfs.ext4 -F -q -i 4096 -I 256 -O large_dir,dir_index -E lazy_itable_init=1,lazy_journal_init=1,nodiscard"
 
+STAT = '{"blocks_free": %f, "block": %S, "inodes": %c, "inodes_free": %d}'
+
 
 class NoMapper(MeasureError):
     """No way to have an image as a file system on this client."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ImageFs:
-    """A mounted image.
+    """A formatted image on the first client.
 
     Attributes:
+        ctx: the check.
         node: the client.
-        mount: mount point.
+        mount: where it is, or will be, mounted.
         device: block device or file that holds the file system.
-        mapper: how it came to be, for the report.
+        mapper: ``krbd``, or ``rbd-fuse``, where nothing can be written through a mount at a useful speed (fuse2fs
+            writes all group descriptors back with every file) and files go in with ``mkfs.ext4 -d`` instead.
     """
 
+    ctx: Context
     node: str
     mount: str
     device: str
     mapper: str
+
+    def usage(self) -> str:
+        """Return the raw file that tells free blocks and inodes."""
+        if self.mapper == "krbd":
+            return self._run(f"sync -f {self.mount}; stat -f -c '{STAT}' {self.mount}", "usage")
+        return self._run(f"dumpe2fs -h {self.device} 2>/dev/null", "usage")
+
+    def grow(self, options: list[str | float], first: int, files: int, total: int) -> list[str]:
+        """Add files to the folder ``files``, or (offline) format again with all of them; return raw files.
+
+        Args:
+            options: filegen's.
+            first: number of this step.
+            files: how many to add.
+            total: how many there are then.
+        """
+        ctx, krbd = self.ctx, self.mapper == "krbd"
+        source = f"{self.mount}/files" if krbd else f"{self.mount}.source/files"
+        own: dict[str, list[str | float]] = {self.node: ["--client", self.node]}
+        made = ctx.filegen("create", own, "--dir", source, "--first", first, "--files", files, *options)
+        if not krbd:
+            ctx.step(f"format with {total:,} files in it")
+            self._run(f"{MKFS} -d {self.mount}.source {self.device} && echo made", "mkfs-with-files")
+        return made
+
+    def open(self) -> None:
+        """Mount read-only what was filled offline; a krbd image is mounted already."""
+        if self.mapper != "krbd":
+            self._run(f"fuse2fs -o ro,fakeroot {self.device} {self.mount} && echo mounted", "mount")
+
+    def _run(self, command: str, name: str) -> str:
+        self.ctx.must(self.ctx.rec.run(self.node, command, name, timeout=7200))
+        return self.ctx.rec.last(self.node)
 
 
 def choose(ctx: Context, node: str) -> str:
     """Return ``krbd`` or ``rbd-fuse``; NoMapper, with what is missing, where neither can be had."""
     probe = (
         "if modprobe rbd 2>/dev/null && test -d /sys/bus/rbd; then echo krbd; "
-        "elif command -v rbd-fuse fuse2fs mkfs.ext4 >/dev/null && test -c /dev/fuse; then echo rbd-fuse; "
-        "else echo none; command -v rbd-fuse fuse2fs mkfs.ext4; fi"
+        "elif command -v rbd-fuse && command -v fuse2fs && command -v mkfs.ext4 && test -c /dev/fuse; "
+        "then echo rbd-fuse; else echo none; fi"
     )
     words = ctx.rec.run(node, probe, "mapper").stdout.split() or ["none"]
-    if words[0] == "none":
+    if words[-1] == "none":
+        there = [w.rpartition("/")[2] for w in words[:-1]]
         raise NoMapper(
-            f"{node} has neither the kernel module rbd nor rbd-fuse with fuse2fs and mkfs.ext4"
-            + (f" (only {', '.join(words[1:])})" if words[1:] else "")
+            f"{node} has neither the kernel module rbd nor all of rbd-fuse, fuse2fs, mkfs.ext4 and /dev/fuse "
+            f"(there: {', '.join(there) or 'none'})"
         )
-    return words[0]
+    return words[-1]
 
 
 @contextmanager
@@ -59,28 +98,28 @@ def formatted(ctx: Context, size: str) -> Iterator[ImageFs]:
     image, base = f"{ctx.name}-{ctx.rec.check.lower()}", f"{ctx.tools}/{ctx.rec.check}"
     mount, fuse = f"{base}/fs", f"{base}/images"
     user, pool = shlex.quote(ctx.target.rbd_user), shlex.quote(str(ctx.target.pool))
-    ctx.must(ctx.rec.run(node, f"mkdir -p {mount} {fuse}", "folders"))
-    ctx.step("make, format and mount an image", 1, 10)
-    undo = [f"umount {mount} || fusermount -u {mount}"]
+    ctx.must(ctx.rec.run(node, f"mkdir -p {mount} {mount}.source {fuse}", "folders"))
+    ctx.step("make and format an image", 1, 5)
+    undo = [f"if mountpoint -q {mount}; then umount {mount}; fi"]
     try:
         # Large objects and the object map: a terabyte image is looked after and removed in seconds.
         rbd(ctx, f"create --size {size} --object-size 32M {image}", "create")
         if mapper == "krbd":
-            mapped = rbd(ctx, f"map {image}", "map", node=node)
-            device = mapped.stdout.strip()
+            # The kernel of 4.18 knows no object map, fast diff or deep flatten.
+            rbd(ctx, f"feature disable {image} fast-diff object-map deep-flatten", "features")
+            device = rbd(ctx, f"map {image}", "map", node=node).stdout.strip()
             undo.append(f"rbd unmap {device}")
-            options = "-o discard,noatime"
-            attach = f"mount {options} {device} {mount}"
         else:
             device = f"{fuse}/{image}"
             ctx.must(ctx.rec.run(node, f"rbd-fuse --id {user} -p {pool} -r {image} {fuse}", "rbd-fuse"))
-            undo.append(f"umount {fuse} || fusermount -u {fuse}")
-            attach = f"fuse2fs -o rw,fakeroot,allow_other {device} {mount} || fuse2fs -o rw {device} {mount}"
+            undo.append(f"umount {fuse}")
         ctx.must(ctx.rec.run(node, f"{MKFS} {device}", "mkfs", timeout=1800))
-        ctx.must(ctx.rec.run(node, f"dumpe2fs -h {device} 2>/dev/null", "dumpe2fs", timeout=300))
-        ctx.must(ctx.rec.run(node, attach, "mount", timeout=300))
-        yield ImageFs(node, mount, device, mapper)
+        if mapper == "krbd":
+            ctx.must(ctx.rec.run(node, f"mount -o noatime {device} {mount}", "mount", timeout=300))
+        yield ImageFs(ctx, node, mount, device, mapper)
     finally:
+        # The folder goes only when nothing is mounted below it any more.
+        undo.append(f"rm -rf --one-file-system {base}")
         for command in undo:
             ctx.rec.run(node, f"({command}) 2>&1", "undo", timeout=600)
         remove(ctx, image)

@@ -6,7 +6,7 @@ import shlex
 
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.suites.storage.context import Context, MeasureError
-from avadm_validation.suites.storage.extract import document
+from avadm_validation.suites.storage.extract.raw import document
 
 
 def active(ctx: Context) -> tuple[str, str]:

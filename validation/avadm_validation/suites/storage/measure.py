@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from avadm_validation.protocol.model import Metric, Sample, Series
 from avadm_validation.suites.storage.context import Context, MeasureError
-from avadm_validation.suites.storage.extract import document, rates
+from avadm_validation.suites.storage.extract.raw import document
+from avadm_validation.suites.storage.extract.windows import rates
 
 
 def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: Sequence[Sample]) -> Metric:
@@ -17,7 +18,7 @@ def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: S
     )
 
 
-def window_options(ctx: Context, *, repeat: int | None = None) -> list[str | float]:
+def window_options(ctx: Context, *, repeat: int = 0) -> list[str | float]:
     """Return filegen's options for the effort's windows."""
     p = ctx.params
     return [
@@ -43,34 +44,55 @@ def counts(ctx: Context, path: str) -> str:
 
 
 def create(
-    ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int | None = None
+    ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int = 0
 ) -> list[str]:
     """Let clients create files in windows; return their raw files."""
-    own = {c: ["--dir", folder, "--client", c] for c in clients}
+    own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
     return ctx.filegen("create", own, *window_options(ctx, repeat=repeat), *more)
 
 
-def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folder: str) -> list[str]:
-    """Let each client read what another wrote, so that its own cache is cold; return their raw files."""
-    n = len(writers)
-    readers = [*writers[1:], writers[0]] if n > 1 else [c for c in ctx.target.clients if c != writers[0]][:1]
+def fill(ctx: Context, clients: Sequence[str], folder: str) -> list[str]:
+    """Let clients create more files, unmeasured, so that readers do not run out; return their raw files."""
+    p = ctx.params
+    own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
+    options = window_options(ctx, repeat=1)
+    options += ["--first", int(p["repetitions"]), "--duration", float(p["fill_s"]), "--warmup", 0]
+    return ctx.filegen("create", own, *options)
+
+
+def read_others(
+    ctx: Context, writers: Sequence[str], made: Sequence[Sequence[str]], folder: str
+) -> list[str]:
+    """Let each client read its share of what the others wrote, each file once: its own cache is cold.
+
+    Args:
+        ctx: the check.
+        writers: clients that wrote.
+        made: raw files of their writing, one list (in the order of writers) per call of filegen.
+        folder: where they wrote.
+    """
+    readers = list(writers) if len(writers) > 1 else [c for c in ctx.target.clients if c != writers[0]][:1]
     if not readers:
         raise MeasureError("a cold read needs a second client: give another node the role client")
-    own = {
-        reader: ["--dir", folder, "--client", writer, "--counts", counts(ctx, path)]
-        for reader, writer, path in zip(readers, writers, made, strict=True)
+    lists = ["/".join(counts(ctx, paths[i]) for paths in made) for i in range(len(writers))]
+    pool = ";".join(f"{w}={c}" for w, c in zip(writers, lists, strict=True))
+    own: dict[str, list[str | float]] = {
+        r: ["--dir", folder, "--reader", r, "--client", r, "--readers", ",".join(readers), "--writers", pool]
+        for r in readers
     }
-    return ctx.filegen("read", own, *window_options(ctx))
+    options = window_options(ctx)
+    options += ["--duration", float(ctx.params["warmup_s"]) + float(ctx.params["read_s"])]
+    return ctx.filegen("read", own, *options)
 
 
 def samples(ctx: Context, extract: str, paths: list[str], **params: float | str) -> list[Sample]:
-    """Make one sample for each repetition that the raw files hold."""
+    """Make one sample for each repetition; a window in which a client had nothing left to do is none."""
     n = max((len(document(ctx.read(p)).get("repetitions", [])) for p in paths), default=0)
+    lengths = [window_seconds(ctx, paths, i) for i in range(n)]
     return [
-        ctx.sample(
-            extract, {"clients": paths}, seconds=window_seconds(ctx, paths, i), repetition=float(i), **params
-        )
-        for i in range(n)
+        ctx.sample(extract, {"clients": paths}, seconds=seconds, repetition=float(i), **params)
+        for i, seconds in enumerate(lengths)
+        if seconds > 0
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.extract import document
+from avadm_validation.suites.storage.extract.raw import document
 from avadm_validation.suites.storage.measure import metric
 
 ID = "preconditions"

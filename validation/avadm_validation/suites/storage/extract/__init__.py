@@ -1,0 +1,79 @@
+"""From raw tool output to numbers: pure functions by name, used when measuring and again by ``verify``."""
+
+from __future__ import annotations
+
+import math
+
+from avadm_validation.suites.storage.extract.cluster import (
+    busy_pgs,
+    least_avail,
+    osds_down,
+    ready,
+    skew,
+    versions,
+)
+from avadm_validation.suites.storage.extract.fio import fio, fio_latency, fio_seconds
+from avadm_validation.suites.storage.extract.raw import contains, equals, length, number
+from avadm_validation.suites.storage.extract.series import (
+    dumped,
+    files_that_fit,
+    growth,
+    held_out,
+    held_out_used,
+    inodes_fit,
+)
+from avadm_validation.suites.storage.extract.types import Extractor, Inputs, Params
+from avadm_validation.suites.storage.extract.windows import (
+    errors,
+    latency,
+    latency_ratio,
+    least_share,
+    made,
+    made_share,
+    missing,
+    rate,
+    scaling,
+)
+
+EXTRACTORS: dict[str, Extractor] = {
+    f.__name__: f
+    for f in (
+        number,
+        equals,
+        contains,
+        length,
+        rate,
+        least_share,
+        scaling,
+        latency,
+        latency_ratio,
+        errors,
+        made,
+        made_share,
+        missing,
+        growth,
+        held_out,
+        files_that_fit,
+        dumped,
+        inodes_fit,
+        held_out_used,
+        busy_pgs,
+        osds_down,
+        versions,
+        skew,
+        least_avail,
+        ready,
+        fio,
+        fio_latency,
+        fio_seconds,
+    )
+}
+
+
+def compute(name: str, inputs: Inputs, params: Params) -> float:
+    """Return a function's number; NaN where the raw texts are not what it reads; KeyError for an unknown name."""
+    function = EXTRACTORS[name]
+    try:
+        return function(inputs, params)
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return math.nan

@@ -1,0 +1,91 @@
+"""Numbers from growth series: what one more file costs, what fits, whether a held-out point was predicted."""
+
+from __future__ import annotations
+
+import math
+
+from avadm_validation.protocol import stats
+from avadm_validation.suites.storage.extract.raw import document, number
+from avadm_validation.suites.storage.extract.types import Inputs, Params
+
+
+def growth(inputs: Inputs, params: Params) -> float:
+    """Return (number at ``path`` in ``doc`` - the same in ``base``) / ``files``."""
+    where = {"path": params["path"]}
+    before = number({"doc": inputs.get("base", [])}, where)
+    return (number(inputs, where) - before) / float(params["files"])
+
+
+def held_out(inputs: Inputs, params: Params) -> float:
+    """Return 1 if the series' last point lies in the interval that the others predict, else 0."""
+    where = {"path": params["path"]}
+    before = number({"doc": inputs.get("base", [])}, where)
+    xs = [float(n) for n in str(params["files"]).split(",")]
+    points = [
+        (x, number({"doc": [t]}, where) - before) for x, t in zip(xs, inputs.get("doc", []), strict=True)
+    ]
+    if len(points) < 4 or any(math.isnan(y) or y <= 0 for _, y in points):
+        return math.nan
+    return float(stats.holds_out(points))
+
+
+def files_that_fit(inputs: Inputs, params: Params) -> float:
+    """Return how many files fit: bytes available over bytes used per file, the least over all pools.
+
+    ``base`` and ``doc`` are ``ceph df detail`` before and after ``files`` were made. A pool's ``max_avail`` already
+    allows for replicas, ``stored`` does not hold them.
+    """
+    before, after = (
+        {p["name"]: p["stats"] for p in document((inputs.get(g) or [""])[0]).get("pools", [])}
+        for g in ("base", "doc")
+    )
+    fits = []
+    for name, stat in after.items():
+        grown = stat.get("stored", stat.get("bytes_used", 0)) - before.get(name, {}).get(
+            "stored", before.get(name, {}).get("bytes_used", 0)
+        )
+        if grown > 0:
+            fits.append(stat["max_avail"] / (grown / float(params["files"])))
+    return min(fits, default=math.nan)
+
+
+def dumped(inputs: Inputs, params: Params) -> float:
+    """Return the number after ``key:`` in dumpe2fs's output."""
+    for line in (inputs.get("doc") or [""])[0].splitlines():
+        name, _, value = line.partition(":")
+        if name == params["key"]:
+            return float(value)
+    return math.nan
+
+
+def _usage(text: str) -> dict[str, float]:
+    """Return free blocks and inodes, block size and inodes, from ``stat -f`` as JSON or from ``dumpe2fs -h``."""
+    if text.lstrip().startswith("{"):
+        return {k: float(v) for k, v in document(text).items()}
+    names = {
+        "blocks_free": "Free blocks",
+        "block": "Block size",
+        "inodes": "Inode count",
+        "inodes_free": "Free inodes",
+    }
+    return {k: dumped({"doc": [text]}, {"key": name}) for k, name in names.items()}
+
+
+def inodes_fit(inputs: Inputs, params: Params) -> float:
+    """Return how many files fit in a file system: the less of its inodes and its free bytes over bytes per file."""
+    before, after = (_usage((inputs.get(g) or [""])[0]) for g in ("base", "doc"))
+    used = (before["blocks_free"] - after["blocks_free"]) * before["block"]
+    by_bytes = (
+        before["blocks_free"] * before["block"] / (used / float(params["files"])) if used > 0 else math.nan
+    )
+    return min(float(before["inodes_free"]), by_bytes)
+
+
+def held_out_used(inputs: Inputs, params: Params) -> float:
+    """Return 1 if bytes used at the last point lie in the interval that the others predict, else 0."""
+    before = _usage((inputs.get("base") or [""])[0])
+    xs = [float(n) for n in str(params["files"]).split(",")]
+    used = [(before["blocks_free"] - _usage(t)["blocks_free"]) * before["block"] for t in inputs["doc"]]
+    if len(xs) < 4 or any(u <= 0 for u in used):
+        return math.nan
+    return float(stats.holds_out(list(zip(xs, used, strict=True))))
