@@ -118,7 +118,7 @@ class Verbs(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             if near := get_close_matches(args[0], VERBS, n=1):
-                error.message += f" Did you mean {near[0]!r}?"
+                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
             raise
 
 
