@@ -40,7 +40,7 @@ def headline(data: dict[str, Any]) -> str:
     """Return the result as one sentence."""
     took = duration(data["seconds"])
     if data["result"] == "canceled":
-        return f"Stopped after {took}; nothing is left running, the ledger is right."
+        return f"Stopped after {took}: no playbook runs any more; what a node had begun, it ends by itself."
     if data["result"] == "unfinished":
         return f"Unfinished: it runs still, or was killed {took} after its start."
     if data["result"] == "failed":

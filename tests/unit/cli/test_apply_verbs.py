@@ -199,7 +199,7 @@ def test_ctrl_c_prints_the_summary_and_exits_2(
     monkeypatch.setattr("avadm.engine.apply.Engine.run", interrupted)
     result = avadm("apply")
     assert result.exit_code == 2
-    assert "nothing is left running" in result.output
+    assert "no playbook runs any more" in result.output
     assert data(avadm("runs", "list", "--json"))[-1]["result"] == "canceled"
 
 
