@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import isfinite
 
 from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
 
@@ -22,7 +23,7 @@ MEANING = {
 
 def number(value: float | None, unit: str = "") -> str:
     """Return a number with three significant digits and its unit, e.g. ``1.25 GB/s`` or ``5,120 files/s``."""
-    if value is None:
+    if value is None or not isfinite(value):
         return "–"
     if unit.startswith("B/s") or unit == "B":
         for size, prefix in _STEPS:

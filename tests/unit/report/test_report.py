@@ -94,6 +94,7 @@ def test_junit_counts_only_pass_as_passed(
     ("value", "unit", "shown"),
     [
         (None, "files/s", "–"),
+        (float("nan"), "ms", "–"),
         (5120.4, "files/s", "5,120 files/s"),
         (1.25e9, "B/s", "1.25 GB/s"),
         (999.0, "B/s", "999 B/s"),
