@@ -25,7 +25,11 @@ def number(value: float | None, unit: str = "") -> str:
     """Return a number with three significant digits and its unit, e.g. ``1.25 GB/s`` or ``5,120 files/s``."""
     if value is None or not isfinite(value):
         return "–"
-    if unit.startswith("B/s") or unit == "B":
+    if unit == "bool":
+        return "yes" if value == 1 else "no"
+    if unit == "ratio":
+        unit = ""
+    if _rate(unit):
         for size, prefix in _STEPS:
             if abs(value) >= size:
                 return f"{value / size:.3g} {prefix}{unit}"
@@ -41,15 +45,14 @@ def number(value: float | None, unit: str = "") -> str:
 
 def interval(ci95: tuple[float, float] | None, unit: str) -> str:
     """Return a confidence interval, e.g. ``4,900 … 5,300 files/s``; empty without one."""
-    return f"{number(ci95[0])} … {number(ci95[1], unit)}" if ci95 and not _rate(unit) else _rates(ci95, unit)
+    if not ci95:
+        return ""
+    return f"{number(ci95[0], unit if _rate(unit) else '')} … {number(ci95[1], unit)}"
 
 
 def _rate(unit: str) -> bool:
-    return unit.startswith("B/s") or unit == "B"
-
-
-def _rates(ci95: tuple[float, float] | None, unit: str) -> str:
-    return f"{number(ci95[0], unit)} … {number(ci95[1], unit)}" if ci95 else ""
+    """Return whether a unit takes a decimal prefix."""
+    return unit in ("B/s", "B", "bit/s")
 
 
 def wanted(op: str | None, threshold: float | None, unit: str) -> str:
