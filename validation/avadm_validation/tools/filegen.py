@@ -286,7 +286,7 @@ def repetition(args, content, rep, start, skips):
 
 def prepare(args):
     """Make the folders that files will lie in, before the gate opens."""
-    for rep in range(args.first, args.first + args.repeat):
+    for rep in range(args.first, args.first + args.repeat + bool(args.extra)):
         for proc in range(args.procs):
             folder = os.path.dirname(path_of(args.dir, args.layout, args.client, rep, proc, 0))
             try:
@@ -335,6 +335,7 @@ def main():
     )
     p.add_argument("--start", type=float, default=0.0, help="epoch seconds of the first gate; 0: at once")
     p.add_argument("--repeat", type=int, default=1)
+    p.add_argument("--extra", type=float, default=0.0, help="seconds of one more window that does not count")
     p.add_argument("--first", type=int, default=0, help="number of the first repetition")
     p.add_argument("--gap", type=float, default=0.3, help="seconds between two windows")
     p.add_argument("--seed", type=int, default=1)
@@ -350,11 +351,14 @@ def main():
     counts = args.counts.split("/")
     start = args.start or time.time()
     out, skips = [], [0] * args.procs
-    for i in range(args.repeat):
+    windows = [args.duration] * args.repeat + ([args.extra] if args.extra else [])
+    for i, args.duration in enumerate(windows):
         args.counts = counts[i] if i < len(counts) else ""
-        gate = start + i * (args.duration + args.gap) if args.duration else max(start, time.time())
+        gate = start if args.duration else max(start, time.time())
         out.append(repetition(args, content, args.first + i, gate, skips))
+        out[-1]["extra"] = i >= args.repeat
         skips = [a + b for a, b in zip(skips, out[-1]["tried"])]
+        start = gate + args.duration + args.gap
     print(
         json.dumps(
             {

@@ -63,6 +63,7 @@ def main():
     )
     args = p.parse_args()
     cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id=args.user)
+    cluster.conf_set("rbd_cache", "false")  # what is measured is the cluster, not this client's memory
     cluster.connect()
     io = cluster.open_ioctx(args.pool)
     image = rbd.Image(io, args.image)

@@ -4,8 +4,8 @@
 Runs on nodes: Python 2.7 and 3 with ceph's own bindings (python-rbd). With ``--try-write`` it also tries one write
 and one discard through the read-only handle and says what came of each.
 
-Output: {"tool": "rbdread", "client", "start", "tick_s", "warmup_s", "duration_s", "end_s", "late_s", "ticks" (bytes
-per tick), "latency_us": {BUCKET: COUNT}, "bad_blocks", "write": null | {"write": "EROFS" | "done" | ..., ...}}.
+Output: {"tool": "rbdread", "client", "repetitions": [a window as filegen prints it, its "ticks" in bytes, with
+"bad_blocks" whose content is wrong], "write": null | {"write": "EROFS" | "done" | ..., "discard", "resize"}}.
 """
 
 from __future__ import print_function
@@ -44,38 +44,17 @@ def attempt(act):
         return errno.errorcode.get(abs(getattr(e, "errno", 0) or 0), type(e).__name__)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--user", default="admin")
-    p.add_argument("--pool", required=True)
-    p.add_argument("--image", required=True)
-    p.add_argument("--snap", default="")
-    p.add_argument("--client", default="c0")
-    p.add_argument("--start", type=float, default=0.0)
-    p.add_argument("--duration", type=float, default=2.0)
-    p.add_argument("--warmup", type=float, default=0.0)
-    p.add_argument("--block", type=int, default=1 << 20)
-    p.add_argument("--depth", type=int, default=8)
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--pattern", default="", help="hex of the byte that every block starts with, to verify")
-    p.add_argument("--try-write", action="store_true")
-    args = p.parse_args()
-    cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id=args.user)
-    cluster.connect()
-    io = cluster.open_ioctx(args.pool)
-    image = rbd.Image(io, args.image, snapshot=args.snap or None, read_only=True)
-    blocks = image.size() // args.block
-    want = bytearray.fromhex(args.pattern) if args.pattern else None
+def window(image, args, rep, start, length, blocks, want):
+    """Read in one window from several threads; return what filegen prints for one of its windows."""
     lock = threading.Lock()
-    ticks, latency, bad, errors, ends = [], {}, [0], [], []
-    start = args.start or time.time()
+    ticks, latency, bad, errors, ends, late = [], {}, [0], [], [], time.time() - start
 
     def reader(number):
-        rng = random.Random("%d:%s:%d" % (args.seed, args.client, number))
+        rng = random.Random("%d:%s:%d:%d" % (args.seed, args.client, rep, number))
         while time.time() < start:
             time.sleep(max(0.0, min(0.02, start - time.time())))
         now = time.time()
-        while now < start + args.duration:
+        while now < start + length:
             try:
                 data = image.read(rng.randrange(blocks) * args.block, args.block)
             except rbd.Error as e:
@@ -97,13 +76,57 @@ def main():
         with lock:
             ends.append(time.time() - start)
 
-    late = max(0.0, time.time() - start)
     threads = [threading.Thread(target=reader, args=(i,)) for i in range(args.depth)]
-    if args.duration:
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return {
+        "start": start,
+        "tick_s": TICK_S,
+        "warmup_s": args.warmup,
+        "duration_s": length,
+        "end_s": min(ends),
+        "late_s": max(0.0, late),
+        "ticks": ticks,
+        "latency_us": latency,
+        "bad_blocks": bad[0],
+        "errors": errors[:5],
+        "error_count": len(errors),
+        "made": [sum(ticks)],
+    }
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--user", default="admin")
+    p.add_argument("--pool", required=True)
+    p.add_argument("--image", required=True)
+    p.add_argument("--snap", default="")
+    p.add_argument("--client", default="c0")
+    p.add_argument("--start", type=float, default=0.0)
+    p.add_argument("--duration", type=float, default=2.0)
+    p.add_argument("--warmup", type=float, default=0.0)
+    p.add_argument("--repeat", type=int, default=1)
+    p.add_argument("--gap", type=float, default=0.3)
+    p.add_argument("--block", type=int, default=1 << 20)
+    p.add_argument("--depth", type=int, default=8)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--pattern", default="", help="hex of the byte that every block starts with, to verify")
+    p.add_argument("--try-write", action="store_true")
+    args = p.parse_args()
+    cluster = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id=args.user)
+    cluster.conf_set("rbd_cache", "false")  # what is measured is the cluster, not this client's memory
+    cluster.connect()
+    io = cluster.open_ioctx(args.pool)
+    image = rbd.Image(io, args.image, snapshot=args.snap or None, read_only=True)
+    blocks = image.size() // args.block
+    want = bytearray.fromhex(args.pattern) if args.pattern else None
+    start = args.start or time.time()
+    length = args.warmup + args.duration
+    out = []
+    for i in range(args.repeat if args.duration else 0):
+        out.append(window(image, args, i, start + i * (length + args.gap), length, blocks, want))
     write = None
     if args.try_write:
         write = {
@@ -114,26 +137,7 @@ def main():
     image.close()
     io.close()
     cluster.shutdown()
-    print(
-        json.dumps(
-            {
-                "tool": "rbdread",
-                "client": args.client,
-                "start": start,
-                "tick_s": TICK_S,
-                "warmup_s": args.warmup,
-                "duration_s": args.duration,
-                "end_s": min(ends) if ends else 0.0,
-                "late_s": late,
-                "ticks": ticks,
-                "latency_us": latency,
-                "bad_blocks": bad[0],
-                "errors": errors[:5],
-                "error_count": len(errors),
-                "write": write,
-            }
-        )
-    )
+    print(json.dumps({"tool": "rbdread", "client": args.client, "repetitions": out, "write": write}))
     return 0
 
 

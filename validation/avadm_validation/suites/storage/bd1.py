@@ -19,7 +19,7 @@ def run(ctx: Context) -> Outcome:
     return Outcome(
         method=f"fio ioengine=rbd, 4 KiB, {len(ctx.target.clients)} clients × {p['images_per_client']} image(s) of "
         f"{p['image_size']}, numjobs 1, iodepth {depth}; images written over before; {p['repetitions']} windows of "
-        f"{p['duration_s']} s after {p['warmup_s']} s; librbd without cache of reads, OSD caches warm",
+        f"{p['duration_s']} s after {p['warmup_s']} s; librbd cache off, OSD caches warm",
         metrics=[
             metric("read", ("random read, 4 KiB", "4 KiB 随机读"), "requests/s", "aggregate", read),
             metric("write", ("random write, 4 KiB", "4 KiB 随机写"), "requests/s", "aggregate", write),

@@ -19,7 +19,7 @@ def run(ctx: Context) -> Outcome:
     return Outcome(
         method=f"fio ioengine=rbd, 4 MiB, {len(ctx.target.clients)} clients × {p['images_per_client']} image(s) of "
         f"{p['image_size']}, numjobs 1, iodepth {depth}; images written over before; {p['repetitions']} windows of "
-        f"{p['duration_s']} s after {p['warmup_s']} s; OSD caches warm",
+        f"{p['duration_s']} s after {p['warmup_s']} s; librbd cache off, OSD caches warm",
         metrics=[
             metric("read", ("sequential read, 4 MiB", "4 MiB 顺序读"), "B/s", "aggregate", read),
             metric("write", ("sequential write, 4 MiB", "4 MiB 顺序写"), "B/s", "aggregate", write),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-
 from avadm_validation.protocol.model import Series
 from avadm_validation.protocol.stats import mean
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
+from avadm_validation.suites.storage.measure import metric, samples
 from avadm_validation.suites.storage.rbd import fio_line, rbd, remove
 
 ID = "A-BD5"
 TITLE = ("rbd: several clients read one image at once", "rbd:多客户端同时只读挂载同一镜像")
 NEEDS = "rbd"
+PATTERN = "ad"  # byte that fills the image, in hex
 
 
 def run(ctx: Context) -> Outcome:
@@ -23,7 +22,7 @@ def run(ctx: Context) -> Outcome:
     image = f"{ctx.name}-shared"
     steps = [c for c in (1, 2, 3, 4, 8, 16, 32, 64) if c <= len(clients)]
     n = int(p["repetitions"])
-    found: dict[str, list[list[str]]] = {}
+    found: dict[str, list[str]] = {}
     ctx.step("make and fill the image")
     try:
         rbd(ctx, f"create --size {p['image_size']} {image}", "create")
@@ -33,29 +32,20 @@ def run(ctx: Context) -> Outcome:
             "--iodepth=16",
             f"--rbdname={image}",
             "--name=fill",
-            "--buffer_pattern=0xad",
+            f"--buffer_pattern=0x{PATTERN}",
         )
         ctx.everywhere({clients[0]: fio_line(ctx, *fill)}, "fill", timeout=7200)
         rbd(ctx, f"snap create {image}@read", "snap-create")
         rbd(ctx, f"snap protect {image}@read", "snap-protect")
         for c in steps:
-            found[str(c)] = []
-            for i in range(n):
-                ctx.step(f"read with {c} client(s), repetition {i + 1} of {n}", 1, float(p["duration_s"]))
-                found[str(c)].append(_read(ctx, clients[:c], image))
+            found[str(c)] = _read(ctx, clients[:c], image)
         attempts = _write(ctx, image)
     finally:
         remove(ctx, image)
-    ratios = [
-        ctx.sample("scaling", {str(c): found[str(c)][i] for c in steps}, seconds=float(p["duration_s"]))
-        for i in range(n)
-    ]
-    last = found[str(steps[-1])]
-    every = [path for group in found.values() for paths in group for path in paths]
-    rates = {
-        c: [ctx.sample("rate", {"clients": paths}, seconds=float(p["duration_s"])) for paths in found[str(c)]]
-        for c in steps
-    }
+    last, every = found[str(steps[-1])], [path for paths in found.values() for path in paths]
+    rates = {c: samples(ctx, "rate", found[str(c)]) for c in steps}
+    seconds = float(p["duration_s"])
+    ratios = [ctx.sample("scaling", found, seconds=seconds, repetition=float(i)) for i in range(n)]
     return Outcome(
         method=f"librbd (python bindings), one protected snapshot of {p['image_size']} opened read-only; C = "
         f"{', '.join(map(str, steps))} clients × {p['iodepth']} requests of {int(p['block']) >> 10} KiB at random, "
@@ -67,10 +57,7 @@ def run(ctx: Context) -> Outcome:
                 ("slowest client / mean of clients", "最慢客户端占均值"),
                 "ratio",
                 "client",
-                [
-                    ctx.sample("least_share", {"clients": paths}, seconds=float(p["duration_s"]))
-                    for paths in last
-                ],
+                samples(ctx, "least_share", last),
             ),
             metric(
                 "refused",
@@ -114,57 +101,32 @@ def run(ctx: Context) -> Outcome:
 
 
 def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
+    """Read the snapshot from some clients at once; return their raw files."""
     p, gate = ctx.params, ctx.gate()
-    warm = float(p["warmup_s"])
+    seconds = int(p["repetitions"]) * (float(p["warmup_s"]) + float(p["duration_s"]) + 0.3)
     commands = {
-        c: ctx.tool(
+        c: ctx.image_tool(
             "rbdread.py",
-            "--user",
-            ctx.target.rbd_user,
-            "--pool",
-            str(ctx.target.pool),
-            "--image",
-            image,
-            "--snap",
-            "read",
-            "--client",
-            c,
-            "--start",
-            f"{gate:.3f}",
-            "--duration",
-            warm + float(p["duration_s"]),
-            "--warmup",
-            warm,
-            "--block",
-            int(p["block"]),
-            "--depth",
-            int(p["iodepth"]),
-            "--seed",
-            ctx.seed,
-            "--pattern",
-            "ad",
+            image=image,
+            snap="read",
+            client=c,
+            start=f"{gate:.3f}",
+            warmup=float(p["warmup_s"]),
+            duration=float(p["duration_s"]),
+            repeat=int(p["repetitions"]),
+            block=int(p["block"]),
+            depth=int(p["iodepth"]),
+            seed=ctx.seed,
+            pattern=PATTERN,
         )
         for c in clients
     }
-    return ctx.everywhere(commands, "read", timeout=float(p["duration_s"]) + 120)
+    ctx.step(f"read with {len(clients)} client(s)", int(p["repetitions"]), seconds)
+    return ctx.everywhere(commands, "read", timeout=seconds + 120)
 
 
 def _write(ctx: Context, image: str) -> list[str]:
+    """Try to write through a read-only handle on every client; return their raw files."""
     ctx.step("try to write")
-    command = ctx.tool(
-        "rbdread.py",
-        "--user",
-        ctx.target.rbd_user,
-        "--pool",
-        str(ctx.target.pool),
-        "--image",
-        image,
-        "--snap",
-        "read",
-        "--duration",
-        0,
-        "--try-write",
-    )
-    return ctx.everywhere(
-        {c: command + f" --client {shlex.quote(c)}" for c in ctx.target.clients}, "try-write", timeout=60
-    )
+    command = ctx.image_tool("rbdread.py", "--try-write", image=image, snap="read", duration=0)
+    return ctx.everywhere(dict.fromkeys(ctx.target.clients, command), "try-write", timeout=60)

@@ -27,9 +27,8 @@ def run(ctx: Context) -> Outcome:
     try:
         rbd(ctx, f"create --size 64M {image}", "create")
         results: list[Result] = []
-        common = ("--user", ctx.target.rbd_user, "--pool", str(ctx.target.pool), "--image", image)
-        hold = ctx.tool(
-            "rbdlock.py", "hold", *common, "--held", held, "--until", until, "--seconds", 60 + 3 * wait
+        hold = ctx.image_tool(
+            "rbdlock.py", "hold", image=image, held=held, until=until, seconds=60 + 3 * wait
         )
         clean = f"rm -f {shlex.quote(held)} {shlex.quote(until)}"
         ctx.must(ctx.rec.run(first, clean, "prepare"))
@@ -39,13 +38,13 @@ def run(ctx: Context) -> Outcome:
         holder.start()
         try:
             _wait_for(ctx, first, held)
-            during = _try(ctx, second, common, wait, "try-during")
+            during = _try(ctx, second, image, wait, "try-during")
         finally:
             ctx.rec.run(first, f"touch {shlex.quote(until)}", "let-go")
             holder.join()
         holding = ctx.rec.keep(ctx.must(results[0]), "hold") or ""
         ctx.step("second writer after the first let go")
-        after = _try(ctx, second, common, wait, "try-after")
+        after = _try(ctx, second, image, wait, "try-after")
     finally:
         remove(ctx, image)
     refused = "EROFS|EBUSY|blocked|EPERM"
@@ -100,8 +99,8 @@ def run(ctx: Context) -> Outcome:
     )
 
 
-def _try(ctx: Context, node: str, common: tuple[str, ...], wait: float, name: str) -> str:
-    command = ctx.tool("rbdlock.py", "try", *common, "--seconds", wait)
+def _try(ctx: Context, node: str, image: str, wait: float, name: str) -> str:
+    command = ctx.image_tool("rbdlock.py", "try", image=image, seconds=wait)
     return ctx.everywhere({node: command}, name, timeout=60 + 3 * wait)[0]
 
 

@@ -138,10 +138,17 @@ class Context:
             raise MeasureError(f"{result.node}: {result.command.split()[0]}: {why}")
         return result
 
-    def tool(self, script: str, *arguments: str | float) -> str:
-        """Return the command line of a tool on a node."""
+    def tool(self, script: str, *arguments: str | float, **options: str | float) -> str:
+        """Return the command line of a tool on a node; ``try_s=3`` becomes ``--try-s 3``."""
         line = [self.target.python, f"{self.tools}/{script}", *map(str, arguments)]
+        for name, value in options.items():
+            line += [f"--{name.replace('_', '-')}", str(value)]
         return " ".join(map(shlex.quote, line))
+
+    def image_tool(self, script: str, *arguments: str | float, image: str, **options: str | float) -> str:
+        """Return the command line of a tool that opens an image of the pool as the clients' user."""
+        user, pool = self.target.rbd_user, str(self.target.pool)
+        return self.tool(script, *arguments, user=user, pool=pool, image=image, **options)
 
     def gate(self) -> float:
         """Return a start on the nodes' clock that every client can make."""
@@ -161,7 +168,9 @@ class Context:
         options = dict(zip(common[::2], common[1::2], strict=False))
         repeat = int(options.get("--repeat", 1))
         seconds = repeat * (float(options.get("--duration", 0)) + float(options.get("--gap", 0.3)))
-        gate = self.gate()
+        seconds += float(options.get("--extra", 0))
+        # One client alone has nobody to wait for.
+        gate = self.gate() if len(per_client) > 1 else 0.0
         commands = {
             node: self.tool("filegen.py", op, "--seed", self.seed, "--start", f"{gate:.3f}", *common, *own)
             for node, own in per_client.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import course, create, drop, fill, metric, read_others, samples
+from avadm_validation.suites.storage.measure import course, create, drop, metric, read_others, samples
 
 ID = "A-FS1"
 TITLE = ("cephfs: requests per second with files of 10 KB", "cephfs:10 KB 小文件每秒请求数")
@@ -17,8 +17,7 @@ def run(ctx: Context) -> Outcome:
     clients, p = ctx.target.clients, ctx.params
     try:
         made = create(ctx, clients, ctx.work)
-        more = fill(ctx, clients, ctx.work)
-        read = read_others(ctx, clients, [made, more], ctx.work)
+        read = read_others(ctx, clients, made, ctx.work)
         synced = create(ctx, clients, f"{ctx.work}/fsync", "--fsync", repeat=1)
         cross = _fio(ctx)
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import course, create, drop, fill, metric, read_others, samples
+from avadm_validation.suites.storage.measure import course, create, drop, metric, read_others, samples
 
 ID = "A-FS2"
 TITLE = ("cephfs: bandwidth with files of 1 MB and more", "cephfs:1 MB 以上文件的带宽")
@@ -18,8 +18,7 @@ def run(ctx: Context) -> Outcome:
         folder = f"{ctx.work}/{who}"
         try:
             paths[f"write-{who}"] = create(ctx, nodes, folder, "--fsync")
-            more = fill(ctx, nodes, folder)
-            paths[f"read-{who}"] = read_others(ctx, nodes, [paths[f"write-{who}"], more], folder)
+            paths[f"read-{who}"] = read_others(ctx, nodes, paths[f"write-{who}"], folder)
         finally:
             drop(ctx, clients, folder)
     who_zh = {"aggregate": "全部客户端", "client": "单客户端"}

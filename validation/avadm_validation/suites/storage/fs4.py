@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.mds import active, daemon
-from avadm_validation.suites.storage.measure import counts, course, metric, samples
+from avadm_validation.suites.storage.measure import counts, course, drop, metric, samples
 
 ID = "A-FS4"
 TITLE = ("cephfs: files in one directory", "cephfs:单目录文件数")
 NEEDS = "cephfs"
 
 
+@dataclass(frozen=True)
+class Part:
+    """Files that one client made: the node, the name in their names, and filegen's raw file."""
+
+    node: str
+    label: str
+    path: str
+
+
 def run(ctx: Context) -> Outcome:
-    """Create n files in one directory from all clients, count, stat at random, look at fragments, remove."""
+    """Fill one directory from one client, then from all at once; count, stat, look at fragments, remove."""
     clients, p = ctx.target.clients, ctx.params
     procs, folder = int(p["procs"]), ctx.work
-    each = -(-int(p["files"]) // (len(clients) * procs))
-    total = each * len(clients) * procs
     base: list[str | float] = [
         "--dir",
         folder,
@@ -29,31 +37,33 @@ def run(ctx: Context) -> Outcome:
         "--size",
         int(p["size"]),
     ]
-    own = {c: ["--client", c] for c in clients}
-    made: list[str] = []
+    alone = int(p["alone"]) // procs
+    each = -(-(int(p["files"]) - alone * procs) // (len(clients) * procs))
+    total = (alone + each * len(clients)) * procs
+    parts: list[Part] = []
+    label = f"{clients[0]}.alone"
     try:
-        made = ctx.filegen("create", own, *base, "--files", each)
+        if alone:
+            first = ctx.filegen("create", {clients[0]: ["--client", label]}, *base, "--files", alone)
+            parts.append(Part(clients[0], label, first[0]))
+        together = ctx.filegen("create", {c: ["--client", c] for c in clients}, *base, "--files", each)
+        parts += [Part(c, c, path) for c, path in zip(clients, together, strict=True)]
+        fragments = _fragments(ctx)
         counted = ctx.everywhere(
-            {clients[-1]: ctx.tool("filegen.py", "count", "--dir", f"{folder}/r0", "--client", clients[-1])},
+            {clients[-1]: ctx.tool("filegen.py", "count", dir=f"{folder}/r0", client=clients[-1])},
             "count",
             timeout=3600,
         )
-        others = {
-            reader: ["--client", writer, "--counts", counts(ctx, path)]
-            for reader, writer, path in zip([*clients[1:], clients[0]], clients, made, strict=True)
-        }
-        stats = ctx.filegen("stat", others, *base, "--files", int(p["stats"]))
-        inside = f"/{ctx.name}/{ctx.rec.check}/r0"
-        node, name = active(ctx)
-        daemon(ctx, node, name, f"dirfrag ls {shlex.quote(inside)}", "dirfrag-ls")
-        fragments = ctx.rec.last(node)
+        stats = ctx.filegen("stat", _others(ctx, parts), *base, "--files", int(p["stats"]))
     finally:
-        _remove(ctx, made, base)
+        drop(ctx, clients, folder)
+    made = [part.path for part in parts]
     sampled = int(p["files"]) < 1_000_000
     return Outcome(
-        method=f"filegen: {total:,} files of {p['size']} B in one directory, {len(clients)} clients × {procs} processes at "
-        f"once; readdir by {clients[-1]}; {int(p['stats']) * procs * len(clients):,} random stats by other clients than "
-        "wrote; fragments by the MDS's admin socket",
+        method=f"filegen: {total:,} files of {p['size']} B in one directory: {alone * procs:,} by one client, the rest by "
+        f"{len(clients)} clients × {procs} processes at once; readdir by {clients[-1]}; "
+        f"{int(p['stats']) * procs * len(clients):,} random stats, each client of another's files; fragments by the MDS's "
+        f"admin socket{', after it was told to split' if p['split'] == 'forced' else ''}",
         metrics=[
             metric(
                 "made",
@@ -95,7 +105,7 @@ def run(ctx: Context) -> Outcome:
                 ("creates per second in the one directory", "单目录创建速率"),
                 "files/s",
                 "aggregate",
-                samples(ctx, "rate", made),
+                samples(ctx, "rate", together),
             ),
             metric(
                 "readdir",
@@ -105,18 +115,29 @@ def run(ctx: Context) -> Outcome:
                 [ctx.sample("number", {"doc": counted}, path="seconds")],
             ),
         ],
-        series=[course(ctx, "creates in one directory over time", "create", made, "files/s")],
-        reasons=[f"sampled: {total:,} of 1,000,000 files; effort full creates them all"] if sampled else [],
+        series=[course(ctx, "creates in one directory over time", "create", together, "files/s")],
+        reasons=[f"sampled: {total:,} of 1,000,000 files, split by command; effort full makes them all"]
+        if sampled
+        else [],
         remedy="Fragments: mds_bal_split_size and mds_bal_fragment_size_max; errors: the MDS log.",
     )
 
 
-def _remove(ctx: Context, made: list[str], base: list[str | float]) -> None:
-    """Let each client unlink the files that it made; the directory itself goes with the rest."""
-    own = {
-        c: ["--client", c, "--counts", counts(ctx, path)]
-        for c, path in zip(ctx.target.clients, made, strict=False)
+def _others(ctx: Context, parts: list[Part]) -> dict[str, list[str | float]]:
+    """Let each client look at what another one wrote; the first part by many comes before that of one alone."""
+    clients, newest = ctx.target.clients, {part.node: part for part in reversed(parts)}
+    return {
+        reader: ["--client", newest[writer].label, "--counts", counts(ctx, newest[writer].path)]
+        for reader, writer in zip([*clients[1:], clients[0]], clients, strict=True)
     }
-    if own:
-        ctx.filegen("unlink", own, *base)
-    ctx.rec.run(ctx.target.clients[0], f"rm -rf {shlex.quote(ctx.work)}", "clean", timeout=3600)
+
+
+def _fragments(ctx: Context) -> str:
+    """Return the raw file of the directory's fragments; tell the MDS to split first where the effort says so."""
+    inside = shlex.quote(f"/{ctx.name}/{ctx.rec.check}/r0")
+    node, name = active(ctx)
+    if ctx.params["split"] == "forced":
+        daemon(ctx, node, name, f"dirfrag split {inside} 0/0 1", "dirfrag-split")
+        ctx.rec.run(node, "sleep 1", "split-settles")
+    daemon(ctx, node, name, f"dirfrag ls {inside}", "dirfrag-ls")
+    return ctx.rec.last(node)

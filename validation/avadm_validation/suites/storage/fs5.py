@@ -9,7 +9,6 @@ from avadm_validation.suites.storage.measure import (
     counts,
     create,
     drop,
-    fill,
     metric,
     read_others,
     samples,
@@ -33,8 +32,7 @@ def run(ctx: Context) -> Outcome:
         for c in steps:
             folder = f"{ctx.work}/c{c}"
             writes[str(c)] = create(ctx, clients[:c], folder)
-            more = fill(ctx, clients[:c], folder)
-            reads[str(c)] = read_others(ctx, clients[:c], [writes[str(c)], more], folder)
+            reads[str(c)] = read_others(ctx, clients[:c], writes[str(c)], folder)
         coherence, expected = _coherence(ctx)
     finally:
         drop(ctx, clients, ctx.work)

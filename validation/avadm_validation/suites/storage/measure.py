@@ -24,6 +24,8 @@ def window_options(ctx: Context, *, repeat: int = 0) -> list[str | float]:
     return [
         "--repeat",
         repeat or int(p["repetitions"]),
+        "--gap",
+        float(p.get("gap_s", 0.3)),
         "--duration",
         float(p["warmup_s"]) + float(p["duration_s"]),
         "--warmup",
@@ -46,36 +48,25 @@ def counts(ctx: Context, path: str) -> str:
 def create(
     ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int = 0
 ) -> list[str]:
-    """Let clients create files in windows; return their raw files."""
+    """Let clients create files in windows, then ``fill_s`` more that do not count, so that readers do not run out."""
     own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
-    return ctx.filegen("create", own, *window_options(ctx, repeat=repeat), *more)
+    extra = () if repeat else ("--extra", float(ctx.params["fill_s"]))
+    return ctx.filegen("create", own, *window_options(ctx, repeat=repeat), *extra, *more)
 
 
-def fill(ctx: Context, clients: Sequence[str], folder: str) -> list[str]:
-    """Let clients create more files, unmeasured, so that readers do not run out; return their raw files."""
-    p = ctx.params
-    own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
-    options = window_options(ctx, repeat=1)
-    options += ["--first", int(p["repetitions"]), "--duration", float(p["fill_s"]), "--warmup", 0]
-    return ctx.filegen("create", own, *options)
-
-
-def read_others(
-    ctx: Context, writers: Sequence[str], made: Sequence[Sequence[str]], folder: str
-) -> list[str]:
+def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folder: str) -> list[str]:
     """Let each client read its share of what the others wrote, each file once: its own cache is cold.
 
     Args:
         ctx: the check.
         writers: clients that wrote.
-        made: raw files of their writing, one list (in the order of writers) per call of filegen.
+        made: raw files of their writing, in the same order.
         folder: where they wrote.
     """
     readers = list(writers) if len(writers) > 1 else [c for c in ctx.target.clients if c != writers[0]][:1]
     if not readers:
         raise MeasureError("a cold read needs a second client: give another node the role client")
-    lists = ["/".join(counts(ctx, paths[i]) for paths in made) for i in range(len(writers))]
-    pool = ";".join(f"{w}={c}" for w, c in zip(writers, lists, strict=True))
+    pool = ";".join(f"{w}={counts(ctx, path)}" for w, path in zip(writers, made, strict=True))
     own: dict[str, list[str | float]] = {
         r: ["--dir", folder, "--reader", r, "--client", r, "--readers", ",".join(readers), "--writers", pool]
         for r in readers
@@ -87,7 +78,8 @@ def read_others(
 
 def samples(ctx: Context, extract: str, paths: list[str], **params: float | str) -> list[Sample]:
     """Make one sample for each repetition; a window in which a client had nothing left to do is none."""
-    n = max((len(document(ctx.read(p)).get("repetitions", [])) for p in paths), default=0)
+    found = [document(ctx.read(p)).get("repetitions", []) for p in paths]
+    n = max((sum(not r.get("extra") for r in repetitions) for repetitions in found), default=0)
     lengths = [window_seconds(ctx, paths, i) for i in range(n)]
     return [
         ctx.sample(extract, {"clients": paths}, seconds=seconds, repetition=float(i), **params)
@@ -155,11 +147,20 @@ def per_client(
 
 
 def drop(ctx: Context, clients: Sequence[str], folder: str) -> None:
-    """Remove a check's files: each client those that it made, all at once; failures are left to the end's sweep."""
+    """Remove a check's files: each client those that it made, all at once; failures are left to the end's sweep.
+
+    A file of which another client still holds capabilities takes up to 0.1 s to unlink; so the MDS is told to take
+    them back first (releases without ``cache drop`` only take longer), and many files are removed at a time.
+    """
     quoted = shlex.quote(folder)
+    many = "xargs -0 -r -P 32 -n 20 rm -f"
     commands = {
-        c: f"rm -rf {quoted}/r*/{shlex.quote(c)}.p* {quoted}/*/r*/{shlex.quote(c)}.p*" for c in clients
+        c: f"find {quoted} -type f -path {shlex.quote(f'*/r*/{c}.*')} -print0 | {many}" for c in clients
     }
     ctx.step("clean up")
-    ctx.rec.map(commands, "clean", timeout=3600)
-    ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=3600)
+    recall = (
+        "for s in /var/run/ceph/ceph-mds.*.asok; do ceph daemon $s cache drop 10 >/dev/null 2>&1; done; true"
+    )
+    ctx.rec.map(dict.fromkeys(ctx.target.mds, recall), "recall", timeout=120)
+    ctx.rec.map(commands, "clean", timeout=86400)
+    ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=86400)

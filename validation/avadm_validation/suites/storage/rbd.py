@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.suites.storage.context import Context
-
-GAP_S = 0.3
 
 
 def rbd(ctx: Context, command: str, name: str, *, node: str | None = None, timeout: float = 300) -> Result:
@@ -29,7 +27,10 @@ def remove(ctx: Context, image: str) -> None:
 
 
 def fio_line(ctx: Context, *options: str) -> str:
-    """Return the start of a fio command line for images of the pool."""
+    """Return the start of a fio command line for images of the pool.
+
+    librbd's write-back cache is off: it would acknowledge writes that no OSD has seen.
+    """
     fixed = [
         "fio",
         "--ioengine=rbd",
@@ -40,7 +41,7 @@ def fio_line(ctx: Context, *options: str) -> str:
         "--randrepeat=1",
         f"--randseed={ctx.seed}",
     ]
-    return " ".join(map(shlex.quote, [*fixed, *options]))
+    return "CEPH_ARGS=--rbd_cache=false " + " ".join(map(shlex.quote, [*fixed, *options]))
 
 
 def bench_images(ctx: Context) -> dict[str, list[str]]:
@@ -66,65 +67,64 @@ def bench_images(ctx: Context) -> dict[str, list[str]]:
     return images
 
 
-def fio_windows(ctx: Context, modes: Sequence[tuple[str, str]], block: str, depth: int) -> list[str]:
-    """Measure windows of several modes from all clients at once; return the raw files.
+def fio_windows(
+    ctx: Context, modes: Sequence[tuple[str, str]], block: str, depth: int
+) -> dict[str, list[list[str]]]:
+    """Measure windows of several modes from all clients at once.
 
-    One fio per client holds every window as a job that starts at its own delay after a common gate, so that the
-    clients' windows lie over each other. Jobs are named MODE-REPETITION.
+    Each window is a fio of its own on each client, started at a common gate: were they jobs of one fio, each would
+    open the image again and take the exclusive lock from the one before.
 
     Args:
         ctx: the check.
-        modes: (job name, fio's --rw).
+        modes: (name, fio's --rw).
         block: fio's --bs.
         depth: fio's --iodepth, per image.
+
+    Returns:
+        By mode, for each repetition the clients' raw files.
     """
     p, images = ctx.params, bench_images(ctx)
     warm, long, n = float(p["warmup_s"]), float(p["duration_s"]), int(p["repetitions"])
-    gate = ctx.gate()
-    commands = {}
-    for client, names in images.items():
-        jobs: list[str] = []
-        for m, (mode, rw) in enumerate(modes):
-            for i in range(n):
-                delay = (m * n + i) * (warm + long + GAP_S)
-                for image in names:
-                    jobs += [
-                        f"--name={mode}-{i}",
-                        f"--rw={rw}",
-                        f"--rbdname={image}",
-                        f"--bs={block}",
-                        f"--iodepth={depth}",
-                        "--time_based",
-                        f"--ramp_time={warm * 1000:.0f}ms",
-                        f"--runtime={long * 1000:.0f}ms",
-                        f"--startdelay={delay * 1000:.0f}ms",
-                    ]
-        wait = f"import time; time.sleep(max(0, {gate:.3f} - time.time()))"
-        commands[client] = f"{ctx.target.python} -c {shlex.quote(wait)} && {fio_line(ctx, *jobs)}"
-    seconds = len(modes) * n * (warm + long + GAP_S)
-    ctx.step(f"fio {block}: {', '.join(m for m, _ in modes)}", len(modes) * n, seconds)
-    return ctx.everywhere(commands, "fio", timeout=seconds + 300)
-
-
-def fio_samples(ctx: Context, paths: list[str], mode: str, field: str) -> list[Sample]:
-    """Make one sample of each repetition of a mode: the sum over all clients' images."""
-    side = "read" if mode.startswith("read") else "write"
-    found = []
-    for i in range(int(ctx.params["repetitions"])):
-        job = f"{mode}-{i}"
-        seconds = ctx.sample("fio_seconds", {"clients": paths}, job=job, side=side).value
-        extract = "fio_latency" if field == "p99" else "fio"
-        found.append(
-            ctx.sample(extract, {"clients": paths}, seconds=seconds, job=job, side=side, field=field)
-        )
+    common = [f"--bs={block}", f"--iodepth={depth}", "--time_based", f"--ramp_time={warm * 1000:.0f}ms"]
+    common.append(f"--runtime={long * 1000:.0f}ms")
+    found: dict[str, list[list[str]]] = {}
+    for mode, rw in modes:
+        ctx.step(f"fio {block} {mode}", n, n * (warm + long + float(p["lead_s"])))
+        found[mode] = []
+        for _ in range(n):
+            wait = f"import time; time.sleep(max(0, {ctx.gate():.3f} - time.time()))"
+            commands = {
+                client: f"{ctx.target.python} -c {shlex.quote(wait)} && "
+                + fio_line(
+                    ctx,
+                    f"--rw={rw}",
+                    *common,
+                    *(o for i in names for o in (f"--name={mode}", f"--rbdname={i}")),
+                )
+                for client, names in images.items()
+            }
+            found[mode].append(ctx.everywhere(commands, f"fio-{mode}", timeout=warm + long + 300))
     return found
+
+
+def fio_samples(ctx: Context, found: Mapping[str, list[list[str]]], mode: str, field: str) -> list[Sample]:
+    """Make one sample of each repetition of a mode: the sum over all clients' images (p99: the worst)."""
+    side, made = mode, []
+    for paths in found[mode]:
+        seconds = ctx.sample("fio_seconds", {"clients": paths}, job=mode, side=side).value
+        extract = "fio_latency" if field == "p99" else "fio"
+        made.append(
+            ctx.sample(extract, {"clients": paths}, seconds=seconds, job=mode, side=side, field=field)
+        )
+    return made
 
 
 def fio_course(
     ctx: Context, group: str, name: str, unit: str, found: Sequence[Sample], scale: float = 1.0
 ) -> Series:
-    """Return the repetitions of a mode as a course over time: each drawn over its window."""
-    width = float(ctx.params["warmup_s"]) + float(ctx.params["duration_s"]) + GAP_S
+    """Return the repetitions of a mode as a course over time: drawn side by side, the pauses left out."""
+    width = float(ctx.params["warmup_s"]) + float(ctx.params["duration_s"])
     return Series(
         name=name,
         group=group,
