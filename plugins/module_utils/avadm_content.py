@@ -61,11 +61,11 @@ def signatures(handle):
     """Return what the well-known places of the device say it is, each once."""
     length = size(handle)
     head = read_at(handle, 0, min(length, 128 * 1024))
-    found = [what for offset, magic, what in SIGNATURES if head[offset:offset + len(magic)] == magic]
+    found = [what for offset, magic, what in SIGNATURES if head[offset : offset + len(magic)] == magic]
     tail = read_at(handle, length - 4096, 4096) if length >= 4096 else b""
     for before_end, magic, what in END_SIGNATURES:
         start = len(tail) - before_end
-        if tail and tail[start:start + len(magic)] == magic:
+        if tail and tail[start : start + len(magic)] == magic:
             found.append(what)
     return sorted(set(found))
 
@@ -91,5 +91,5 @@ def first_written(handle):
                 fill = zeros if part[:1] == b"\x00" else ones
             if part == fill[:count]:
                 continue
-            return start + next(n for n in range(count) if part[n:n + 1] != fill[:1])
+            return start + next(n for n in range(count) if part[n : n + 1] != fill[:1])
     return None

@@ -103,9 +103,9 @@ class Machine(object):
         found = {}
         for path in sorted(glob.glob(self.path("/dev/disk/by-id/*"))):
             try:
-                found[path[len(self.root):]] = self.number(path)
+                found[path[len(self.root) :]] = self.number(path)
             except OSError:
-                found[path[len(self.root):]] = None
+                found[path[len(self.root) :]] = None
         return found
 
     def processes(self):
@@ -130,7 +130,7 @@ class Machine(object):
             seen.add(namespace)
             for line in table.splitlines():
                 fields = line.split()
-                rest = fields[fields.index("-") + 1:]
+                rest = fields[fields.index("-") + 1 :]
                 yield process, fields[2], fields[4], rest[1] if len(rest) > 1 else ""
 
     def openers(self, numbers):

@@ -63,7 +63,7 @@ def label(machine, path):
     rc, out, err = machine.run(["ceph-bluestore-tool", "show-label", "--dev", path])
     if rc != 0:
         raise ValueError("ceph-bluestore-tool: %s" % (err or out).strip())
-    return list(json.loads(out[out.index("{"):]).values())[0]
+    return list(json.loads(out[out.index("{") :]).values())[0]
 
 
 def logical_volumes(machine, path):

@@ -185,10 +185,17 @@ class Packages(object):
         """Return the command line of one apt-get."""
         # Old apt ignores options it does not know, DPkg::Lock::Timeout among them; waiting() covers it there.
         return [
-            "apt-get", verb, "-y", "-q", "--no-install-recommends",
-            "-o", "DPkg::Lock::Timeout=%d" % self.lock_timeout,
-            "-o", "Dpkg::Options::=--force-confdef",
-            "-o", "Dpkg::Options::=--force-confold",
+            "apt-get",
+            verb,
+            "-y",
+            "-q",
+            "--no-install-recommends",
+            "-o",
+            "DPkg::Lock::Timeout=%d" % self.lock_timeout,
+            "-o",
+            "Dpkg::Options::=--force-confdef",
+            "-o",
+            "Dpkg::Options::=--force-confold",
         ] + arguments
 
     def install(self, missing, update_cache_age, allow_downgrade=False):
@@ -209,13 +216,19 @@ class Packages(object):
         said = out + "\n" + err
         unknown = UNKNOWN.findall(said)
         if self.update_trouble or UNREACHABLE.search(said):
-            cause, remedy = "A package source cannot be reached.", (
-                "see that packages.proxy and packages.sources of the site file are right and answer from this"
-                " node (`apt-get update`)"
+            cause, remedy = (
+                "A package source cannot be reached.",
+                (
+                    "see that packages.proxy and packages.sources of the site file are right and answer from this"
+                    " node (`apt-get update`)"
+                ),
             )
         elif unknown:
-            cause, remedy = "The package sources do not have what is wanted: %s." % "; ".join(unknown), (
-                "add the source that has it to packages.sources of the site file, or choose another profile"
+            cause, remedy = (
+                "The package sources do not have what is wanted: %s." % "; ".join(unknown),
+                (
+                    "add the source that has it to packages.sources of the site file, or choose another profile"
+                ),
             )
         elif "No space left" in said:
             cause, remedy = "A file system of the node is full.", "free space on / and /var (`apt-get clean`)"

@@ -102,7 +102,7 @@ class RunFolder:
         write_atomic(path, json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n")
         return path
 
-    def read_json(self, name: str) -> Any:  # noqa: ANN401 - JSON
+    def read_json(self, name: str) -> Any:
         """Return what a JSON file of the folder holds; None where it is missing or broken (a killed run)."""
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))

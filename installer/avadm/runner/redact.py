@@ -54,7 +54,7 @@ class Redactor:
             text = pattern.sub(MASK, text)
         return _PATTERNS[-1].sub(rf"\1{MASK}", text)
 
-    def data(self, data: Any) -> Any:  # noqa: ANN401 - any JSON-like data goes through
+    def data(self, data: Any) -> Any:
         """Return JSON-like data without secrets, in keys as well as in values."""
         if isinstance(data, str):
             return self.text(data)
@@ -65,7 +65,7 @@ class Redactor:
         return data
 
 
-def _texts(value: Any) -> Iterable[str]:  # noqa: ANN401
+def _texts(value: Any) -> Iterable[str]:
     if isinstance(value, Mapping):
         for item in value.values():
             yield from _texts(item)

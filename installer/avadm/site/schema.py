@@ -61,7 +61,7 @@ def _type(info: FieldInfo) -> str:
     return ", ".join([words, *bounds])
 
 
-def _words(annotation: Any) -> str:  # noqa: ANN401  annotations have no type of their own
+def _words(annotation: Any) -> str:
     names = {
         "str": "text",
         "int": "whole number",

@@ -111,7 +111,7 @@ class Vault:
         except OSError as error:
             raise self._failed("The vault cannot be written.", self.path, error) from error
 
-    def _lib(self) -> Any:  # noqa: ANN401  ansible has no types
+    def _lib(self) -> Any:
         # Imported when needed: ansible's vault costs every other verb 0.3 s.
         from ansible.parsing.vault import VaultLib, VaultSecret
 

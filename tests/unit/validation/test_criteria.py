@@ -17,8 +17,15 @@ def test_every_check_has_criteria_and_every_criterion_a_check(name):
 def test_stated_has_the_plans_numbers():
     c = {c.id: c for c in parse(source("stated"))}
     wanted = {
-        "A-FS1.create": 5000, "A-FS1.read": 5000, "A-FS2.write-aggregate": 1e9, "A-FS3.files": 2e8, "A-FS4.made": 1e6,
-        "A-BD1.read": 10000, "A-BD2.write": 1e9, "A-BD3.files": 5e8, "A-BD4.made": 1e7,
+        "A-FS1.create": 5000,
+        "A-FS1.read": 5000,
+        "A-FS2.write-aggregate": 1e9,
+        "A-FS3.files": 2e8,
+        "A-FS4.made": 1e6,
+        "A-BD1.read": 10000,
+        "A-BD2.write": 1e9,
+        "A-BD3.files": 5e8,
+        "A-BD4.made": 1e7,
     }
     assert {k: c[k].threshold for k in wanted} == wanted
     assert all(x.class_ == "site-full" for x in c.values())

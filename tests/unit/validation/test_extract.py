@@ -9,8 +9,18 @@ from avadm_validation.suites.storage.extract import EXTRACTORS as X
 
 
 def window(ticks, *, end=1.0, warmup=0.0, errors=0, latency=None, made=None):
-    return {"start": 0.0, "tick_s": 0.1, "warmup_s": warmup, "duration_s": 1.0, "end_s": end, "ticks": ticks,
-            "latency_us": latency or {"100": 10}, "error_count": errors, "errors": [], "made": made or [sum(ticks)]}
+    return {
+        "start": 0.0,
+        "tick_s": 0.1,
+        "warmup_s": warmup,
+        "duration_s": 1.0,
+        "end_s": end,
+        "ticks": ticks,
+        "latency_us": latency or {"100": 10},
+        "error_count": errors,
+        "errors": [],
+        "made": made or [sum(ticks)],
+    }
 
 
 def filegen(*windows, size=1000):
@@ -24,7 +34,9 @@ def test_rate_is_the_sum_of_clients_in_the_common_window():
 
 def test_bytes_of_a_known_transfer():
     # 10 files of 1,000,000 bytes in one second are 10,000,000 bytes a second.
-    assert X["rate"]({"clients": [filegen(window([1] * 10), size=1_000_000)]}, {"count": "bytes"}) == pytest.approx(1e7)
+    assert X["rate"](
+        {"clients": [filegen(window([1] * 10), size=1_000_000)]}, {"count": "bytes"}
+    ) == pytest.approx(1e7)
 
 
 def test_the_stonewall_of_the_first_client_ends_the_window_of_all():
@@ -33,7 +45,9 @@ def test_the_stonewall_of_the_first_client_ends_the_window_of_all():
 
 
 def test_the_warm_up_does_not_count():
-    assert X["rate"]({"clients": [filegen(window([100] * 5 + [10] * 5, warmup=0.5))]}, {}) == pytest.approx(100)
+    assert X["rate"]({"clients": [filegen(window([100] * 5 + [10] * 5, warmup=0.5))]}, {}) == pytest.approx(
+        100
+    )
 
 
 @pytest.mark.parametrize("text", ["", "Killed", filegen()])
@@ -102,12 +116,23 @@ def test_a_fio_job_with_an_error_has_no_value():
 
 
 def test_preconditions():
-    status = json.dumps({"health": {"status": "HEALTH_OK"}, "osdmap": {"num_osds": 6, "num_up_osds": 5, "num_in_osds": 6},
-                         "pgmap": {"pgs_by_state": [{"state_name": "active+clean", "count": 30},
-                                                    {"state_name": "active+clean+scrubbing+deep", "count": 2}]}})
+    status = json.dumps(
+        {
+            "health": {"status": "HEALTH_OK"},
+            "osdmap": {"num_osds": 6, "num_up_osds": 5, "num_in_osds": 6},
+            "pgmap": {
+                "pgs_by_state": [
+                    {"state_name": "active+clean", "count": 30},
+                    {"state_name": "active+clean+scrubbing+deep", "count": 2},
+                ]
+            },
+        }
+    )
     assert X["busy_pgs"]({"doc": [status]}, {}) == 2
     assert X["osds_down"]({"doc": [status]}, {}) == 1
-    nested = json.dumps({"osdmap": {"osdmap": {"num_osds": 3, "num_up_osds": 3, "num_in_osds": 3}}})  # as in 13.2
+    nested = json.dumps(
+        {"osdmap": {"osdmap": {"num_osds": 3, "num_up_osds": 3, "num_in_osds": 3}}}
+    )  # as in 13.2
     assert X["osds_down"]({"doc": [nested]}, {}) == 0
 
 
@@ -128,7 +153,10 @@ def test_only_a_certain_difference_is_skew():
 
 def test_growth_and_held_out():
     base = '{"pool": {"bytes": 1000}}'
-    docs = [json.dumps({"pool": {"bytes": 1000 + 50 * n + e}}) for n, e in ((100, 30), (300, -90), (900, 200), (2700, 0))]
+    docs = [
+        json.dumps({"pool": {"bytes": 1000 + 50 * n + e}})
+        for n, e in ((100, 30), (300, -90), (900, 200), (2700, 0))
+    ]
     inputs = {"base": [base], "doc": docs}
     assert X["held_out"](inputs, {"path": "pool.bytes", "files": "100,300,900,2700"}) == 1
     docs[-1] = json.dumps({"pool": {"bytes": 1000 + 500 * 2700}})

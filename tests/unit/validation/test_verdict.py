@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from avadm_validation.protocol.judge import deciding, judged, verdict_of
 from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.judge import deciding, judged, verdict_of
 from avadm_validation.protocol.model import Criterion, Metric, Sample, Verdict
 from avadm_validation.protocol.verdict import fmt, holds, judge, measured, worst
 
@@ -13,8 +13,18 @@ V = Verdict
 
 
 def criterion(**changes):
-    data = {"id": "A-X.rate", "check": "A-X", "metric": "rate", "unit": "files/s", "op": ">=", "threshold": 100,
-            "scope": "aggregate", "method": "m", "class": "lab", "repetitions": 3}
+    data = {
+        "id": "A-X.rate",
+        "check": "A-X",
+        "metric": "rate",
+        "unit": "files/s",
+        "op": ">=",
+        "threshold": 100,
+        "scope": "aggregate",
+        "method": "m",
+        "class": "lab",
+        "repetitions": 3,
+    }
     return Criterion(**{**data, **changes})
 
 
@@ -104,6 +114,8 @@ def test_a_criterion_without_its_metric_fails_the_check():
     assert deciding(found).name == "errors"
 
 
-@pytest.mark.parametrize(("value", "text"), [(1234567, "1,234,567"), (0.12345, "0.1235"), (12.3456, "12.35"), (0, "0")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(1234567, "1,234,567"), (0.12345, "0.1235"), (12.3456, "12.35"), (0, "0")]
+)
 def test_fmt(value, text):
     assert fmt(value) == text

@@ -5,9 +5,7 @@ import os
 import avadm_package as module
 import pytest
 
-INSTALLED = (
-    "ii \tcurl\tamd64\t7.88-1\t\nii \tmawk\tamd64\t1.3\tawk, compat (= 1)\nrc \tgone\tamd64\t1\t\n"
-)
+INSTALLED = "ii \tcurl\tamd64\t7.88-1\t\nii \tmawk\tamd64\t1.3\tawk, compat (= 1)\nrc \tgone\tamd64\t1\t\n"
 
 
 class Node:
@@ -38,7 +36,7 @@ class Node:
             return self.update
         answer = self.apt.pop(0) if self.apt else (0, "", "")
         if answer[0] == 0 and "--" in argv:
-            for wanted in argv[argv.index("--") + 1:]:
+            for wanted in argv[argv.index("--") + 1 :]:
                 name, version = module.split(wanted)
                 self.dpkg += f"ii \t{name}\tamd64\t{(version or '1.0').replace('*', '1')}\t\n"
         return answer
@@ -64,7 +62,7 @@ def test_all_that_is_missing_comes_in_one_transaction(tmp_path):
     assert done["versions"]["curl"] == "7.88-1"
     assert node.verbs() == ["install"]
     (argv,) = [argv for argv in node.calls if argv[0] == "apt-get"]
-    assert argv[argv.index("--") + 1:] == ["fio", "gone", "tree=2.*"]
+    assert argv[argv.index("--") + 1 :] == ["fio", "gone", "tree=2.*"]
     assert "DPkg::Lock::Timeout=60" in argv
 
 
