@@ -41,7 +41,9 @@ def test_started_where_none_answers(engine, proc):
     assert proc.spawned == [["dockerd"]]
 
 
-@pytest.mark.parametrize("content", [str(GONE), str(os.getpid()), "", "nonsense"])
+@pytest.mark.parametrize(
+    "content", [str(GONE), str(os.getpid()), "", "nonsense"], ids=["gone", "another", "empty", "nonsense"]
+)
 def test_stale_pid_files_are_removed_first(engine, proc, content):
     engine.pidfile.write_text(content)
     engine.containerd_pidfile.write_text(content)

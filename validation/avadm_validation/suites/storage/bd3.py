@@ -37,7 +37,9 @@ def run(ctx: Context) -> Outcome:
         )
     held = {"base": [empty], "doc": filled}
     return Outcome(
-        method=f"ext4 on a thin image of {p['image_size']} by {fs.mapper}{'' if fs.mapper == 'krbd' else ' (files put in by mkfs.ext4 -d)'}: mkfs.ext4 -i 4096 -O large_dir,dir_index, dumpe2fs; "
+        method=f"ext4 on a thin image of {p['image_size']} by {fs.mapper}"
+        f"{'' if fs.mapper == 'krbd' else ' (files put in by mkfs.ext4 -d)'}: "
+        "mkfs.ext4 -i 4096 -O large_dir,dir_index, dumpe2fs; "
         f"growth series of {', '.join(f'{n:,}' for n in sizes)} files of {p['size']} B; the count is per image",
         metrics=[
             metric(

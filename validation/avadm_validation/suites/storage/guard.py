@@ -7,6 +7,7 @@ flags that the site's people had set stay.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import statistics
@@ -59,10 +60,8 @@ class Guard:
     def leave(self) -> None:
         """Take everything away that the run made; never raises, so that one failure does not hide the next."""
         self.ctx.step("put everything back")
-        try:
+        with contextlib.suppress(MeasureError, ValueError):
             self._restore()
-        except (MeasureError, ValueError):
-            pass
         self._sweep(self.ctx.name)
         folder = shlex.quote(self.ctx.tools)
         self.ctx.rec.map(

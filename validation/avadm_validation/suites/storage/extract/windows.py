@@ -63,7 +63,7 @@ def least_share(inputs: Inputs, params: Params) -> float:
 
 
 def scaling(inputs: Inputs, params: Params) -> float:
-    """Return aggregate(C) over the largest aggregate of fewer clients; groups are named ``1``, ``2``, …"""
+    """Return aggregate(C) over the largest aggregate of fewer clients; groups are named ``1``, ``2`` and so on."""
     best = 0.0
     last = math.nan
     for group in sorted(inputs, key=int):
@@ -90,7 +90,7 @@ def latency(inputs: Inputs, params: Params) -> float:
 
 
 def latency_ratio(inputs: Inputs, params: Params) -> float:
-    """Return p99 with most clients over p99 with one; groups are named ``1``, ``2``, …"""
+    """Return p99 with most clients over p99 with one; groups are named ``1``, ``2`` and so on."""
     groups = sorted(inputs, key=int)
     one, many = (stats.percentile(_histogram(inputs, params, g), 0.99) for g in (groups[0], groups[-1]))
     return many / one if one else math.nan
