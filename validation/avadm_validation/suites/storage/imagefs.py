@@ -80,7 +80,7 @@ def choose(ctx: Context, node: str) -> str:
         "elif command -v rbd-fuse && command -v fuse2fs && command -v mkfs.ext4 && test -c /dev/fuse; "
         "then echo rbd-fuse; else echo none; fi"
     )
-    words = ctx.rec.run(node, probe, "mapper").stdout.split() or ["none"]
+    words = ctx.must(ctx.rec.run(node, probe, "mapper")).stdout.split() or ["none"]
     if words[-1] == "none":
         there = [w.rpartition("/")[2] for w in words[:-1]]
         raise NoMapper(
