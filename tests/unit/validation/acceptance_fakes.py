@@ -1,0 +1,44 @@
+"""A fleet without nodes: commands are answered from a table, and kept."""
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    node: str
+    command: str
+    rc: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    started: float = 0.0
+    seconds: float = 0.1
+    error: str | None = None
+
+
+class FakeFleet:
+    """Answers by the first (part of a command → text or Result fields) that fits; else success without output."""
+
+    def __init__(self, answers=()):
+        self.answers = dict(answers)
+        self.ran = []
+
+    def run(self, node, command, *, timeout=60.0, stdin=None):
+        self.ran.append((node, command))
+        started = time.time()
+        for part, answer in self.answers.items():
+            if part in command:
+                fields = answer(node, command) if callable(answer) else answer
+                fields = {"stdout": fields} if isinstance(fields, str) else fields
+                return Result(node, command, started=started, **fields)
+        return Result(node, command, started=started)
+
+    def map(self, commands, *, timeout=60.0, stdin=None):
+        return {n: self.run(n, c, timeout=timeout) for n, c in commands.items()}
+
+    def put(self, node, content, path, *, mode=0o644):
+        self.ran.append((node, f"put {path}"))
+        return Result(node, f"put {path}")
+
+    def commands(self, part):
+        return [c for _, c in self.ran if part in c]

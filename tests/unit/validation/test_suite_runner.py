@@ -1,0 +1,236 @@
+"""The suite's runner: preconditions block, faults become verdicts, everything is put back."""
+
+import json
+
+import pytest
+from acceptance_fakes import FakeFleet
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.evidence import sha256
+from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites import runner
+from avadm_validation.suites.storage.context import MeasureError, Outcome, Target
+from avadm_validation.suites.storage.extract import compute
+
+OK = {
+    "health": {"status": "HEALTH_OK"},
+    "osdmap": {"num_osds": 3, "num_up_osds": 3, "num_in_osds": 3},
+    "pgmap": {"pgs_by_state": [{"state_name": "active+clean", "count": 9}]},
+}
+VERSION = "ceph version 16.2.15 (abc) pacific (stable)"
+FACTS = {"version": VERSION, "fio": "fio-3.33", "bindings": True, "mount": "fuse.ceph-fuse"}
+
+
+def answers(**changes):
+    return {
+        "config-key get": changes.get("noted", ""),
+        "ceph status": json.dumps({**OK, **changes.get("status", {})}),
+        "ceph versions": json.dumps({"overall": {VERSION: 9}}),
+        "ceph df": json.dumps({"pools": [{"name": "rbd", "stats": {"max_avail": 10**12}}]}),
+        "import json, subprocess": json.dumps({**FACTS, **changes.get("facts", {})}),
+        "date +": lambda node, command: f"{__import__('time').time():.9f}",
+        "echo made": "made",
+        "osd dump": json.dumps({"flags": changes.get("flags", "sortbitwise")}),
+        "iperf3": {"rc": 1},
+    }
+
+
+def suite(tmp_path, fleet, **changes):
+    target = Target(
+        site="s", profile="p", kind="lab", clients=("c1", "c2"), mon="m", nodes=("m", "c1", "c2"), **changes
+    )
+    return runner.Suite(target, fleet, tmp_path, Criteria.load("lab"), "quick", "run1")
+
+
+class FakeCheck:
+    ID = "A-BD6"
+    TITLE = ("t", "t")
+    NEEDS = "rbd"
+
+    def __init__(self, act):
+        self.run = act
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda s: None)
+
+
+def with_check(monkeypatch, act):
+    monkeypatch.setattr(runner, "CHECKS", (FakeCheck(act),))
+
+
+def measured(ctx):
+    """Measure all that A-BD6 is judged by, from a raw file."""
+    path = ctx.rec.save("x.out", '{"v": "yes"}')
+    sample = ctx.sample("equals", {"doc": [path]}, path="v", value="yes")
+    names = ("held", "lock-refused", "write-refused", "kept", "handed-over")
+    return Outcome(
+        "m", [Metric(name=n, title=n, unit="bool", scope="client", samples=[sample]) for n in names]
+    )
+
+
+def test_good(tmp_path, monkeypatch):
+    with_check(monkeypatch, measured)
+    first, check = suite(tmp_path, FakeFleet(answers())).execute()
+    assert (first.verdict, check.verdict) == (Verdict.PASS, Verdict.PASS), first.reasons
+    assert check.measured == 1 and not check.stated.judged
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"health": {"status": "HEALTH_WARN"}}},
+        {"status": {"pgmap": {"pgs_by_state": [{"state_name": "active+recovering", "count": 1}]}}},
+        {"status": {"osdmap": {"num_osds": 3, "num_up_osds": 2, "num_in_osds": 3}}},
+        {"facts": {"version": "ceph version 14.2.21 (old) nautilus (stable)"}},
+        {"facts": {"mount": ""}},
+        {"facts": {"fio": ""}},
+    ],
+    ids=["health", "recovery", "osd", "version", "mount", "tool"],
+)
+def test_an_unmet_precondition_blocks_and_never_passes(tmp_path, monkeypatch, changes):
+    ran = []
+    with_check(monkeypatch, lambda ctx: ran.append(1))
+    monkeypatch.setattr(runner, "efforts", lambda k, e: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()})
+    first, check = suite(tmp_path, FakeFleet(answers(**changes))).execute()
+    assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
+    assert not ran and first.remedy
+
+
+EFFORTS = runner.efforts("lab", "quick")
+
+
+def no_value(ctx):
+    return Outcome("m", measured(ctx).metrics[:-1])
+
+
+def unreachable(ctx):
+    raise MeasureError("c1: gone")
+
+
+def broken(ctx):
+    return 1 / 0
+
+
+@pytest.mark.parametrize("act", [no_value, unreachable, broken])
+def test_what_is_not_measured_fails(tmp_path, monkeypatch, act):
+    with_check(monkeypatch, act)
+    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    assert check.verdict is Verdict.FAIL and check.reasons
+
+
+def test_a_site_without_the_service_is_not_run(tmp_path, monkeypatch):
+    with_check(monkeypatch, measured)
+    _, check = suite(tmp_path, FakeFleet(answers()), pool=None).execute()
+    assert check.verdict is Verdict.NOT_RUN
+
+
+def test_flags_are_noted_before_they_are_set(tmp_path, monkeypatch):
+    with_check(monkeypatch, measured)
+    fleet = FakeFleet(answers(flags="noscrub,sortbitwise"))
+    suite(tmp_path, fleet).execute()
+    (line,) = fleet.commands("osd set")
+    assert line.index("config-key set") < line.index("osd set nodeep-scrub")
+    assert "osd set noscrub" not in line  # the site's own stays the site's
+
+
+def test_what_a_killed_run_left_is_restored(tmp_path, monkeypatch):
+    with_check(monkeypatch, measured)
+    fleet = FakeFleet(answers(noted='{"run": "old", "flags": ["noscrub", "nodeep-scrub", "pause; reboot"]}'))
+    suite(tmp_path, fleet).execute()
+    line = fleet.commands("osd unset")[0]
+    assert "osd unset noscrub && ceph osd unset nodeep-scrub && ceph config-key rm" in line
+    assert "reboot" not in line
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch, error):
+    def stop(ctx):
+        raise error
+
+    with_check(monkeypatch, stop)
+    fleet = FakeFleet(answers())
+    try:
+        suite(tmp_path, fleet).execute()
+    except KeyboardInterrupt:
+        assert error is KeyboardInterrupt
+    assert "rm -rf /tmp/avadm-accept-run1" in fleet.ran[-1][1]
+    assert fleet.commands("mountpoint -q")[-1].count("avadm-accept-run1") == 1
+
+
+def report_of(tmp_path, monkeypatch):
+    with_check(monkeypatch, measured)
+    checks = suite(tmp_path, FakeFleet(answers())).execute()
+    raw = [p for p in (tmp_path / "raw").rglob("*") if p.is_file()]
+    report = Report(
+        site="s",
+        profile="p",
+        class_="lab",
+        started="",
+        finished="",
+        seed=1,
+        versions={},
+        git_commit="",
+        config_hash="",
+        inventory_hash="",
+        environment={},
+        notes=[],
+        checks=checks,
+        evidence={p.relative_to(tmp_path).as_posix(): sha256(p) for p in raw},
+    )
+    report.dump(tmp_path)
+    return report
+
+
+def problems(report, folder):
+    criteria = Criteria.load("lab")
+    return verify(report, folder, compute, criteria)
+
+
+def test_a_report_verifies_also_when_loaded_again(tmp_path, monkeypatch):
+    report = report_of(tmp_path, monkeypatch)
+    assert problems(Report.load(tmp_path), tmp_path) == []
+    assert Report.load(tmp_path) == report
+
+
+def edited(report, act):
+    data = json.loads(report.model_dump_json(by_alias=True))
+    act(data["checks"][1], data)
+    return Report.model_validate(data)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda c, d: c.update(verdict="FAIL"), "the verdict is FAIL in the report, PASS when computed"),
+        (lambda c, d: c["metrics"][0]["samples"][0].update(value=0), "sample 1 is 0.0 in the report, 1.0"),
+        (lambda c, d: c["metrics"][0].update(mean=7), "mean is 7.0"),
+        (lambda c, d: c.update(measured=7), "measured is 7.0"),
+        (lambda c, d: c["metrics"][0]["criterion"].update(threshold=0), "differs from this avadm's criteria"),
+        (lambda c, d: c["metrics"].pop(0), "was not judged"),
+        (lambda c, d: d["evidence"].popitem(), "is not named in the report"),
+        (lambda c, d: c["metrics"][0]["samples"][0].update(extract="eval"), "unknown function 'eval'"),
+        (lambda c, d: d["evidence"].update({"../../etc/passwd": "0"}), "outside the report's folder"),
+    ],
+    ids=["verdict", "sample", "mean", "measured", "criterion", "metric", "evidence", "function", "path"],
+)
+def test_an_edit_of_the_report_is_found(tmp_path, monkeypatch, act, said):
+    report = edited(report_of(tmp_path, monkeypatch), act)
+    assert any(said in p for p in problems(report, tmp_path)), problems(report, tmp_path)
+
+
+def test_an_edit_of_a_raw_file_is_found(tmp_path, monkeypatch):
+    report = report_of(tmp_path, monkeypatch)
+    path = tmp_path / "raw" / "A-BD6" / "x.out"
+    path.write_text('{"v": "no"}')
+    found = problems(report, tmp_path)
+    assert any("sha256" in p for p in found) and any("0.0 by its raw files" in p for p in found)
+
+
+def test_a_raw_file_that_is_gone_is_found(tmp_path, monkeypatch):
+    report = report_of(tmp_path, monkeypatch)
+    (tmp_path / "raw" / "A-BD6" / "x.out").unlink()
+    assert any("is missing" in p for p in problems(report, tmp_path))
+    assert Sample(value=1, extract="x").value == 1
