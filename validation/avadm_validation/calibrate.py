@@ -61,7 +61,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("reports", nargs="+", type=Path, help="report.json files, or their folders")
     parser.add_argument("--factor", type=float, default=0.5, help="share of the mean that still passes")
-    parser.add_argument("--machine", default=f"{os.cpu_count()} cores", help="what kind of machine, for the comment")
+    parser.add_argument(
+        "--machine", default=f"{os.cpu_count()} cores", help="what kind of machine, for the comment"
+    )
     args = parser.parse_args()
     for line in lines([Report.load(p) for p in args.reports], args.factor, args.machine):
         print(line)
