@@ -3,29 +3,14 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
+
 pytestmark = pytest.mark.lab
-
-AVADM = Path(sys.executable).parent / "avadm"
-
-
-def accept(*argv, timeout=300):
-    """Run `avadm accept run --json`; return (exit status, report by check id, the report)."""
-    done = subprocess.run(
-        [AVADM, "accept", "run", "--json", *argv],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert done.stdout.startswith("{"), done.stderr
-    report = json.loads(done.stdout)
-    return done.returncode, {c["id"]: c for c in report["checks"]}, report
 
 
 def verify(folder):
@@ -35,20 +20,11 @@ def verify(folder):
     return done.returncode
 
 
-def healthy(lab, limit=120):
-    """Wait until the cluster is healthy."""
-    until = time.monotonic() + limit
-    mon = lab.names("mon")[0]
-    while "HEALTH_OK" not in (seen := lab.sh(mon, "ceph health")):
-        assert time.monotonic() < until, seen
-        time.sleep(2)
-
-
 @pytest.fixture(scope="module")
 def exclusive_report(lab):
     """The folder of a finished report of one quick check."""
-    healthy(lab)
-    status, checks, _ = accept("--check", "A-BD6")
+    wait_healthy(lab)
+    status, checks = accept("A-BD6")
     assert (status, checks["A-BD6"]["verdict"]) == (0, "PASS"), checks["A-BD6"]["reasons"]
     return max(Path("runs").glob("*-accept")) / "report"
 
@@ -85,12 +61,12 @@ def test_a_stopped_osd_blocks_every_check(lab):
     lab.sh(node, f"systemctl stop ceph-osd@{osd}")
     try:
         time.sleep(3)
-        status, checks, _ = accept("--check", "A-BD6")
+        status, checks = accept("A-BD6")
         assert status == 1
         assert checks["A-BD6"]["verdict"] == "BLOCKED"
     finally:
         lab.sh(node, f"systemctl start ceph-osd@{osd}")
-        healthy(lab)
+        wait_healthy(lab)
 
 
 def test_a_slow_network_fails_small_files(lab):
@@ -98,7 +74,7 @@ def test_a_slow_network_fails_small_files(lab):
     for client in clients:
         lab.sh(client, "tc qdisc add dev eth0 root tbf rate 3mbit burst 32kb latency 400ms")
     try:
-        status, checks, _ = accept("--check", "A-FS1", timeout=540)
+        status, checks = accept("A-FS1")
         assert status == 1
         assert checks["A-FS1"]["verdict"] == "FAIL", checks["A-FS1"]["reasons"]
     finally:

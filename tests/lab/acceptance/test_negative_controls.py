@@ -1,35 +1,17 @@
 """Each check can fail: a fault is planted on the nodes, from outside, while the check runs (acceptance.md 2.3.9)."""
 
-import json
 import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
+from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
+
 pytestmark = pytest.mark.lab
 
-AVADM = Path(sys.executable).parent / "avadm"
 WORK = "/mnt/cephfs/avadm-accept-*"
-
-
-def accept(*checks, timeout=540):
-    """Run quick checks; return (exit status, checks by id)."""
-    argv = [
-        AVADM,
-        "accept",
-        "run",
-        "--json",
-        "--effort",
-        "quick",
-        *(w for c in checks for w in ("--check", c)),
-    ]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False)
-    assert done.stdout.startswith("{"), done.stderr
-    return done.returncode, {c["id"]: c for c in json.loads(done.stdout)["checks"]}
 
 
 def failed(check):
@@ -40,10 +22,7 @@ def failed(check):
 @pytest.fixture(autouse=True)
 def healthy(lab):
     """Start from a healthy cluster."""
-    until, mon = time.monotonic() + 120, lab.names("mon")[0]
-    while "HEALTH_OK" not in (seen := lab.sh(mon, "ceph health")):
-        assert time.monotonic() < until, seen
-        time.sleep(2)
+    wait_healthy(lab)
 
 
 @contextmanager

@@ -1,0 +1,33 @@
+"""Running acceptance from tests."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+AVADM = Path(sys.executable).parent / "avadm"
+
+
+def accept(*checks, timeout=540):
+    """Run quick checks; return (exit status, checks of the report by id)."""
+    argv = [
+        AVADM,
+        "accept",
+        "run",
+        "--json",
+        "--effort",
+        "quick",
+        *(w for c in checks for w in ("--check", c)),
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False)
+    assert done.stdout.startswith("{"), done.stderr
+    return done.returncode, {c["id"]: c for c in json.loads(done.stdout)["checks"]}
+
+
+def wait_healthy(lab, limit=120):
+    """Wait until the cluster is healthy."""
+    until, mon = time.monotonic() + limit, lab.names("mon")[0]
+    while "HEALTH_OK" not in (seen := lab.sh(mon, "ceph health")):
+        assert time.monotonic() < until, seen
+        time.sleep(2)

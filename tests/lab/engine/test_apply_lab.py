@@ -1,0 +1,85 @@
+"""The whole installation on the running lab: a second run changes nothing; what other tools read keeps its shape."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from avadm import paths
+
+pytestmark = pytest.mark.lab
+
+AVADM = Path(sys.executable).parent / "avadm"
+
+
+def avadm(*argv, timeout=300):
+    """Run avadm; return the CompletedProcess."""
+    return subprocess.run([AVADM, *argv], capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@pytest.fixture(scope="module")
+def second_run():
+    """The summary of one more `avadm apply` over what is installed already, and its folder."""
+    done = avadm("apply")
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = (paths.runs() / "latest").resolve()
+    return json.loads((folder / "summary.json").read_text()), folder, done.stdout
+
+
+def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
+    summary, _, said = second_run
+    assert set(summary["hosts"]) == {n["name"] for n in lab.nodes}
+    assert {
+        name: (h["changed"], h["failed"], h["unreachable"]) for name, h in summary["hosts"].items()
+    } == dict.fromkeys(summary["hosts"], (0, 0, 0)), summary["changes"]
+    assert "Nothing changed" in said
+
+
+def test_a_run_folder_has_what_other_tools_read(second_run):
+    _, folder, _ = second_run
+    assert {"events.jsonl", "log.txt", "ledger.json", "summary.json"} <= {p.name for p in folder.iterdir()}
+    events = (folder / "events.jsonl").read_text().splitlines()
+    assert len(events) > 100
+    assert all(isinstance(json.loads(line), dict) for line in events[:50])
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_status_is_done_for_every_phase(lab, second_run):
+    status = json.loads(avadm("status", "--json").stdout)
+    assert {p["name"] for p in status["phases"]} >= {"base", "ceph", "cephfs", "rbd", "monitoring"}
+    assert {p["name"]: p["state"] for p in status["phases"]} == {p["name"]: "done" for p in status["phases"]}
+    for phase in status["phases"]:
+        assert phase["hosts"]["done"] == phase["hosts"]["total"] > 0
+        assert phase["hosts"]["failed"] == 0
+
+
+def test_the_lab_lists_what_ssh_needs(lab):
+    for node in lab.nodes:
+        assert {"name", "address", "roles", "ssh"} <= set(node)
+        assert {"user", "port", "key"} <= set(node["ssh"])
+        assert lab.sh(node["name"], "hostname").strip() == node["name"]
+    assert "health" in lab.sh(lab.names("mon")[0], "ceph -s")
+
+
+def test_no_key_of_the_vault_is_in_any_run_folder(lab):
+    from avadm.cli.main import App
+    from avadm.site.secrets import Vault
+
+    # The fsid is an identifier that ceph prints everywhere, not a key.
+    vault = Vault.open(App().resolved_site)
+    secrets = [v.encode() for v in vault.values() if len(v) > 12 and v.count("-") != 4]
+    assert len(secrets) > 5
+    for path in paths.runs().rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not any(secret in content for secret in secrets), f"{path} holds a key"
+
+
+def test_an_unknown_phase_and_an_empty_limit_are_sentences():
+    for argv in (("apply", "cehp"), ("apply", "--limit", "nobody")):
+        done = avadm(*argv)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert "ceph" in avadm("apply", "cehp").stderr
