@@ -103,7 +103,8 @@ def run(ctx: Context) -> Outcome:
 def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
     """Read the snapshot from some clients at once; return their raw files."""
     p, gate = ctx.params, ctx.gate()
-    seconds = int(p["repetitions"]) * (float(p["warmup_s"]) + float(p["duration_s"]) + 0.3)
+    gap = float(p.get("gap_s", 0.3))
+    seconds = int(p["repetitions"]) * (float(p["warmup_s"]) + float(p["duration_s"]) + gap)
     commands = {
         c: ctx.image_tool(
             "rbdread.py",
@@ -114,6 +115,7 @@ def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
             warmup=float(p["warmup_s"]),
             duration=float(p["duration_s"]),
             repeat=int(p["repetitions"]),
+            gap=gap,
             block=int(p["block"]),
             depth=int(p["iodepth"]),
             seed=ctx.seed,
