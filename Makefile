@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo lab-down test lint unit test-lab dashboards clean
+.PHONY: help setup demo lab-down test lint unit test-lab test-faults dashboards clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ unit: $(STAMP) ## Unit tests: seconds.
 
 test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing), test what runs.
 	@scripts/test-lab
+
+test-faults: $(STAMP) ## Negative controls of the acceptance checks: planted faults turn each red (slow).
+	@scripts/test-lab "lab and slow"
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py

@@ -69,6 +69,7 @@ def test_a_stopped_osd_blocks_every_check(lab):
         wait_healthy(lab)
 
 
+@pytest.mark.slow
 def test_a_slow_network_fails_small_files(lab):
     clients = lab.names("client")
     for client in clients:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 
