@@ -56,7 +56,7 @@ def test_content_that_changes_behind_the_reader_is_noticed(lab):
     first = lab.names("client")[0]
     spoil = "printf X | dd of=$f bs=1 seek=5000 conv=notrunc,fsync"
     with meanwhile(
-        lab, first, when_there(f"{WORK}/A-FS5/coherence/r0/{first}.p0/0000000", f"sleep 0.1; {spoil}")
+        lab, first, when_there(f"{WORK}/A-FS5/coherence/{first}/r0.p0/0000000", f"sleep 0.1; {spoil}")
     ):
         status, checks = accept("A-FS5")
     assert (status, checks["A-FS5"]["verdict"]) == (1, "FAIL")

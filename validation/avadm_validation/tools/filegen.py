@@ -5,8 +5,10 @@ Runs on nodes: Python 2.7 and 3, standard library only. All clients of a measure
 (``--start``, epoch seconds), so that their windows lie over each other; a *stonewall* ends the window of a client
 when the first of its processes has run out of files. ``--repeat N`` makes N windows with a gate each.
 
-Files are ``DIR/rR/pP/F`` (``--layout own``) or ``DIR/rR/CLIENT.P.F`` (``--layout shared``); the content of each is
-a function of its name and the seed, so that any client can verify what another wrote.
+Files are ``DIR/CLIENT/rR.pP/F`` (``--layout own``) or ``DIR/rR/CLIENT.P.F`` (``--layout shared``); the content of
+each is a function of its name and the seed, so that any client can verify what another wrote. No directory of the own
+layout is written by two clients: with ceph-fuse, two that remove entries of one directory, of which they know each
+other's, can wait for each other for ever.
 
 Output: {"tool": "filegen", "op", "client", "procs", "size", "repetitions": [{"start", "tick_s", "warmup_s",
 "duration_s", "end_s" (stonewall, seconds after start), "late_s", "ticks": [operations per tick], "made": [files per
@@ -67,7 +69,7 @@ def bucket(seconds):
 def path_of(folder, layout, client, rep, proc, number):
     if layout == "shared":
         return "%s/r%d/%s.%d.%07d" % (folder, rep, client, proc, number)
-    return "%s/r%d/%s.p%d/%07d" % (folder, rep, client, proc, number)
+    return "%s/%s/r%d.p%d/%07d" % (folder, client, rep, proc, number)
 
 
 def key_of(path):

@@ -147,9 +147,12 @@ def per_client(
 
 
 def drop(ctx: Context, clients: Sequence[str], folder: str) -> None:
-    """Remove a check's files: each client those that it made, all at once; failures are left to the end's sweep."""
-    quoted = shlex.quote(folder)
-    commands = {c: f"rm -rf {quoted}/r*/{shlex.quote(c)}.* {quoted}/*/r*/{shlex.quote(c)}.*" for c in clients}
+    """Remove a check's files: each client those that it made, all at once; failures are left to the end's sweep.
+
+    Only inside their own folders at the same time: see filegen's layout. What is then empty one client removes.
+    """
+    quoted, limit = shlex.quote(folder), float(ctx.params.get("timeout_s", 300))
+    commands = {c: f"rm -rf {quoted}/{shlex.quote(c)}/* {quoted}/*/{shlex.quote(c)}/*" for c in clients}
     ctx.step("clean up")
-    ctx.rec.map(commands, "clean", timeout=86400)
-    ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=86400)
+    ctx.rec.map(commands, "clean", timeout=limit)
+    ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=limit)
