@@ -56,7 +56,7 @@ def run(ctx: Context) -> Outcome:
         )
         stats = ctx.filegen("stat", _others(ctx, parts), *base, "--files", int(p["stats"]))
     finally:
-        _remove(ctx)
+        _remove(ctx, parts)
     made = [part.path for part in parts]
     sampled = int(p["files"]) < 1_000_000
     return Outcome(
