@@ -83,13 +83,23 @@ def run(
 ) -> int:
     """Run a suite from the site's client nodes; exit 1 unless every check is PASS or PROJECTED."""
     from avadm.engine import acceptance
+    from avadm.engine.accept_record import AcceptRecord
     from avadm.engine.runfolder import RunFolder, discard
     from avadm.errors import AvadmError
 
     chosen = acceptance.choose(only)
     site_file, fleet = app.site_file(), app.fleet()
     folder = RunFolder.create("accept")
-    show = _Progress()
+    show, record, report = _Progress(), AcceptRecord(folder, site_file.site.name), None
+
+    def step(what: Step) -> None:
+        record.step(what)
+        show.step(what)
+
+    def done(result: CheckResult) -> None:
+        record.done(result)
+        show.done(result)
+
     try:
         report = acceptance.run(
             site_file,
@@ -98,8 +108,8 @@ def run(
             only=chosen,
             effort=effort,
             seed=seed,
-            progress=show.step,
-            finished=show.done,
+            progress=step,
+            finished=done,
         )
     except AvadmError:
         if not (folder.path / "report" / "raw").exists():
@@ -107,6 +117,8 @@ def run(
         raise
     finally:
         show.close()
+        if folder.path.exists():
+            record.finish(report)
     if as_json:
         print_json(report.model_dump(mode="json", by_alias=True))
     else:
