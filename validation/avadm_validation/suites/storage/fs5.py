@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.protocol.stats import mean
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
@@ -115,6 +117,11 @@ def _least(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetit
         seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
         found.append(ctx.sample("scaling", inputs, seconds=seconds, repetition=float(repetition)))
     return min(found, key=lambda s: s.value)
+
+
+def _whole(found: list[Sample]) -> list[Sample]:
+    """Leave out repetitions in which a client had nothing left to read: they say nothing, and are then missing."""
+    return [s for s in found if not math.isnan(s.value)]
 
 
 def _coherence(ctx: Context) -> tuple[list[str], int]:
