@@ -46,7 +46,7 @@ def run(ctx: Context) -> Outcome:
                 (f"{name}: least aggregate(C) / best of fewer", f"{zh}:总吞吐比"),
                 "ratio",
                 "aggregate",
-                [_least(ctx, groups, steps, i) for i in range(int(p["repetitions"]))],
+                _whole([_least(ctx, groups, steps, i) for i in range(int(p["repetitions"]))]),
             ),
             metric(
                 f"{name}-share",
@@ -60,14 +60,7 @@ def run(ctx: Context) -> Outcome:
                 (f"{name}: p99 with {steps[-1]} clients / p99 with 1", f"{zh}:p99 之比"),
                 "ratio",
                 "client",
-                [
-                    ctx.sample(
-                        "latency_ratio",
-                        {k: groups[k] for k in (str(steps[0]), str(steps[-1]))},
-                        repetition=float(i),
-                    )
-                    for i in range(int(p["repetitions"]))
-                ],
+                _whole([_tail(ctx, groups, steps, i) for i in range(int(p["repetitions"]))]),
             ),
         ]
         series.append(
@@ -116,7 +109,14 @@ def _least(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetit
         inputs = {str(c): groups[str(c)] for c in steps[: i + 1]}
         seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
         found.append(ctx.sample("scaling", inputs, seconds=seconds, repetition=float(repetition)))
-    return min(found, key=lambda s: s.value)
+    return min(found, key=lambda s: -math.inf if math.isnan(s.value) else s.value)
+
+
+def _tail(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetition: int) -> Sample:
+    """Return p99 with most clients over p99 with one, of one repetition."""
+    inputs = {k: groups[k] for k in (str(steps[0]), str(steps[-1]))}
+    seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
+    return ctx.sample("latency_ratio", inputs, seconds=seconds, repetition=float(repetition))
 
 
 def _whole(found: list[Sample]) -> list[Sample]:

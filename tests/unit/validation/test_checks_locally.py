@@ -1,0 +1,142 @@
+"""The cephfs checks run whole on this machine's own file system: three "clients" are three names for it.
+
+The numbers mean nothing here; that the tools, the raw files, the extraction and the judgement fit together does, and
+that a planted fault comes out as FAIL.
+"""
+
+import re
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from acceptance_fakes import Result
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.evidence import Recorder
+from avadm_validation.protocol.judge import judged
+from avadm_validation.suites.storage import fs1, fs2, fs4, fs5
+from avadm_validation.suites.storage.context import Context, Target, tool_sources
+
+CLIENTS = ("c1", "c2", "c3")
+MDS = {
+    "ceph fs dump": '{"filesystems": [{"mdsmap": {"info": {"a": {"rank": 0, "state": "up:active", "name": "m"}}}}]}',
+    "dirfrag ls": '[{"value": 0}, {"value": 1}]',
+    "dirfrag split": "{}",
+}
+PARAMS = {
+    "lead_s": 0.2, "gap_s": 0.02, "timeout_s": 60, "repetitions": 2, "warmup_s": 0.0, "duration_s": 0.1, "read_s": 0.02,
+    "fill_s": 0.2, "procs": 2, "size": 1000, "max_files": 2000, "fio_s": 0, "coherence_files": 4,
+    "files": 60, "alone": 30, "split": "forced", "stats": 5,
+}  # fmt: skip
+
+
+class LocalFleet:
+    """Runs every node's commands here; ceph's own are answered from a table. ``after`` acts after a command."""
+
+    def __init__(self, after=lambda command: None):
+        self.after = after
+
+    def run(self, node, command, *, timeout=60.0, stdin=None):
+        started = time.time()
+        for part, answer in MDS.items():
+            if part in command:
+                return Result(node, command, stdout=answer, started=started)
+        done = subprocess.run(
+            ["sh", "-c", command], capture_output=True, text=True, timeout=timeout, check=False
+        )
+        self.after(command)
+        return Result(
+            node, command, done.returncode, done.stdout, done.stderr, started, time.time() - started
+        )
+
+    def map(self, commands, *, timeout=60.0, stdin=None):
+        with ThreadPoolExecutor(len(commands)) as pool:
+            running = {n: pool.submit(self.run, n, c, timeout=timeout) for n, c in commands.items()}
+            return {n: r.result() for n, r in running.items()}
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    """Return a function that makes a check's context; the tools lie where the context says."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, content in tool_sources().items():
+        (tools / name).write_bytes(content)
+    monkeypatch.setattr(Context, "tools", property(lambda self: str(tools)))
+    (tmp_path / "mnt").mkdir()
+    target = Target("s", "p", "lab", CLIENTS, "m", ("m",), mds=("m",), mount=str(tmp_path / "mnt"))
+
+    def make(check, fleet=None):
+        rec = Recorder(fleet or LocalFleet(), tmp_path / "report", check.ID)
+        return Context(target, rec, PARAMS, "r1", 7, "lab")
+
+    return make
+
+
+def metrics(check, ctx):
+    """Return the check's metrics by name, judged by criteria that every speed passes."""
+    easy = [
+        c.model_copy(update={"repetitions": 1})
+        for c in Criteria.load("lab").judging.values()
+        if c.rule == "each"
+    ]
+    found = judged(check.ID, check.run(ctx).metrics, Criteria(easy, []))
+    return {m.name: m for m in found}
+
+
+@pytest.mark.parametrize("check", [fs1, fs2, fs5], ids=lambda c: c.ID)
+def test_a_check_measures_and_cleans_up(check, context):
+    ctx = context(check)
+    found = metrics(check, ctx)
+    # A window of 20 ms may hold nothing on a busy machine: NaN then, and never a number below 0.
+    assert not any(s.value < 0 for m in found.values() for s in m.samples)
+    assert found.get("errors", found.get("coherence")).verdict == "PASS"
+    assert not [p for p in Path(ctx.work).rglob("*") if p.is_file()]
+    assert all(c.rc == 0 for c in ctx.rec.commands)
+
+
+def test_one_directory_is_counted_and_emptied(context):
+    ctx = context(fs4)
+    found = metrics(fs4, ctx)
+    assert {n: found[n].mean for n in ("made", "missing", "errors", "fragments")} == {
+        "made": 60, "missing": 0, "errors": 0, "fragments": 2,
+    }  # fmt: skip
+    assert not Path(ctx.work).exists()
+    removed = [c.command for c in ctx.rec.commands if "xargs" in c.command]
+    assert len(removed) == 4  # one after another: never two clients at once in one directory
+
+
+def test_a_removed_file_is_missing(context):
+    def remove(command):
+        if "--client c2 " in command + " " and " create " in command:
+            found = re.search(r"--dir (\S+)", command).group(1)
+            Path(f"{found}/r0/c2.0.0000000").unlink(missing_ok=True)
+
+    found = metrics(fs4, context(fs4, LocalFleet(remove)))
+    assert (found["missing"].mean, found["missing"].verdict) == (1, "FAIL")
+
+
+def test_changed_content_is_incoherent(context):
+    def spoil(command):
+        if "coherence" in command and " create " in command:
+            folder = re.search(r"--dir (\S+)", command).group(1)
+            for path in Path(folder).glob("c1/r0.p0/0000000"):
+                data = bytearray(path.read_bytes())
+                data[500] ^= 1
+                path.write_bytes(data)
+
+    found = metrics(fs5, context(fs5, LocalFleet(spoil)))
+    assert found["coherence"].verdict == "FAIL"
+
+
+def test_no_two_clients_make_entries_in_one_directory(context, tmp_path):
+    seen = set()
+
+    def look(command):
+        if " create " in command and "fsync" not in command:
+            seen.update(p.parent for p in Path(tmp_path / "mnt").rglob("0*"))
+
+    metrics(fs1, context(fs1, LocalFleet(look)))
+    assert seen and all(p.parent.name in CLIENTS for p in seen)
