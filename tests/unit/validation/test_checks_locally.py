@@ -120,7 +120,8 @@ def test_a_removed_file_is_missing(context):
 
 def test_changed_content_is_incoherent(context):
     def spoil(command):
-        if "coherence" in command and " create " in command:
+        # Only once c1 itself is done: beside it its file may still be empty, and two flips undo each other.
+        if "coherence" in command and " create " in command and command.endswith("--client c1"):
             folder = re.search(r"--dir (\S+)", command).group(1)
             for path in Path(folder).glob("c1/r0.p0/0000000"):
                 data = bytearray(path.read_bytes())
