@@ -121,6 +121,37 @@ def test_what_is_not_measured_fails(tmp_path, monkeypatch, act):
     assert check.verdict is Verdict.FAIL and check.reasons
 
 
+@pytest.mark.parametrize("second", [Verdict.PASS, Verdict.INCONCLUSIVE])
+def test_an_inconclusive_check_is_measured_again_once_and_longer(tmp_path, monkeypatch, second):
+    seen = []
+
+    def unsure_at_first(ctx):
+        seen.append((ctx.params["duration_s"], ctx.params["max_files"]))
+        outcome = measured(ctx)
+        outcome.verdict = second if len(seen) > 1 else Verdict.INCONCLUSIVE
+        return outcome
+
+    with_check(monkeypatch, unsure_at_first)
+    own = {"again": 3, "duration_s": 0.5, "max_files": 60}
+    monkeypatch.setattr(runner, "efforts", lambda k, e: {**EFFORTS, "A-BD6": own})
+    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    assert seen == [(0.5, 60), (1.5, 180)]
+    assert check.verdict is second
+    assert any("measured again with windows 3 times as long" in r for r in check.reasons)
+
+
+def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):
+    ran = []
+
+    def wrong(ctx):
+        ran.append(1)
+        return no_value(ctx)
+
+    with_check(monkeypatch, wrong)
+    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    assert (check.verdict, ran) == (Verdict.FAIL, [1])
+
+
 def test_a_site_without_the_service_is_not_run(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     _, check = suite(tmp_path, FakeFleet(answers()), pool=None).execute()

@@ -34,6 +34,14 @@ def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
 
 
+def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """Return a check's parameters with windows ``factor`` times as long, and files enough for them."""
+    scaled = {k: params[k] * factor for k in ("duration_s", "read_s", "fill_s") if k in params}
+    if "max_files" in params:
+        scaled["max_files"] = int(params["max_files"] * factor)
+    return {**params, **scaled}
+
+
 def class_of(kind: str, effort: str) -> Class:
     """Return the class of the numbers: lab, site-full, or site-sampled for a site's quick effort."""
     if kind == "lab":
@@ -140,17 +148,30 @@ class Suite:
     def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
         """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""
         ctx, started, clock = self.context(check.ID, params), now(), time.monotonic()
+        result = self.result(check, ctx, self.measure(check, ctx), started, time.monotonic() - clock)
+        factor = float(params.get("again", 1))
+        if result.verdict is Verdict.INCONCLUSIVE and factor > 1:
+            # Only the second, longer measurement counts: nothing of the first is pooled, picked or thrown away.
+            ctx.params = longer(params, factor)
+            outcome = self.measure(check, ctx)
+            outcome.reasons.append(
+                f"measured again with windows {factor:g} times as long, because the first measurement was "
+                f"inconclusive ({result.reasons[0]}); only the second counts, the raw files of both are kept"
+            )
+            result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
+        self.finished(result)
+        return result
+
+    def measure(self, check: Check, ctx: Context) -> Outcome:
+        """Let a check measure; whatever goes wrong is a failed outcome with the reason."""
         try:
-            outcome = check.run(ctx)
+            return check.run(ctx)
         except MeasureError as e:
-            outcome = Outcome(method="", reasons=[f"could not be measured: {e}"], verdict=Verdict.FAIL)
+            return Outcome(method="", reasons=[f"could not be measured: {e}"], verdict=Verdict.FAIL)
         except Exception as e:  # a fault of ours must not cost the hours that others measured
             ctx.rec.save("traceback.txt", traceback.format_exc())
             why = f"the check itself broke ({type(e).__name__}: {e}); see traceback.txt beside its raw files"
-            outcome = Outcome(method="", reasons=[why], verdict=Verdict.FAIL)
-        result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
-        self.finished(result)
-        return result
+            return Outcome(method="", reasons=[why], verdict=Verdict.FAIL)
 
     def result(
         self, check: Check, ctx: Context, outcome: Outcome, started: str, seconds: float
