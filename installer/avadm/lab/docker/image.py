@@ -17,10 +17,14 @@ from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
 SUITE = "bookworm"
-# What the installer of a Debian or Ubuntu server puts on each machine (its standard task, where it matters).
+# What the installer of an Ubuntu 16.04 server puts on each machine (its tasks standard and server, where a role's
+# packages need it): a site's machines have these before the first role runs.
 PACKAGES = (
     "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,openssl,python3,python3-apt,perl,sudo,procps,file,xz-utils,"
-    "iproute2,iputils-ping,netbase,ca-certificates,curl,gnupg,logrotate,cron,fuse3,lvm2"
+    "iproute2,iputils-ping,netbase,ca-certificates,curl,gnupg,logrotate,cron,fuse3,lvm2,"
+    "tzdata,lsb-release,e2fsprogs,xfsprogs,parted,gdisk,hdparm,dmidecode,uuid-runtime,psmisc,cryptsetup-bin,"
+    "libcurl3-gnutls,libglib2.0-0,libicu72,libxml2,"
+    "python3-requests,python3-yaml,python3-six,python3-pkg-resources,python3-distutils,python3-prettytable"
 )
 _HOOK = """set -e
 rm -f "$1"/etc/ssh/ssh_host_*
