@@ -64,12 +64,14 @@ def test_content_that_changes_behind_the_reader_is_noticed(lab):
 
 
 def test_an_image_without_exclusive_lock_lets_two_writers_in(lab):
-    mon = lab.names("mon")[0]
-    lab.sh(mon, "ceph config set client rbd_default_features 1")
+    clients, conf = lab.names("client"), "/etc/ceph/ceph.conf"
+    for client in clients:
+        lab.sh(client, f"cp -a {conf} /root/kept.conf; sed -i 's/^rbd_default_features.*/rbd_default_features = 1/' {conf}")
     try:
         status, checks = accept("A-BD6")
     finally:
-        lab.sh(mon, "ceph config rm client rbd_default_features")
+        for client in clients:
+            lab.sh(client, f"mv /root/kept.conf {conf}")
     assert (status, checks["A-BD6"]["verdict"]) == (1, "FAIL")
     assert failed(checks["A-BD6"]) >= {"held", "write-refused"}
 
@@ -97,14 +99,15 @@ def test_a_reader_that_could_write_is_noticed(lab):
 
 
 def test_slow_links_fail_bandwidth_and_requests(lab):
-    clients = lab.names("client")
-    for client in clients:
-        lab.sh(client, "tc qdisc add dev eth0 root tbf rate 20mbit burst 64kb latency 200ms")
+    # What the storage nodes send: what clients read, and the second copies of what they write.
+    nodes = lab.names("osd")
+    for node in nodes:
+        lab.sh(node, "tc qdisc add dev eth0 root tbf rate 20mbit burst 64kb latency 200ms")
     try:
         status, checks = accept("A-FS2", "A-BD1", "A-BD2")
     finally:
-        for client in clients:
-            lab.sh(client, "tc qdisc del dev eth0 root")
+        for node in nodes:
+            lab.sh(node, "tc qdisc del dev eth0 root")
     assert status == 1
     assert {c: checks[c]["verdict"] for c in ("A-FS2", "A-BD1", "A-BD2")} == dict.fromkeys(
         ("A-FS2", "A-BD1", "A-BD2"), "FAIL"
