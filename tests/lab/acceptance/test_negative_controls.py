@@ -66,7 +66,10 @@ def test_content_that_changes_behind_the_reader_is_noticed(lab):
 def test_an_image_without_exclusive_lock_lets_two_writers_in(lab):
     clients, conf = lab.names("client"), "/etc/ceph/ceph.conf"
     for client in clients:
-        lab.sh(client, f"cp -a {conf} /root/kept.conf; sed -i 's/^rbd_default_features.*/rbd_default_features = 1/' {conf}")
+        lab.sh(
+            client,
+            f"cp -a {conf} /root/kept.conf; sed -i 's/^rbd_default_features.*/rbd_default_features = 1/' {conf}",
+        )
     try:
         status, checks = accept("A-BD6")
     finally:
