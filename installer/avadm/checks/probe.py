@@ -51,9 +51,9 @@ def addresses():
 
 
 def memory():
-    """MiB of memory in all, and processors."""
+    """MiB of memory in all."""
     total = int(re.search(r"^MemTotal:\s+(\d+)", read("/proc/meminfo"), re.M).group(1))
-    return {"total_mib": total // 1024, "processors": os.sysconf("SC_NPROCESSORS_ONLN")}
+    return {"total_mib": total // 1024}
 
 
 def space():
@@ -141,18 +141,24 @@ def device(wanted, table):
         "matches": 1,
         "path": path,
         "used": used,
-        "holders": sorted(os.listdir(base + "/holders")) if os.path.isdir(base + "/holders") else [],
+        "holders": holders(base),
         "partitions": sorted(os.path.basename(p) for p in glob.glob("%s/%s*" % (base, name))),
         "signature": signature,
         "rotational": None,
-        "size_gib": None,
         "whole": os.path.exists(base + "/queue"),
     }
     if os.path.exists(base + "/queue/rotational") and not name.startswith("loop"):
         fact["rotational"] = read(base + "/queue/rotational").strip() == "1"
-    if os.path.exists(base + "/size"):
-        fact["size_gib"] = round(int(read(base + "/size")) * 512 / 2.0**30, 2)
     return fact
+
+
+def holders(base):
+    """What is stacked on a device: a device mapper's own name (ceph--UUID-osd--block--UUID) before dm-N."""
+    found = []
+    for path in glob.glob(base + "/holders/*"):
+        name = path + "/dm/name"
+        found.append(read(name).strip() if os.path.exists(name) else os.path.basename(path))
+    return sorted(found)
 
 
 def packages(names, proxy, sources):

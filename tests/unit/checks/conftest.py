@@ -20,7 +20,7 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
         },
         "hostname": name,
         "addresses": ["127.0.0.1", f"10.0.0.{last}"],
-        "memory": {"total_mib": 64 * 1024, "processors": 36},
+        "memory": {"total_mib": 64 * 1024},
         "space": {"/": 100_000, "/var/lib": 100_000, "/tmp": 5_000},
         "hosts": {"localhost": ["127.0.0.1", "::1"], name: ["127.0.1.1"]},
         "listening": {},
@@ -33,7 +33,6 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
                 "partitions": [],
                 "signature": [],
                 "rotational": False,
-                "size_gib": 4000,
                 "whole": True,
             }
         ],

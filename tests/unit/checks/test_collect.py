@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
+from importlib.resources import files
 
 import pytest
 
@@ -53,6 +55,17 @@ def test_facts_of_this_machine(site, mine):
     assert context.unreachable == {"stor3": "connection refused"}
     difference = context.clocks["stor2"].offset_ms - context.clocks["stor1"].offset_ms
     assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1
+
+
+def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
+    probe = (files("avadm.checks") / "probe.py").read_text()
+    names = {"PARAMS": json.dumps({"only": []})}
+    exec(compile(probe, "probe.py", "exec"), names)  # noqa: S102
+    (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
+    (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
+    (tmp_path / "holders" / "md0").mkdir()
+    assert names["holders"](str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
+    assert names["holders"](str(tmp_path / "none")) == []
 
 
 def test_node_without_python_is_named(site, mine):

@@ -23,6 +23,9 @@ def _device(**values):
     return lambda f: f["devices"][0].update(values)
 
 
+UUID = "0f2b6d3c--9a41--4b0e--8a77--5d1c9e0f4a2b"
+VOLUME = f"ceph--{UUID}-osd--block--{UUID}"
+
 # Each check must be able to fail: check, result, a word of the finding, the planted fault.
 FAULTS = [
     ("os", "error", "Ubuntu", lambda f: f["os"].update(id="ubuntu", release="16.04", name="Ubuntu 16.04")),
@@ -40,6 +43,9 @@ FAULTS = [
     ("disks", "error", "partition sdb1", _device(partitions=["sdb1"])),
     ("disks", "error", "signature ext4", _device(signature=["ext4"])),
     ("disks", "error", "mounted", _device(signature=["ceph_bluestore"], used=["/data"])),
+    ("disks", "error", "held by vg-data", _device(signature=["LVM2_member"], holders=["vg-data"])),
+    ("disks", "error", "held by vg-data", _device(signature=["LVM2_member"], holders=[VOLUME, "vg-data"])),
+    ("disks", "error", "signature LVM2_member", _device(signature=["LVM2_member"])),
     ("disks", "warning", "spinning", _device(rotational=True)),
     ("packages", "error", "chrony", lambda f: f["packages"]["candidates"].update(chrony=None)),
     ("packages", "error", "18.2", lambda f: f["packages"]["candidates"].update({"ceph-common": "18.2.7-1"})),
@@ -80,7 +86,12 @@ def test_unreachable_node_is_an_error_and_the_others_are_judged(context):
     assert found["names"][0].host == "stor3"
 
 
-def test_our_own_services_and_osds_are_no_trouble(context):
+@pytest.mark.parametrize(
+    "osd",
+    [{"signature": ["ceph_bluestore"]}, {"signature": ["LVM2_member"], "holders": [VOLUME]}],
+    ids=["raw", "lvm"],
+)
+def test_our_own_services_and_osds_are_no_trouble(context, osd):
     facts = context.facts["stor2"]
     facts["listening"] = {
         "6789": ["ceph-mon"],
@@ -88,7 +99,7 @@ def test_our_own_services_and_osds_are_no_trouble(context):
         "9100": ["prometheus-node"],
         "9283": ["ceph-mgr"],
     }
-    facts["devices"][0].update(signature=["ceph_bluestore"])
+    facts["devices"][0].update(osd)
     assert not any(judge(context).values())
 
 

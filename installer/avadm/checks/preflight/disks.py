@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from avadm.checks.base import Check, Context
 from avadm.findings import Finding, Severity
 from avadm.site.model import Device, Node
 
-# What our own OSDs leave on a device: not "in use by something else".
-OURS = ("ceph_bluestore",)
+# What our own OSDs leave on a device: not "in use by something else". With the back end raw it is bluestore's
+# signature; with lvm that of LVM, and the volume that ceph-volume made, as device mapper names it.
+SIGNATURE = "ceph_bluestore"
+VOLUME = re.compile(r"ceph--[0-9a-f-]+-osd--block--[0-9a-f-]+")
 
 
 def judge(context: Context) -> list[Finding]:
@@ -41,10 +44,12 @@ def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
     found = []
     if not fact["whole"]:
         found.append(_finding(node, device, "This is a partition.", fact["path"], "a whole device"))
-    ours = any(s in OURS for s in fact["signature"]) or any(h.startswith("ceph") for h in fact["holders"])
+    strange = [h for h in fact["holders"] if not VOLUME.fullmatch(h)]
+    ours = SIGNATURE in fact["signature"] or len(strange) < len(fact["holders"])
     used = [f"mounted on {u}" if u != "swap" else "swap" for u in fact["used"]]
+    used += [f"held by {h}" for h in strange]
     if not ours:
-        used += [f"held by {h}" for h in fact["holders"]] + [f"partition {p}" for p in fact["partitions"]]
+        used += [f"partition {p}" for p in fact["partitions"]]
         used += [f"signature {s}" for s in fact["signature"]]
     if used:
         remedy = "Is it the right device? Empty it by hand if nothing on it is needed: avadm never does."
