@@ -47,22 +47,14 @@ class Redactor:
         self._literal = re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def text(self, text: str) -> str:
-        """Return the text without secrets."""
+        """Return the text without secrets, and with ``?`` for what was no UTF-8 where it came from."""
+        # Ansible hands such bytes on as lone surrogates, which no file or terminal takes.
+        text = text.encode("utf-8", "replace").decode()
         if self._literal is not None:
             text = self._literal.sub(MASK, text)
         for pattern in _PATTERNS[:-1]:
             text = pattern.sub(MASK, text)
         return _PATTERNS[-1].sub(rf"\1{MASK}", text)
-
-    def data(self, data: Any) -> Any:
-        """Return JSON-like data without secrets, in keys as well as in values."""
-        if isinstance(data, str):
-            return self.text(data)
-        if isinstance(data, Mapping):
-            return {self.data(k): self.data(v) for k, v in data.items()}
-        if isinstance(data, list | tuple):
-            return [self.data(v) for v in data]
-        return data
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """The adapter against the real ansible-playbook, on this machine only (connection local)."""
 
+import io
 import os
 import subprocess
 import sys
@@ -11,7 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from avadm.cli.progress import Plain
+from avadm.cli.progress_model import Model
+from avadm.engine.recorder import Recorder
+from avadm.engine.runfolder import RunFolder
 from avadm.errors import AvadmError
 from avadm.runner import ansible
 from avadm.runner.ansible import AnsibleRunner, PlaybookRun
@@ -90,6 +96,22 @@ def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path: Path) ->
     assert SECRET not in repr(events)
     # ansible-runner's own files, which nobody redacts, are gone.
     assert private_folders() == before
+
+
+def test_bytes_that_are_no_utf_8_do_not_stop_a_run(tmp_path: Path) -> None:
+    playbook = """
+- hosts: n1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.shell: printf 'caf\\351' >&2; exit 1
+"""
+    folder = RunFolder.create("apply", tmp_path / "runs")
+    console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    with Recorder(folder, Plain(Model({"base": ["n1"]}), console)) as recorder:
+        outcome = AnsibleRunner(Redactor()).run(request(tmp_path, playbook, "n1"), recorder, lambda: False)
+        folder.write_json("summary.json", recorder.summary.as_dict())
+    assert outcome.rc == 2
+    assert [e.stderr for e in folder.events() if e.kind is Kind.FAILED] == ["caf?"]
 
 
 def test_a_playbook_that_cannot_be_read_says_so_in_a_log_event(tmp_path: Path) -> None:
