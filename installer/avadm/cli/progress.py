@@ -152,7 +152,8 @@ class LiveDisplay(Quiet):
         table.add_column(no_wrap=True, justify="right")
         table.add_column(no_wrap=True, justify="right")
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        for view in self.model.phases.values():
+        # A copy: events come in from other threads while this one draws.
+        for view in self.model.phases.copy().values():
             self._phase(table, view, now)
         return table
 

@@ -48,7 +48,9 @@ class PhaseView:
 
     def waited_for(self, now: float) -> list[tuple[str, float]]:
         """Return the hosts that the current task waits for, with seconds, longest first."""
-        return sorted(((h, max(0.0, now - t)) for h, t in self.working.items()), key=lambda x: (-x[1], x[0]))
+        # A copy: the display's own thread asks this while the phases' threads add events.
+        working = self.working.copy()
+        return sorted(((h, max(0.0, now - t)) for h, t in working.items()), key=lambda x: (-x[1], x[0]))
 
 
 class Model:

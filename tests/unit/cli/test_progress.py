@@ -75,6 +75,24 @@ def test_the_live_lines_tell_phase_task_hosts_and_the_group_waited_for() -> None
     assert "ceph" in ceph
 
 
+def test_events_may_come_in_while_the_lines_are_drawn() -> None:
+    known = model(RECORDED)
+
+    class Meanwhile(float):
+        """A time that, when read, lets another thread's events in."""
+
+        def __rsub__(self, other: float) -> float:
+            host = f"new{len(known.phases)}"
+            known.add(ev(100, Kind.HOST_START, host=host))
+            known.add(ev(100, Kind.PHASE_START, host, hosts=("a",)))
+            return other - float(self)
+
+    known.phases["base"].working["c"] = Meanwhile(100)
+    live = LiveDisplay(known, Console(file=io.StringIO()), clock=lambda: 110.0)
+    live.render()
+    assert len(known.phases) > len(PHASES)
+
+
 def test_a_short_wait_names_nobody() -> None:
     assert "waiting for" not in lines(RECORDED, now=101.0)
 
