@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -18,18 +19,25 @@ _RESULT = {
     Verdict.NOT_RUN: Skipped,
 }
 
+# What XML 1.0 cannot hold (section 2.2): a tool's stderr may have colours in it.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def _case(report: Report, check: CheckResult) -> TestCase:
     case = TestCase(f"{check.id} {check.title}", f"{report.site}.{report.suite}", check.seconds)
     if (kind := _RESULT.get(check.verdict)) is not None:
         message = "; ".join(check.reasons) or text.MEANING[check.verdict]
-        case.result = [kind(f"{check.verdict.value}: {message}", check.verdict.value)]
+        case.result = [kind(_clean(f"{check.verdict.value}: {message}"), check.verdict.value)]
     measured = text.number(check.measured, check.unit)
     case.system_out = (
         f"measured {measured} {text.interval(check.ci95, check.unit)}, "
         f"wanted {text.wanted(check.op, check.threshold, check.unit)}, class {check.class_}"
     )
     return case
+
+
+def _clean(value: str) -> str:
+    return _NOT_XML.sub("", value)
 
 
 def write(report: Report, path: Path) -> Path:

@@ -90,6 +90,13 @@ def test_junit_counts_only_pass_as_passed(
     assert children == ([element] if element else [])
 
 
+def test_junit_drops_what_xml_cannot_hold(report: Report, tmp_path: Path) -> None:
+    bad = report.checks[2].model_copy(update={"reasons": ["fio: \x1b[31mno\x00\ufffe disk 小\U0001f4be"]})
+    path = junit.write(report.model_copy(update={"checks": [bad]}), tmp_path / "j.xml")
+    case = next(ET.parse(path).getroot().iter("testcase"))  # noqa: S314
+    assert case[0].get("message", "").endswith("fio: [31mno disk 小\U0001f4be")
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
