@@ -198,11 +198,15 @@ def power(node: str, state: str) -> None:
 
 @lab.command()
 @click.option("--name", help="Name of the lab, where its folder is gone or damaged.")
-@click.option("--engine", is_flag=True, help="Also end the container engine, if `lab up` started it.")
+@click.option(
+    "--engine",
+    is_flag=True,
+    help="Also end the container engine, if `lab up` started it and no container runs.",
+)
 def down(name: str | None, engine: bool) -> None:
     """Remove the lab and all that it made; only caches stay."""
     with Printer() as report:
         removed = _lab(report, to_remove=True, name=name).down(engine=engine)
     for line in removed:
         console.print(f"  removed {line}")
-    console.print("The lab is down." if removed else "There was no lab.")
+    console.print("The lab is down." if removed else "There was nothing to remove.")

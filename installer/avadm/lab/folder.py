@@ -85,6 +85,14 @@ class Folder:
         except ValidationError as e:
             raise self._broken(str(e)) from e
 
+    def is_anothers(self, name: str) -> bool:
+        """Whether the folder holds a lab of another name; one that cannot be read is taken for the named one."""
+        try:
+            config = self.config()
+        except AvadmError:
+            return False
+        return config is not None and config.name != name
+
     def write(self, data: dict[str, Any]) -> None:
         """Write lab.json whole or not at all."""
         fresh = self.state.with_suffix(".new")

@@ -85,21 +85,26 @@ class Lab:
 
     def _down(self, engine: bool) -> list[str]:
         removed: list[str] = []
-        exists = self.folder.state.exists()
-        answers = self.engine.alive() or (exists and self.engine.ensure(self.report))
+        foreign = self.folder.is_anothers(self.config.name)
+        if foreign:
+            self.report.note(f"the lab in {self.folder.root} has another name and stays")
+        exists = self.folder.state.exists() and not foreign
+        if exists:
+            self.engine.ensure(self.report)
+        answers = exists or self.engine.alive()
         if other := self.driver.owner() if answers else None:
             self.report.note(f"the lab {self.config.name} of {other} is not this one and stays")
         else:
             removed += self.driver.remove() if answers else []
             removed += ["the apt cache's daemon"] if self.cacher.stop() else []
         pointer = paths.default_site_pointer()
-        if pointer.is_file() and pointer.read_text().strip() == str(self.folder.site):
+        if not foreign and pointer.is_file() and pointer.read_text().strip() == str(self.folder.site):
             pointer.unlink()
             removed.append("the default site")
         if exists:
             self.folder.remove()
             removed.append(str(self.folder.root))
-        if engine and self.engine.stop():
+        if engine and self.engine.stop(self.report):
             removed.append("the container engine")
         return removed
 

@@ -55,7 +55,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(module.prereqs, "ensure", lambda proc, report: [])
     driver, said = FakeDriver(), Said()
     cacher = SimpleNamespace(url="http://10.77.0.1:3142", ensure=lambda: False, stop=lambda: False)
-    engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda: True)
+    engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda report: True)
 
     def make(**numbers):
         lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), said)
@@ -134,7 +134,7 @@ def test_down_leaves_another_sites_pointer(make):
 
 def test_engine_is_ended_only_when_asked(make):
     ended = []
-    make.engine.stop = lambda: bool(ended.append(1)) or True
+    make.engine.stop = lambda report: bool(ended.append(1)) or True
     make().down()
     assert ended == []
     assert make().down(engine=True) == ["the container engine"]
@@ -147,6 +147,30 @@ def test_a_lab_of_that_name_elsewhere_is_neither_made_over_nor_removed(make, tmp
     assert "elsewhere" in error.value.findings[0].remedy
     assert make().down() == []
     assert make.driver.removed == 0
+
+
+def test_down_of_another_name_leaves_this_folders_lab(make):
+    lab = make()
+    lab.up()
+    make.driver.running.add("left over")
+    assert make(name="t7").down() == ["containers"]
+    assert lab.folder.password.exists()
+    assert paths.default_site_pointer().exists()
+    assert any("another name" in note for note in make.said.notes)
+
+
+def test_down_by_name_removes_a_lab_whose_memory_is_damaged(make):
+    lab = make(name="t7")
+    lab.up()
+    lab.folder.state.write_text("nonsense")
+    make(name="t7").down()
+    assert not lab.folder.root.exists()
+
+
+def test_down_removes_containers_when_the_engine_is_slow_to_answer(make):
+    make().up()
+    make.engine.alive = lambda: False  # and ensure() finds on its second ask that it needs no start
+    assert "containers" in make().down()
 
 
 def test_left_overs_of_a_lab_whose_folder_is_gone_are_cleared_first(make):

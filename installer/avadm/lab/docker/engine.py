@@ -70,15 +70,22 @@ class Engine:
             )
         )
 
-    def stop(self) -> bool:
-        """End the daemon if it is the one that we started; return whether it was."""
+    def stop(self, report: Reporter) -> bool:
+        """End the daemon if it is the one that we started and no container runs in it; return whether it was."""
         try:
             record = json.loads(self._record.read_text())
-        except (OSError, ValueError):
+            pid, ticks = int(record["pid"]), int(record["ticks"])
+        except (OSError, ValueError, TypeError, KeyError):
             return False
-        ended = record.get("ticks") is not None and end(int(record["pid"]), int(record["ticks"]), grace=30.0)
+        if start_ticks(pid) == ticks:
+            listed = Docker(self.proc).run("ps", "--format", "{{.Names}}")
+            running = listed.stdout.split()
+            if running or not listed.ok:
+                why = f"running in it: {', '.join(running)}" if running else listed.why
+                report.note(f"the container engine stays; {why}")
+                return False
         self._record.unlink(missing_ok=True)
-        return ended
+        return end(pid, ticks, grace=30.0)
 
     @property
     def _record(self) -> Path:

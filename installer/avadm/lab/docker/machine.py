@@ -118,7 +118,10 @@ class DockerDriver:
             self.docker.must(f"Switching {node.name} off", "kill", container.name(self.config, node))
 
     def remove(self) -> list[str]:
-        """Remove containers, images, network and loop devices of the lab's name or folder."""
+        """Remove containers, images, network and loop devices of the lab's name or folder.
+
+        A folder that by now holds a lab of another name keeps its loop devices.
+        """
         said = []
         found = self._containers()
         folders = {self.folder.root} | {Path(f) for c in found.values() if (f := _folder(c))}
@@ -129,7 +132,8 @@ class DockerDriver:
             said.append(f"{count} image(s)")
         if count := network.remove(self.docker, self.config.name):
             said.append(f"{count} network")
-        if count := sum(Loops(self.proc, folder / "disks").drop() for folder in folders):
+        free = [f for f in folders if not Folder(f).is_anothers(self.config.name)]
+        if count := sum(Loops(self.proc, folder / "disks").drop() for folder in free):
             said.append(f"{count} loop device(s)")
         return said
 

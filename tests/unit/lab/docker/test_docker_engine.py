@@ -5,7 +5,7 @@ import pytest
 from avadm.errors import AvadmError
 from avadm.lab.docker import engine as module
 from avadm.lab.docker.engine import Engine
-from avadm.lab.proc import LocalProc, start_ticks
+from avadm.lab.proc import LocalProc, end, start_ticks
 from tests.unit.lab.fakes import FakeProc, Said
 
 GONE = 2**22 + 1  # above the kernel's largest pid
@@ -32,7 +32,7 @@ def engine(proc, tmp_path):
 def test_an_engine_that_answers_is_used_and_never_ended(engine, proc):
     proc.on("docker version", "20.10")
     assert not engine.ensure(Said())
-    assert not engine.stop()
+    assert not engine.stop(Said())
     assert proc.spawned == []
 
 
@@ -74,17 +74,37 @@ def test_one_that_dies_is_told_with_the_end_of_its_log(engine, proc):
     assert "no iptables" in error.value.findings[0].found
 
 
-def test_ends_the_one_that_it_started(tmp_path):
-    local = LocalProc()
-    engine = Engine(local, tmp_path, tmp_path / "pid", tmp_path / "cpid")
-    pid = local.spawn(["sleep", "60"], tmp_path / "log")
-    engine._record.write_text(f'{{"pid": {pid}, "ticks": {start_ticks(pid)}}}')
-    assert engine.stop()
-    assert start_ticks(pid) is None
-    assert not engine.stop()
+@pytest.fixture
+def started(engine):
+    """The pid of a daemon that the engine's record names."""
+    pid = LocalProc().spawn(["sleep", "60"], engine.store / "log")
+    ticks = start_ticks(pid)
+    engine._record.write_text(f'{{"pid": {pid}, "ticks": {ticks}}}')
+    yield pid
+    end(pid, ticks)
+
+
+def test_ends_the_one_that_it_started(engine, proc, started):
+    proc.on("docker ps", "")
+    assert engine.stop(Said())
+    assert start_ticks(started) is None
+    assert not engine.stop(Said())
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"), [(("other-stor1\n", 0), "other-stor1"), (("", 1, "no answer"), "no answer")]
+)
+def test_stays_while_a_container_may_run(engine, proc, started, answer, why):
+    proc.on("docker ps", *answer)
+    said = Said()
+    assert not engine.stop(said)
+    assert start_ticks(started) is not None
+    assert why in said.notes[0]
+    proc.on("docker ps", "")
+    assert engine.stop(said), "the record is kept for the next time"
 
 
 def test_a_pid_given_out_again_is_not_ended(tmp_path):
     engine = Engine(FakeProc(), tmp_path)
     engine._record.write_text(f'{{"pid": {os.getpid()}, "ticks": 1}}')
-    assert not engine.stop()
+    assert not engine.stop(Said())

@@ -167,6 +167,18 @@ def test_remove_takes_all_of_ours_and_nothing_else(it):
     assert it.kernel.at == {7: "/theirs"}
 
 
+def test_remove_leaves_the_loop_devices_of_a_lab_of_another_name_in_its_folder(it, tmp_path):
+    up(it)
+    it.folder.write({"config": CONFIG.model_dump(mode="json")})
+    before = dict(it.kernel.at)
+    assert before
+    left_over = CONFIG.model_copy(
+        update={"name": "t7"}
+    )  # made in this folder before the lab that is there now
+    DockerDriver(it.proc, left_over, it.folder, tmp_path, it.said).remove()
+    assert it.kernel.at == before
+
+
 def test_a_lab_of_that_name_in_another_folder_is_seen(it, tmp_path):
     up(it)
     other = Folder(tmp_path / "other")
