@@ -17,7 +17,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.proc import Proc, end, start_ticks
+from avadm.lab.proc import Proc, end, listens, start_ticks
 
 PORT = 3142
 _PROGRAM = "/usr/sbin/apt-cacher-ng"
@@ -36,11 +36,11 @@ ExThreshold: 30
 """
 
 
-def answers(address: IPv4Address, port: int = PORT, timeout: float = 1.0) -> bool:
-    """Whether something accepts connections there."""
+def answers(address: IPv4Address, pid: int, port: int = PORT, timeout: float = 1.0) -> bool:
+    """Whether the process accepts connections there, not another one that has the port."""
     try:
         with socket.create_connection((str(address), port), timeout=timeout):
-            return True
+            return listens(pid, port)
     except OSError:
         return False
 
@@ -61,7 +61,8 @@ class Cacher:
 
     def running(self) -> bool:
         """Whether our daemon lives and answers."""
-        return any(owner == self.lab and alive for _, owner, alive in self._slots()) and answers(self.address)
+        ours = [slot for slot, owner, alive in self._slots() if owner == self.lab and alive]
+        return any(answers(self.address, self._read(slot)["pid"]) for slot in ours)
 
     def ensure(self) -> bool:
         """Have the daemon; return whether it had to be started. AvadmError where it does not come up."""
@@ -86,12 +87,13 @@ class Cacher:
         )
         limit = time.monotonic() + 10
         while time.monotonic() < limit:
-            if answers(self.address):
+            if answers(self.address, pid):
                 return True
             if start_ticks(pid) is None:
                 break
             time.sleep(0.1)
         said = log.read_text(errors="replace").strip().splitlines()[-1:]
+        self.stop()  # it lives on where it could not have the port
         raise AvadmError(
             Finding(
                 "lab-apt-cache",
@@ -99,7 +101,7 @@ class Cacher:
                 str(log),
                 " ".join(said) or "no answer",
                 f"apt-cacher-ng listening on {self.address}:{PORT}",
-                "Read the log; is the port taken?",
+                f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
             )
         )
 

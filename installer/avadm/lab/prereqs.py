@@ -26,6 +26,14 @@ PROGRAMS = {
 }
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _POLICY = Path("/usr/sbin/policy-rc.d")
+_MARK = "# Written by avadm lab while it installs packages; it removes this file."
+_SYSTEMD = Path("/run/systemd/system")  # there where systemd is process 1: sd_booted(3)
+_INIT_SCRIPTS = Path("/etc/init.d")
+_SERVICES = {
+    "docker.io": ["docker.service", "docker.socket"],
+    "containerd": ["containerd.service"],
+    "apt-cacher-ng": ["apt-cacher-ng.service"],
+}
 
 
 def missing() -> list[str]:
@@ -52,6 +60,7 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
                 "Run the same command with sudo.",
             )
         )
+    _drop_stale_policy(report)
     if not wanted:
         return []
     command = f"apt-get install -y --no-install-recommends {' '.join(wanted)}"
@@ -70,7 +79,33 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
         env = {"DEBIAN_FRONTEND": "noninteractive"}
         must(proc.run(["apt-get", "update", "-q"], timeout=300, env=env), "Reading the package lists")
         must(proc.run(command.split(), timeout=900, env=env), "Installing packages", f"Run: {command}")
+        _disable(proc, report, wanted)
     return wanted
+
+
+def _disable(proc: Proc, report: Reporter, packages: list[str]) -> None:
+    """Keep the services of packages that we installed from starting at the next boot.
+
+    A second apt-cacher-ng would take the port of the lab's own; the lab starts its daemons itself.
+    """
+    services = [s for package in packages for s in _SERVICES.get(package, [])]
+    if not services:
+        return
+    if _SYSTEMD.is_dir():
+        commands = [["systemctl", "disable", *services]]
+    else:
+        names = [s.removesuffix(".service") for s in services]
+        commands = [["update-rc.d", n, "disable"] for n in names if (_INIT_SCRIPTS / n).exists()]
+    for command in commands:
+        if not (done := proc.run(command)).ok:
+            report.note(f"these start at the next boot, since {' '.join(command)} failed: {done.why}")
+
+
+def _drop_stale_policy(report: Reporter) -> None:
+    """Remove our own policy-rc.d, left behind where an installation was killed."""
+    if _POLICY.is_file() and _MARK in _POLICY.read_text(errors="replace"):
+        _POLICY.unlink()
+        report.note(f"removed {_POLICY}, left behind by an installation that was killed")
 
 
 class _NoServices:
@@ -82,7 +117,7 @@ class _NoServices:
     def __enter__(self) -> None:
         self.made = not _POLICY.exists()
         if self.made:
-            _POLICY.write_text("#!/bin/sh\nexit 101\n")
+            _POLICY.write_text(f"#!/bin/sh\n{_MARK}\nexit 101\n")
             _POLICY.chmod(0o755)
 
     def __exit__(self, *_: object) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -126,6 +127,21 @@ def program(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether a process has a listening TCP socket (IPv4) of this port, as proc(5) and its open files tell."""
+    files = set()
+    try:
+        entries = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                files.add(str(file.readlink()))
+    except OSError:
+        return False
+    # local_address is ADDRESS:PORT in hexadecimal, st 0A is LISTEN, the tenth field the inode.
+    sockets = {f"socket:[{e[9]}]" for e in entries if e[1].endswith(f":{port:04X}") and e[3] == "0A"}
+    return not sockets.isdisjoint(files)
 
 
 def end(pid: int, ticks: int, *, grace: float = 10.0) -> bool:

@@ -1,6 +1,8 @@
+import itertools
 import json
 import os
 import socket
+from functools import partial
 from ipaddress import IPv4Address
 
 import pytest
@@ -18,7 +20,7 @@ HERE = IPv4Address("127.0.0.1")
 def listening(monkeypatch):
     """A port on which something answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(cacher, "answers", lambda address: True)
+        monkeypatch.setattr(cacher, "answers", lambda address, pid: True)
         yield server
 
 
@@ -28,7 +30,7 @@ def owner(store, slot, lab, pid):
 
 
 def test_starts_on_the_gateway_address_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(cacher, "answers", lambda address: True)
+    monkeypatch.setattr(cacher, "answers", lambda address, pid: True)
     proc = FakeProc()
     proc.on_spawn = lambda argv: os.getpid()
     assert Cacher(proc, tmp_path, "lab", HERE).ensure()
@@ -72,11 +74,24 @@ def test_a_damaged_owner_file_means_a_free_slot(tmp_path, listening, text):
 
 
 def test_daemon_that_dies_at_once_is_told_with_its_last_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(cacher, "answers", lambda address: False)
+    monkeypatch.setattr(cacher, "answers", lambda address, pid: False)
     monkeypatch.setattr(cacher, "_PROGRAM", "/bin/false")
     with pytest.raises(AvadmError) as error:
         Cacher(LocalProc(), tmp_path, "lab", HERE).ensure()
     assert error.value.findings[0].check == "lab-apt-cache"
+
+
+def test_a_daemon_that_does_not_get_the_port_is_told_and_ended(tmp_path, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(cacher.time, "monotonic", lambda: next(clock))
+    proc = FakeProc()
+    pid = LocalProc().spawn(["sleep", "60"], tmp_path / "1/log/daemon.log")
+    proc.on_spawn = lambda argv: pid
+    with socket.create_server(("127.0.0.1", 0)) as another:
+        monkeypatch.setattr(cacher, "answers", partial(cacher.answers, port=another.getsockname()[1]))
+        with pytest.raises(AvadmError):
+            Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert start_ticks(pid) is None
 
 
 def test_stop_ends_only_our_own(tmp_path):

@@ -10,6 +10,8 @@ from tests.unit.lab.fakes import FakeProc, Said
 @pytest.fixture
 def policy(monkeypatch, tmp_path):
     monkeypatch.setattr(prereqs, "_POLICY", tmp_path / "policy-rc.d")
+    monkeypatch.setattr(prereqs, "_SYSTEMD", tmp_path / "systemd")
+    monkeypatch.setattr(prereqs, "_INIT_SCRIPTS", tmp_path)
     return tmp_path / "policy-rc.d"
 
 
@@ -60,6 +62,46 @@ def test_leaves_the_machines_own_policy(monkeypatch, policy):
     as_user(monkeypatch, 0)
     prereqs.ensure(FakeProc(), Said())
     assert policy.read_text() == "mine"
+
+
+@pytest.mark.parametrize("programs", [(), ("mmdebstrap",)], ids=["nothing missing", "one missing"])
+def test_our_own_policy_of_a_killed_installation_goes(monkeypatch, policy, programs):
+    without(monkeypatch, *programs)
+    as_user(monkeypatch, 0)
+    with prereqs._NoServices():
+        left = policy.read_text()
+    policy.write_text(left)
+    prereqs.ensure(FakeProc(), Said())
+    assert not policy.exists()
+
+
+@pytest.mark.parametrize(
+    ("systemd", "commands"),
+    [
+        (True, ["systemctl disable apt-cacher-ng.service docker.service docker.socket"]),
+        (False, ["update-rc.d apt-cacher-ng disable", "update-rc.d docker disable"]),
+    ],
+)
+def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy, tmp_path, systemd, commands):
+    without(monkeypatch, "dockerd", "apt-cacher-ng", "mmdebstrap")
+    as_user(monkeypatch, 0)
+    if systemd:
+        (tmp_path / "systemd").mkdir()
+    for name in ("apt-cacher-ng", "docker"):
+        (tmp_path / name).touch()
+    proc, said = FakeProc(), Said()
+    proc.on("disable", rc=1, stderr="no such service")
+    prereqs.ensure(proc, said)
+    assert proc.ran("disable") == commands
+    assert "no such service" in said.notes[-1]
+
+
+def test_services_that_were_there_before_stay_enabled(monkeypatch, policy):
+    without(monkeypatch, "mmdebstrap")
+    as_user(monkeypatch, 0)
+    proc = FakeProc()
+    prereqs.ensure(proc, Said())
+    assert proc.ran("disable") == []
 
 
 def test_policy_goes_when_the_installation_fails(monkeypatch, policy):

@@ -1,9 +1,10 @@
 import os
+import socket
 
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.lab.proc import Done, LocalProc, end, must, program, start_ticks
+from avadm.lab.proc import Done, LocalProc, end, listens, must, program, start_ticks
 
 
 def test_arguments_are_never_a_shells(tmp_path):
@@ -43,6 +44,15 @@ def test_daemon_is_known_by_pid_and_start(tmp_path):
     assert end(pid, ticks)
     assert start_ticks(pid) is None
     assert not end(pid, ticks)
+
+
+def test_a_port_is_known_to_be_a_processs_own():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert listens(os.getpid(), port)
+        assert not listens(os.getppid(), port)
+    assert not listens(os.getpid(), port)
+    assert not listens(2**22 + 1, port)
 
 
 def test_daemon_that_ignores_sigterm_is_killed(tmp_path):
