@@ -1,0 +1,61 @@
+"""ceph_client's unit: what it unmounts before it mounts."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+TEMPLATE = Path(__file__).parents[4] / "roles/ceph_client/templates/avadm-cephfs.service.j2"
+VARIABLES = {
+    "ceph_client_fs": "cephfs",
+    "ceph_client_mount": "/data",
+    "ceph_client_kind": "fuse",
+    "ceph_client_entity": "client.cephfs",
+}
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function: what the unit's first step does where a file system of a type is mounted."""
+
+    def run(kind):
+        templar = Templar(DataLoader(), variables=VARIABLES)
+        templar.environment.trim_blocks = True
+        text = templar.template(TEMPLATE.read_text(), convert_data=False)
+        found = re.search(r"^ExecStartPre=-?(?:/bin/sh -c '(.*)'|(.*))$", text, re.M)
+        command = (found[1] or Path(found[2]).name).replace("$$", "$")
+        (tmp_path / "findmnt").write_text(f"#!/bin/sh\n[ $# -eq 4 ] && [ $4 = /data ] && echo '{kind}'\n")
+        (tmp_path / "umount").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/unmounted\n')
+        for name in ("findmnt", "umount"):
+            (tmp_path / name).chmod(0o755)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done, (tmp_path / "unmounted").exists()
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["fuse.ceph-fuse", "fuse.ceph", "ceph"])
+def test_what_ceph_left_is_unmounted(start, kind):
+    done, unmounted = start(kind)
+    assert (done.returncode, unmounted) == (0, True)
+
+
+def test_an_empty_mount_point_is_left_alone(start):
+    done, unmounted = start("")
+    assert (done.returncode, unmounted) == (0, False)
+
+
+@pytest.mark.parametrize("kind", ["xfs", "ext4", "nfs4"])
+def test_a_file_system_of_the_node_is_never_unmounted(start, kind):
+    done, unmounted = start(kind)
+    assert (done.returncode, unmounted) == (1, False)
+    assert f"/data is the mount point of a file system of type {kind}" in done.stderr
