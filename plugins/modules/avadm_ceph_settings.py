@@ -142,7 +142,8 @@ class Settings:
         after = json.loads(self.ask(path, prefix="config get", var=option))[option]
         if after != before:
             self.set.append("%s = %s (was %s)" % (label, text, before))
-        elif '"success"' not in answer:
+        # "(not observed, change may require restart)": the value is stored, and nothing in the daemon looks at it.
+        if "require restart" in answer or (after == before and '"success"' not in answer):
             self.restart.append("%s = %s (runs with %s)" % (label, text, before))
 
 

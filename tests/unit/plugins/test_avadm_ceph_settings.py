@@ -9,10 +9,10 @@ MON = "/var/run/ceph/ceph-mon.a.asok"
 
 
 class Daemon:
-    """A daemon's socket; `fixed` options are taken only at its start."""
+    """A daemon's socket; `fixed` options are taken only at its start, `unobserved` ones stored until then."""
 
-    def __init__(self, fixed=(), **options):
-        self.options, self.fixed, self.told = options, fixed, []
+    def __init__(self, fixed=(), unobserved=(), **options):
+        self.options, self.fixed, self.unobserved, self.told = options, fixed, unobserved, []
 
     def __call__(self, path, prefix, var=None, val=None):
         if prefix == "config show":
@@ -23,6 +23,8 @@ class Daemon:
         if var in self.fixed:
             return "ERROR: (1) Operation not permitted"
         self.options[var] = val[0]
+        if var in self.unobserved:
+            return json.dumps({"success": f"{var} = '{val[0]}' (not observed, change may require restart) "})
         return json.dumps({"success": f"{var} = '{val[0]}'"})
 
 
@@ -50,6 +52,12 @@ def test_what_needs_a_restart_is_named():
     work = run(Daemon(fixed=("net",), net="10.0.0.0/24"), {"global": {"net": "10.0.0.0/16"}})
     assert work.set == []
     assert work.restart == ["mon.a: net = 10.0.0.0/16 (runs with 10.0.0.0/24)"]
+
+
+def test_what_is_stored_and_not_looked_at_waits_for_a_restart_too():
+    work = run(Daemon(unobserved=("threads",), threads="2"), {"mon": {"threads": 4}})
+    assert work.set == ["mon.a: threads = 4 (was 2)"]
+    assert work.restart == ["mon.a: threads = 4 (runs with 2)"]
 
 
 def test_a_value_that_ceph_writes_otherwise_is_no_change_forever():
