@@ -1,0 +1,46 @@
+"""The verify tasks of prometheus and alertmanager: what counts as known, and what a dry run leaves out."""
+
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ruamel.yaml import YAML
+
+ROLES = Path(__file__).parents[4] / "roles"
+
+
+def task(role):
+    (found,) = YAML(typ="safe").load((ROLES / role / "tasks/verify.yml").read_text())
+    return found
+
+
+def true(condition, **variables):
+    return Templar(DataLoader(), variables=variables).template("{{" + condition + "}}")
+
+
+@pytest.mark.parametrize("role", ["alertmanager", "prometheus"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_dry_run_asks_nobody(role, check_mode):
+    """Module uri has no dry run: it answers nothing, and `until` then fails."""
+    assert true(task(role).get("when", "true"), ansible_check_mode=check_mode) is not check_mode
+
+
+@pytest.mark.parametrize(("nodes", "enough"), [(1, False), (2, True)])
+def test_other_jobs_do_not_stand_in_for_missing_targets(nodes, enough):
+    known = [{"scrapePool": "node"}] * nodes + [{"scrapePool": "blackbox"}, {"scrapePool": "gpu"}] * 3
+    one = task("prometheus")
+    assert enough is true(
+        one["until"],
+        **one["vars"],
+        prometheus_targets={"node": [{"targets": ["a:9100"]}, {"targets": ["b:9100"]}]},
+        _prometheus_active={"json": {"data": {"activeTargets": known}}},
+    )
+
+
+def test_a_prometheus_that_does_not_answer_yet_is_asked_again():
+    one = task("prometheus")
+    targets = {"node": [{"targets": ["a:9100"]}]}
+    assert not true(
+        one["until"], **one["vars"], prometheus_targets=targets, _prometheus_active={"status": -1}
+    )
