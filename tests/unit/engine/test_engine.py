@@ -1,3 +1,5 @@
+import os
+import signal
 import threading
 
 import pytest
@@ -104,21 +106,13 @@ def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> N
 
     class Stubborn(FakeRunner):
         def run(self, request, on_event, canceled):  # type: ignore[no-untyped-def]
+            os.kill(os.getpid(), signal.SIGINT)
             while not canceled():
                 threading.Event().wait(0.01)
             stopped.set()
             return super().run(request, on_event, canceled)
 
     bench.runner = Stubborn()
-    timer = threading.Timer(0.3, lambda: signal_main())
-
-    def signal_main() -> None:
-        import os
-        import signal
-
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
         bench.run([step("base", "a"), step("ceph", "a", "base")])
     assert stopped.is_set()
