@@ -43,6 +43,7 @@ def site_vars(role, *, host="m1", nodes=None, profile="lab-bookworm", overrides=
         **(yaml.load(fixed.read_text()) if fixed.exists() else {}),
         **out.all,
         **out.hosts[host],
+        **{name: make() for name, make in out.secrets.items()},
         **(overrides or {}),
     }
 
@@ -175,12 +176,14 @@ def test_the_exporter_reads_no_other_root():
 
 
 def test_grafana_asks_each_replica_and_keeps_the_password_apart():
-    variables = site_vars("grafana", host="m2", overrides={"grafana_admin_password": "secret"})
+    variables = site_vars("grafana", host="m2")
+    password = Templar(DataLoader(), variables=variables).template("{{ grafana_admin_password }}")
+    assert password == variables["vault_grafana_admin_password"]
     sources = YAML(typ="safe").load(template("grafana", "datasources.yml.j2", variables))["datasources"]
     assert [(s["url"], s["isDefault"]) for s in sources] == [
         ("http://10.0.0.1:9090", True),
         ("http://10.0.0.2:9090", False),
     ]
     ini = template("grafana", "grafana.ini.j2", variables)
-    assert "secret" not in ini
+    assert password not in ini
     assert "$__file{/etc/grafana/admin_password}" in ini

@@ -23,8 +23,10 @@ SITE = {
 }
 
 
-def rendered(profile="lab-bookworm", **monitoring):
+def rendered(profile="lab-bookworm", *, grafana=True, **monitoring):
     site = copy.deepcopy(SITE)
+    if not grafana:
+        site["nodes"][2]["roles"].remove("grafana")
     site["components"] = {"monitoring": monitoring}
     out = Vars()
     render(Site.model_validate(site), profiles.load(profile), out)
@@ -107,6 +109,13 @@ def test_grafana_asks_both_replicas():
         {"name": "m1", "url": "http://10.0.0.3:9090"},
         {"name": "m2", "url": "http://10.0.0.4:9090"},
     ]
+
+
+def test_grafanas_password_is_made_where_there_is_grafana():
+    make = rendered().secrets["vault_grafana_admin_password"]
+    assert len(make()) >= 32
+    assert make() != make()
+    assert rendered(grafana=False).secrets == {}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ All of it is computed here, once, from the site file: the roles copy it and look
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ PROBES: tuple[tuple[str, str, str | None, str], ...] = (
     ("prometheus", "http_2xx", "prometheus", f"http://{{address}}:{PORTS['prometheus']}/-/ready"),
     ("alertmanager", "http_2xx", "alertmanager", f"http://{{address}}:{PORTS['alertmanager']}/-/ready"),
 )
+PASSWORD_BYTES = 24
+"""Random bytes of a generated password."""
 MSGR2_SINCE = 14
 """The ceph release whose monitors first listen on 3300 (docs.ceph.com, Messenger v2)."""
 
@@ -108,6 +111,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         )
     for node in site.with_role("grafana"):
         out.host(node.name)["grafana_address"] = str(node.address)
+        out.secrets["vault_grafana_admin_password"] = lambda: secrets.token_urlsafe(PASSWORD_BYTES)
 
 
 def labels(node: Node) -> dict[str, str]:
