@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +36,14 @@ VERBS = {
     "runs": "List and show earlier runs.",
     "site": "Write, check and show the site file.",
     "status": "Show what is done, stale or failed.",
+}
+
+# Verb to what a user who stopped it should know.
+STOPPED = {
+    "accept": "What nodes were measuring ends there by itself. The same command measures from the start.",
+    "apply": "What nodes had begun ends there by itself. The same command goes on where it stood.",
+    "bootstrap": "The same command goes on: what is done is left alone.",
+    "preflight": "It changes nothing. What nodes were asked ends there by itself.",
 }
 
 
@@ -121,6 +129,13 @@ class Verbs(click.Group):
                 raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
             raise
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; say what is left of it where it is stopped."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort) as error:
+            raise click.Abort(STOPPED.get(ctx.invoked_subcommand or "", "")) from error
+
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="avadm")
@@ -144,53 +159,63 @@ def cli(ctx: click.Context, site_path: Path | None) -> None:
     ctx.obj = App(site_path.absolute() if site_path else None)
 
 
-def _unexpected(error: Exception) -> Path:
+def _unexpected(error: Exception) -> Finding:
     """Keep the traceback in a file, so that a user sees one sentence and we can be sent the rest."""
     folder = paths.cache() / "crashes"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
-    path.touch(mode=0o600)
-    path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    return path
+    remedy = "Run it again; if it stays, report it with that file."
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError as unwritable:
+        path = folder
+        remedy = (
+            f"Nothing could be kept there ({unwritable.strerror}): free space or permission, or name another "
+            "folder with AVADM_CACHE; run it again and report it with the file that is then made."
+        )
+    what = f"avadm met something it did not expect: {type(error).__name__}: {error}"
+    return Finding("unexpected", what, where=str(path), remedy=remedy)
 
 
 def main() -> None:
     """Run the command line; every error ends here as a sentence, never as a traceback."""
+    from avadm.cli import streams
+    from avadm.cli.output import print_findings
+
     # A SIGTERM (a closing session, a time limit) takes the same way out as ctrl-C: children are ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # So does a closed terminal, unless someone asked to live on (nohup).
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, signal.default_int_handler)
+    stdout = streams.guard()
+    code = _run()
+    sys.stdout.flush()
+    if stdout is not None and stdout.trouble is not None:
+        what, why = "What this verb prints could not be written.", str(stdout.trouble.strerror)
+        remedy = "Free space, or send it elsewhere; then run it again."
+        print_findings([Finding("standard-output", what, found=why, remedy=remedy)])
+        code = EXIT_COULD_NOT_RUN
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run the verb, print how it ended, and return the exit status."""
     from avadm.cli.output import print_findings, stderr
 
     try:
         code = cli.main(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
     except AvadmError as error:
         print_findings(error.findings)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.exceptions.Exit as error:
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.ClickException as error:
         error.show()
-        sys.exit(EXIT_COULD_NOT_RUN)
-    except (click.Abort, KeyboardInterrupt):
-        stderr.print("\nStopped by you; nothing is left running. The same command goes on where it stood.")
-        sys.exit(EXIT_COULD_NOT_RUN)
-    except BrokenPipeError:
-        # The reader (head, less) went away: not an error, and Python must not complain while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except (click.Abort, KeyboardInterrupt) as error:
+        stderr.print("\n" + " ".join(["Stopped by you.", *filter(None, error.args)]))
     except Exception as error:
-        path = _unexpected(error)
-        print_findings(
-            [
-                Finding(
-                    "unexpected",
-                    f"avadm met something it did not expect: {type(error).__name__}: {error}",
-                    where=str(path),
-                    remedy="Run it again; if it stays, report it with that file.",
-                )
-            ]
-        )
-        sys.exit(EXIT_COULD_NOT_RUN)
+        print_findings([_unexpected(error)])
+    else:
+        return code if isinstance(code, int) else 0
+    return EXIT_COULD_NOT_RUN

@@ -85,6 +85,17 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private
     assert crash.stat().st_mode & 0o077 == 0
 
 
+def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "file" / "cache"))
+    assert _main_with(monkeypatch, ValueError("odd")) == 2
+    shown = capsys.readouterr().err
+    assert "ValueError: odd" in shown
+    assert "AVADM_CACHE" in shown
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
 def test_ctrl_c_ends_in_a_sentence(
     error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -93,6 +104,24 @@ def test_ctrl_c_ends_in_a_sentence(
     shown = capsys.readouterr().err
     assert "Stopped by you" in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("verb", "told"), [("apply", "where it stood"), ("preflight", "changes nothing"), ("site", "by you.\n")]
+)
+def test_a_stopped_verb_tells_what_is_true_of_it(
+    verb: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(frame.Verbs, "get_command", lambda *_: stopped)
+    monkeypatch.setattr(sys, "argv", ["avadm", verb])
+    with pytest.raises(SystemExit) as caught:
+        frame.main()
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
 
 
 def test_findings_decide_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +152,36 @@ def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == {"a": [1, "/x"]}
 
 
-def test_a_closed_pipe_is_no_error() -> None:
-    line = f"{sys.executable} -m avadm --help | true; exit ${{PIPESTATUS[0]}}"
-    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+def _shell(argv: str, rest: str) -> subprocess.CompletedProcess[str]:
+    """Run avadm in bash with what follows it; the exit status is avadm's own."""
+    # A buffered standard output breaks later than an unbuffered one: as users have it.
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    line = f"{sys.executable} -m avadm {argv} {rest}; exit ${{PIPESTATUS[0]}}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=env)
+
+
+@pytest.fixture
+def bad_site(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.yml"
+    path.write_text("name: x\n")
+    return path
+
+
+@pytest.mark.parametrize("rest", ["| true", "2>&1 | true"])
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [("--help", 0), ("site show --schema", 0), ("accept list", 0), ("site check BAD --json", 1)],
+)
+def test_a_reader_that_went_away_changes_no_exit_status(
+    bad_site: Path, argv: str, code: int, rest: str
+) -> None:
+    result = _shell(argv.replace("BAD", str(bad_site)), rest)
+    assert (result.returncode, result.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("argv", ["--help", "site show --schema", "accept list", "site check BAD --json"])
+def test_a_full_device_is_a_finding(bad_site: Path, argv: str) -> None:
+    result = _shell(argv.replace("BAD", str(bad_site)), ">/dev/full")
+    assert result.returncode == 2
+    assert "No space left on device" in result.stderr
     assert "Traceback" not in result.stderr
-    assert "BrokenPipe" not in result.stderr
