@@ -168,6 +168,58 @@ def test_arguments_are_one_line_and_quoted_once(role):
     assert "{" not in line
 
 
+# The release that first knew each flag (the programs' change logs).
+SINCE = {
+    "prometheus": {
+        "--config.file": (2, 0),
+        "--storage.tsdb.path": (2, 0),
+        "--storage.tsdb.retention.time": (2, 7),
+        "--web.external-url": (2, 0),
+        "--web.listen-address": (2, 0),
+    },
+    "alertmanager": {
+        "--cluster.advertise-address": (0, 15),
+        "--cluster.listen-address": (0, 15),
+        "--cluster.peer": (0, 15),
+        "--config.file": (0, 14),
+        "--storage.path": (0, 14),
+        "--web.external-url": (0, 14),
+        "--web.listen-address": (0, 14),
+    },
+    "node_exporter": {
+        "--collector.disable-defaults": (1, 0),
+        "--collector.diskstats.device-exclude": (1, 4),
+        "--collector.filesystem.fs-types-exclude": (1, 2),
+        "--collector.filesystem.mount-points-exclude": (1, 2),
+        "--collector.netdev.device-exclude": (1, 1),
+        "--collector.nvme": (1, 2),
+        "--collector.os": (1, 3),
+        "--collector.pressure": (0, 18),
+        "--collector.textfile.directory": (0, 15),
+        "--collector.vmstat.fields": (0, 16),
+        "--web.listen-address": (0, 15),
+    },
+    "blackbox_exporter": {"--config.file": (0, 9), "--web.listen-address": (0, 9)},
+}
+OLD_COLLECTOR = (0, 15)
+"""What every collector that SINCE does not name has been there for."""
+
+
+@pytest.mark.parametrize("profile", profiles.names())
+@pytest.mark.parametrize("role", SINCE)
+def test_every_flag_is_known_to_a_release_that_the_profile_allows(role, profile):
+    pinned = profiles.load(profile).versions[role]
+    allowed = tuple(int(part) for part in pinned.rstrip(".").split("."))
+    # A prefix that ends in a dot names whole numbers; "0.1" also stands for 0.18.
+    assert pinned.endswith("."), pinned
+    text = template(role, "default.j2", site_vars(role, profile=profile))
+    for flag in re.findall(r"(?<= |\")(--[a-z.-]+)", text.split("ARGS=")[1]):
+        known = re.fullmatch(r"--collector\.[a-z]+", flag) and OLD_COLLECTOR
+        since = SINCE[role].get(flag) or known
+        assert since, f"{flag}: since which release?"
+        assert since[: len(allowed)] <= allowed, f"{flag} is not known before {since}"
+
+
 def test_the_exporter_reads_no_other_root():
     assert (
         "--path.rootfs"

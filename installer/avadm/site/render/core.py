@@ -62,6 +62,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "chrony_allow": str(site.network.management),
         "chrony_packages": profile.packages.get("chrony", []),
         "chrony_local": profile.features.get("chrony_local", "stratum 10 orphan"),
+        "chrony_options": profile.features.get("chrony_options", "-F 1"),
     }
     for node in site.nodes:
         own = out.host(node.name)
