@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -80,13 +81,14 @@ def test_stdin_nobody_reads_is_no_trouble(fleet):
 
 def test_timeout_ends_the_command_on_the_node(fleet, tmp_path):
     mark = tmp_path / "alive"
+    assert fleet.run("n1", "true").ok  # the connection is made before the clock starts
     begun = time.monotonic()
-    result = fleet.run("n1", f"echo early; sleep 3; touch {mark}", timeout=1)
+    result = fleet.run("n1", f"echo early; sleep 4; touch {mark}", timeout=1)
     assert result.rc == 124
     assert "time-out" in result.error
     assert result.stdout == "early\n"
-    assert time.monotonic() - begun < 2.5
-    time.sleep(2.5)
+    assert time.monotonic() - begun < 3.5
+    time.sleep(begun + 4.5 - time.monotonic())
     assert not mark.exists()
 
 
@@ -162,13 +164,18 @@ def test_dead_kept_connection_is_made_anew(fleet, server):
 
 def test_connection_lost_while_running_is_not_retried(fleet, server, tmp_path):
     assert fleet.run("n1", "true").ok
-    import threading
+    begun = tmp_path / "count"
 
-    threading.Timer(0.5, server.drop_connections).start()
-    result = fleet.run("n1", f"echo x >> {tmp_path}/count; sleep 2", timeout=10)
+    def drop_when_it_runs() -> None:
+        while not begun.exists() or not begun.read_text():
+            time.sleep(0.01)
+        server.drop_connections()
+
+    threading.Thread(target=drop_when_it_runs, daemon=True).start()
+    result = fleet.run("n1", f"echo x >> {begun}; sleep 5", timeout=30)
     assert result.rc == 255
     assert "lost" in result.error
-    assert (tmp_path / "count").read_text() == "x\n"
+    assert begun.read_text() == "x\n"
 
 
 def test_background_child_holding_the_output_does_not_hang(fleet):
@@ -217,7 +224,7 @@ def test_map_runs_nodes_at_once(tmp_path, server):
         results = fleet.map({t.node: f"sleep 1; echo {t.node}" for t in targets})
         seconds = time.monotonic() - begun
     assert [r.stdout.strip() for r in results.values()] == [t.node for t in targets]
-    assert seconds < 6  # 40 s one after another
+    assert seconds < 20  # 40 s one after another
 
 
 def test_loaded_key_is_the_written_one(tmp_path, key):
