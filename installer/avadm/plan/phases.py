@@ -24,6 +24,7 @@ class Phase:
         needs: phases that must be done before.
         groups: node roles whose nodes take part; empty means every node.
         roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
+        makes: key of components.ceph that the phase makes; without a value no node takes part.
     """
 
     name: str
@@ -32,9 +33,12 @@ class Phase:
     needs: tuple[str, ...]
     groups: tuple[str, ...]
     roles: tuple[str, ...]
+    makes: str = ""
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""
+        if self.makes and not getattr(site.components.ceph, self.makes):
+            return ()
         return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
 
 
@@ -55,6 +59,7 @@ PHASES: tuple[Phase, ...] = (
         ("ceph",),
         ("mds", "mon", "client"),
         ("ceph_common", "ceph_mds", "ceph_fs", "ceph_client"),
+        makes="filesystem",
     ),
     Phase(
         "rbd",
@@ -63,6 +68,7 @@ PHASES: tuple[Phase, ...] = (
         ("ceph",),
         ("mon", "client"),
         ("ceph_common", "ceph_rbd"),
+        makes="rbd_pools",
     ),
     Phase(
         "monitoring",
