@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Literal
 
 from pydantic import ValidationError
@@ -24,14 +21,13 @@ from avadm.runner.fleet import Fleet
 from avadm.site.load import SiteFile
 from avadm.site.render.ceph import rbd_entity
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.evidence import sha256
 from avadm_validation.protocol.model import CheckResult, Report
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.runner import Suite, class_of, now
 from avadm_validation.suites.storage import CHECKS
 from avadm_validation.suites.storage.context import MeasureError, Step, Target
 from avadm_validation.suites.storage.environment import environment, versions
-from avadm_validation.suites.storage.extract import compute
+from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
 MIN_SIZE_NOTE = (
@@ -125,8 +121,8 @@ def run(
         progress=progress,
         finished=finished,
     )
-    started = now()
-    with locked(state_folder(site_file.path, target.site), "accept"), _interruptible():
+    started, commit = now(), _commit()
+    with locked(state_folder(site_file.path, target.site), "accept"):
         try:
             checks = suite.execute(only)
         except MeasureError as error:
@@ -140,7 +136,6 @@ def run(
                     "See `avadm status` and `avadm preflight`; apply what is missing.",
                 )
             ) from error
-    raw = sorted(p for p in (report_folder / "raw").rglob("*") if p.is_file())
     report = Report(
         site=target.site,
         profile=target.profile,
@@ -151,14 +146,14 @@ def run(
         finished=now(),
         seed=suite.seed,
         versions=versions(checks, report_folder),
-        git_commit=_commit(),
+        git_commit=commit,
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
         environment=environment(target, checks, report_folder),
         notes=list(target.notes),
         checks=checks,
-        evidence={p.relative_to(report_folder).as_posix(): sha256(p) for p in raw},
     )
+    report = suite.manifest.seal(report, report_folder)
     _write(report, report_folder)
     return report
 
@@ -176,7 +171,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
             Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
         ) from error
     criteria = Criteria.load("lab" if report.class_ == "lab" else "stated")
-    return report, verify(report, path.parent, compute, criteria)
+    return report, verify(report, path.parent, compute, facts, criteria)
 
 
 def _write(report: Report, folder: Path) -> None:
@@ -186,25 +181,14 @@ def _write(report: Report, folder: Path) -> None:
 
 
 def _commit() -> str:
-    """Return the commit that measured, ``-dirty`` with local changes; "" outside a checkout."""
-    done = subprocess.run(
-        ["git", "-C", str(paths.home()), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let a polite kill end the run as ctrl-C does, so that everything is put back."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
+    """Return the commit that measured, ``-dirty`` with local changes; "" outside a checkout or without git."""
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        done = subprocess.run(
+            ["git", "-C", str(paths.home()), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()

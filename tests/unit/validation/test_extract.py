@@ -157,7 +157,9 @@ def test_growth_and_held_out():
         json.dumps({"pool": {"bytes": 1000 + 50 * n + e}})
         for n, e in ((100, 30), (300, -90), (900, 200), (2700, 0))
     ]
-    inputs = {"base": [base], "doc": docs}
-    assert X["held_out"](inputs, {"path": "pool.bytes", "files": "100,300,900,2700"}) == 1
+    made = [filegen(window([1], made=[n])) for n in (100, 200, 600, 1800)]  # 100, 300, 900 and 2700 in all
+    inputs = {"base": [base], "doc": docs, "made": made}
+    assert X["held_out"](inputs, {"path": "pool.bytes"}) == 1
+    assert X["growth"]({**inputs, "doc": docs[-1:]}, {"path": "pool.bytes"}) == pytest.approx(50)
     docs[-1] = json.dumps({"pool": {"bytes": 1000 + 500 * 2700}})
-    assert X["held_out"](inputs, {"path": "pool.bytes", "files": "100,300,900,2700"}) == 0
+    assert X["held_out"](inputs, {"path": "pool.bytes"}) == 0

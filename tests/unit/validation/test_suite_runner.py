@@ -3,15 +3,14 @@
 import json
 
 import pytest
-from acceptance_fakes import FakeFleet
+from acceptance_fakes import NOW, FakeFleet
 
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.evidence import sha256
 from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites import runner
 from avadm_validation.suites.storage.context import MeasureError, Outcome, Target
-from avadm_validation.suites.storage.extract import compute
+from avadm_validation.suites.storage.extract import compute, facts
 
 OK = {
     "health": {"status": "HEALTH_OK"},
@@ -29,7 +28,7 @@ def answers(**changes):
         "ceph versions": json.dumps({"overall": {VERSION: 9}}),
         "ceph df": json.dumps({"pools": [{"name": "rbd", "stats": {"max_avail": 10**12}}]}),
         "import json, subprocess": json.dumps({**FACTS, **changes.get("facts", {})}),
-        "date +": lambda node, command: f"{__import__('time').time():.9f}",
+        "date +": f"{NOW:.9f}",
         "echo made": "made",
         "osd dump": json.dumps({"flags": changes.get("flags", "sortbitwise")}),
         "iperf3": {"rc": 1},
@@ -191,10 +190,10 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
     assert fleet.commands("mountpoint -q")[-1].count("avadm-accept-run1") == 1
 
 
-def report_of(tmp_path, monkeypatch):
-    with_check(monkeypatch, measured)
-    checks = suite(tmp_path, FakeFleet(answers())).execute()
-    raw = [p for p in (tmp_path / "raw").rglob("*") if p.is_file()]
+def report_of(tmp_path, monkeypatch, act=measured):
+    with_check(monkeypatch, act)
+    ran = suite(tmp_path, FakeFleet(answers()))
+    checks = ran.execute()
     report = Report(
         site="s",
         profile="p",
@@ -204,20 +203,20 @@ def report_of(tmp_path, monkeypatch):
         seed=1,
         versions={},
         git_commit="",
-        config_hash="",
+        config_hash=Criteria.load("lab").digest(),
         inventory_hash="",
         environment={},
         notes=[],
         checks=checks,
-        evidence={p.relative_to(tmp_path).as_posix(): sha256(p) for p in raw},
     )
+    report = ran.manifest.seal(report, tmp_path)
     report.dump(tmp_path)
     return report
 
 
 def problems(report, folder):
     criteria = Criteria.load("lab")
-    return verify(report, folder, compute, criteria)
+    return verify(report, folder, compute, facts, criteria)
 
 
 def test_a_report_verifies_also_when_loaded_again(tmp_path, monkeypatch):
@@ -244,9 +243,23 @@ def edited(report, act):
         (lambda c, d: d["evidence"].popitem(), "is not named in the report"),
         (lambda c, d: c["metrics"][0]["samples"][0].update(extract="eval"), "unknown function 'eval'"),
         (lambda c, d: d["evidence"].update({"../../etc/passwd": "0"}), "outside the report's folder"),
+        (lambda c, d: d["checks"].pop(1), "A-BD6: was run, but is not in the report"),
+        (lambda c, d: c.update(verdict="NOT RUN"), "the verdict is NOT RUN in the report, PASS when computed"),
+        (lambda c, d: c.update(verdict="INCONCLUSIVE"), "the verdict is INCONCLUSIVE in the report"),
+        (lambda c, d: c["metrics"][0]["samples"].append(c["metrics"][0]["samples"][0]), "is there twice"),
+        (lambda c, d: c["metrics"][0]["samples"][0].update(seconds=300), "seconds is 300.0 in the report, 0.0"),
+        (lambda c, d: c["metrics"][0]["samples"][0]["params"].update(files=2e8), "files is 200000000.0"),
+        (lambda c, d: c.update(method="better"), "A-BD6: differs from what the run noted"),
+        (lambda c, d: c["reasons"].clear(), "A-BD6: differs from what the run noted"),
+        (lambda c, d: c["stated"].update(judged=True), "A-BD6: differs from what the run noted"),
+        (lambda c, d: d.update(effort="quick"), "the report's head"),
+        (lambda c, d: d["notes"].append("all is well"), "the report's head"),
+        (lambda c, d: d.update(config_hash="0"), "config_hash is not that of this avadm's criteria"),
     ],
-    ids=["verdict", "sample", "mean", "measured", "criterion", "metric", "evidence", "function", "path"],
-)
+    ids=["verdict", "sample", "mean", "measured", "criterion", "metric", "evidence", "function", "path", "deleted",
+         "not-run", "inconclusive", "copied", "seconds", "files", "method", "reasons", "stated", "effort", "notes",
+         "config"],
+)  # fmt: skip
 def test_an_edit_of_the_report_is_found(tmp_path, monkeypatch, act, said):
     report = edited(report_of(tmp_path, monkeypatch), act)
     assert any(said in p for p in problems(report, tmp_path)), problems(report, tmp_path)
@@ -258,6 +271,22 @@ def test_an_edit_of_a_raw_file_is_found(tmp_path, monkeypatch):
     path.write_text('{"v": "no"}')
     found = problems(report, tmp_path)
     assert any("sha256" in p for p in found) and any("0.0 by its raw files" in p for p in found)
+
+
+@pytest.mark.parametrize("act", [no_value, unreachable, broken])
+def test_an_honest_failure_verifies(tmp_path, monkeypatch, act):
+    report = report_of(tmp_path, monkeypatch, act)
+    assert report.checks[1].verdict is Verdict.FAIL
+    assert problems(Report.load(tmp_path), tmp_path) == []
+
+
+def test_a_blocked_run_verifies_and_its_checks_cannot_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "efforts", lambda k, e: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()})
+    monkeypatch.setitem(OK, "health", {"status": "HEALTH_WARN"})
+    report = report_of(tmp_path, monkeypatch)
+    assert problems(report, tmp_path) == []
+    found = problems(edited(report, lambda c, d: c.update(verdict="PASS")), tmp_path)
+    assert any("A-BD6: the verdict is PASS in the report, BLOCKED when computed" in p for p in found)
 
 
 def test_a_raw_file_that_is_gone_is_found(tmp_path, monkeypatch):

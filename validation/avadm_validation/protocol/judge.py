@@ -32,6 +32,13 @@ def verdict_of(metrics: Sequence[Metric]) -> Verdict:
     return worst(m.verdict for m in metrics if m.verdict is not None)
 
 
+def check_verdict(check: str, metrics: Sequence[Metric], own: Verdict | None) -> Verdict:
+    """Return a check's verdict: the worst of its metrics' and its own; what stops the preconditions blocks."""
+    verdicts = [verdict_of(metrics)] if metrics else []
+    found = worst([*verdicts, *([own] if own else [])])
+    return Verdict.BLOCKED if check == "preconditions" and found is not Verdict.PASS else found
+
+
 def _absent(criterion: Criterion) -> Metric:
     verdict, reason = judge([], criterion)
     return Metric(

@@ -253,7 +253,7 @@ class Report(Model):
     git_commit: str
     """Commit of avadm that measured ("" where unknown; ends in ``-dirty`` with local changes)."""
     config_hash: str
-    """sha256 of the criteria and the efforts used."""
+    """sha256 of the criteria that judged."""
     inventory_hash: str
     """sha256 of the site file."""
     environment: dict[str, str]

@@ -8,27 +8,38 @@ from pathlib import Path
 
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import sha256
-from avadm_validation.protocol.judge import deciding, verdict_of
-from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
+from avadm_validation.protocol.judge import check_verdict, deciding
+from avadm_validation.protocol.manifest import Manifest, around, digest
+from avadm_validation.protocol.model import CheckResult, Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verdict import measured
 
-Compute = Callable[[str, Mapping[str, list[str]], Mapping[str, float | str]], float]
+Inputs = Mapping[str, list[str]]
+Compute = Callable[[str, Inputs, Mapping[str, float | str]], float]
+Facts = Callable[[str, Inputs, Mapping[str, float | str]], tuple[float, float | None]]
 
 
-def verify(report: Report, folder: Path, compute: Compute, criteria: Criteria) -> list[str]:
+def verify(report: Report, folder: Path, compute: Compute, facts: Facts, criteria: Criteria) -> list[str]:
     """Return what does not agree, in sentences; empty for a report that proves itself.
 
     Args:
         report: what was claimed.
         folder: where it and its raw files lie.
         compute: the suite's function (name, texts, parameters) → number; KeyError for an unknown name.
+        facts: the suite's function (the same arguments) → seconds measured, files that the sample is for or None.
         criteria: what this avadm ships for the report's class: a criterion that was edited shows.
     """
+    try:
+        manifest = Manifest.load(folder)
+    except (OSError, ValueError) as e:
+        why = f"there is no manifest of the run: {e} (removed, or written by an older avadm)"
+        return [*_evidence(report, folder), why]
     return [
         *_evidence(report, folder),
-        *(p for check in report.checks for m in check.metrics for p in _metric(check, m, folder, compute)),
-        *(p for check in report.checks for p in _check(check)),
+        *_complete(report, folder, manifest),
+        *(p for c in report.checks for m in c.metrics for p in _metric(c, m, folder, compute, facts)),
+        *(p for check in report.checks for p in _check(check, manifest)),
         *_criteria(report, criteria),
+        *_words(report, manifest),
     ]
 
 
@@ -51,25 +62,65 @@ def _evidence(report: Report, folder: Path) -> list[str]:
     return problems
 
 
-def _metric(check: CheckResult, metric: Metric, folder: Path, compute: Compute) -> list[str]:
+def _complete(report: Report, folder: Path, manifest: Manifest) -> list[str]:
+    """Every check of the run is in the report, in its place, and measured all that is there of it."""
+    there, ran = [c.id for c in report.checks], [str(c["id"]) for c in manifest.checks]
+    problems = [f"{c}: was run, but is not in the report" for c in ran if c not in there]
+    problems += [f"{c}: is in the report, but was not run" for c in there if c not in ran]
+    if not problems and there != ran:
+        problems.append(
+            f"the checks are {', '.join(there)} in the report, {', '.join(ran)} in the run's manifest"
+        )
+    folders = {p.name for p in (folder / "raw").iterdir() if p.is_dir()} - {"guard"}
+    problems += [f"{f}: has raw files, but is not in the report" for f in sorted(folders - set(there))]
+    problems += [
+        f"{c.id}: was measured, but has no raw files"
+        for c in report.checks
+        if c.metrics and c.id not in folders
+    ]
+    return problems
+
+
+def _repeated(where: str, samples: list[Sample]) -> list[str]:
+    """The same raw numbers cannot be two repetitions, and none may be picked."""
+    seen = [(s.extract, s.inputs, {k: v for k, v in s.params.items() if k != "files"}) for s in samples]
+    problems = [f"{where}: sample {i + 1} is there twice" for i, s in enumerate(seen) if s in seen[:i]]
+    numbers = [s.params["repetition"] for s in samples if "repetition" in s.params]
+    if numbers != sorted(numbers, key=float):
+        problems.append(f"{where}: the repetitions are not in order")
+    return problems
+
+
+def _metric(check: CheckResult, metric: Metric, folder: Path, compute: Compute, facts: Facts) -> list[str]:
     where = f"{check.id}.{metric.name}"
-    problems = []
+    problems = _repeated(where, metric.samples)
     for i, sample in enumerate(metric.samples):
+        strange = [p for ps in sample.inputs.values() for p in ps if not p.startswith(f"raw/{check.id}/")]
+        problems += [
+            f"{where}: sample {i + 1} is computed from {p}, which is not the check's" for p in strange
+        ]
         try:
             texts = {
                 group: [(folder / p).read_text(encoding="utf-8") for p in paths if _inside(folder, p)]
                 for group, paths in sample.inputs.items()
             }
             value = compute(sample.extract, texts, sample.params)
+            seconds, files = facts(sample.extract, texts, sample.params)
         except KeyError:
             problems.append(f"{where}: sample {i + 1} names an unknown function {sample.extract!r}")
             continue
         except (OSError, UnicodeDecodeError) as e:
             problems.append(f"{where}: sample {i + 1} cannot be computed: {e}")
             continue
-        claimed = sample.value
-        if not _same(value, claimed):
-            problems.append(f"{where}: sample {i + 1} is {claimed} in the report, {value} by its raw files")
+        for what, claimed, found in (
+            ("", sample.value, value),
+            ("'s seconds", sample.seconds, seconds),
+            ("'s files", sample.params.get("files"), files),
+        ):
+            if not _same(found, claimed):
+                problems.append(
+                    f"{where}: sample {i + 1}{what} is {claimed} in the report, {found} by its raw files"
+                )
     again = measured(metric, metric.criterion)
     problems += [
         f"{where}: {name} is {getattr(metric, name)} in the report, {getattr(again, name)} when computed"
@@ -87,11 +138,10 @@ def _same(a: object, b: object) -> bool:
     return a == b
 
 
-def _check(check: CheckResult) -> list[str]:
-    """The headline must be that of the deciding metric; only a worse verdict than computed may be claimed."""
-    computed = verdict_of(check.metrics)
-    kept = (Verdict.BLOCKED, Verdict.NOT_RUN, Verdict.INCONCLUSIVE)
-    if check.verdict is not computed and check.verdict not in kept:
+def _check(check: CheckResult, manifest: Manifest) -> list[str]:
+    """The verdict is the worst of the metrics' and the check's own, the headline that of the deciding metric."""
+    computed = check_verdict(check.id, check.metrics, manifest.own(check.id))
+    if check.verdict is not computed:
         return [f"{check.id}: the verdict is {check.verdict} in the report, {computed} when computed"]
     head = deciding(check.metrics)
     if head is None:
@@ -113,11 +163,26 @@ def _check(check: CheckResult) -> list[str]:
     return problems
 
 
+def _words(report: Report, manifest: Manifest) -> list[str]:
+    """What no number tells (method, reasons, the plan's numbers, effort, class, notes) agrees with the manifest."""
+    digests = {c["id"]: c["sha256"] for c in manifest.checks}
+    problems = [
+        f"{c.id}: differs from what the run noted when it ended (method, reasons, any other field)"
+        for c in report.checks
+        if digests.get(c.id) not in (None, digest(c))
+    ]
+    if around(report) != manifest.report:
+        problems.append("the report's head (site, class, effort, times, versions, notes) was edited")
+    return problems
+
+
 def _criteria(report: Report, criteria: Criteria) -> list[str]:
     problems = []
+    if report.config_hash != criteria.digest():
+        problems.append("config_hash is not that of this avadm's criteria")
     for check in report.checks:
-        if check.verdict in (Verdict.BLOCKED, Verdict.NOT_RUN) and not check.metrics:
-            continue
+        if not check.metrics and check.verdict in (Verdict.BLOCKED, Verdict.NOT_RUN, Verdict.FAIL):
+            continue  # nothing was measured; that the check said so itself is in the manifest
         used = {m.criterion.id: m.criterion for m in check.metrics if m.criterion}
         for wanted in criteria.needed(check.id):
             if wanted.id not in used:

@@ -19,9 +19,9 @@ from ruamel.yaml import YAML
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Fleet
-from avadm_validation.protocol.judge import deciding, judged, verdict_of
+from avadm_validation.protocol.judge import check_verdict, deciding, judged
+from avadm_validation.protocol.manifest import Manifest
 from avadm_validation.protocol.model import CheckResult, Class, Verdict
-from avadm_validation.protocol.verdict import worst
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS, Check
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
 from avadm_validation.suites.storage.guard import Guard
@@ -94,6 +94,7 @@ class Suite:
     progress: Callable[[Step], None] = lambda step: None
     finished: Callable[[CheckResult], None] = lambda result: None
     shared: dict[str, Any] = field(default_factory=dict)
+    manifest: Manifest = field(default_factory=Manifest)
 
     def context(self, check: str, params: Mapping[str, Any]) -> Context:
         """Return a check's view of the run."""
@@ -123,15 +124,12 @@ class Suite:
             guard.quiet()
             for check in chosen:
                 if first.verdict is not Verdict.PASS:
-                    results.append(
-                        self.blank(check, Verdict.BLOCKED, ["the preconditions are not met", *first.reasons])
-                    )
+                    reasons = ["the preconditions are not met", *first.reasons]
+                    results.append(self.blank(check, Verdict.BLOCKED, reasons))
                 elif why := self.unfit(check):
                     results.append(self.blank(check, Verdict.NOT_RUN, [why]))
                 else:
                     results.append(self.one(check, params[check.ID]))
-                    continue
-                self.finished(results[-1])
         finally:
             with shielded():
                 guard.leave()
@@ -148,7 +146,8 @@ class Suite:
     def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
         """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""
         ctx, started, clock = self.context(check.ID, params), now(), time.monotonic()
-        result = self.result(check, ctx, self.measure(check, ctx), started, time.monotonic() - clock)
+        outcome = self.measure(check, ctx)
+        result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         factor = float(params.get("again", 1))
         if result.verdict is Verdict.INCONCLUSIVE and factor > 1:
             # Only the second, longer measurement counts: nothing of the first is pooled, picked or thrown away.
@@ -159,6 +158,11 @@ class Suite:
                 f"inconclusive ({result.reasons[0]}); only the second counts, the raw files of both are kept"
             )
             result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
+        return self.done(result, outcome.verdict)
+
+    def done(self, result: CheckResult, own: Verdict | None) -> CheckResult:
+        """Note a result in the manifest, tell of it, return it."""
+        self.manifest.add(result, own, self.folder)
         self.finished(result)
         return result
 
@@ -178,10 +182,7 @@ class Suite:
     ) -> CheckResult:
         """Return a check's line in the report."""
         metrics = judged(check.ID, outcome.metrics, self.criteria) if outcome.metrics else []
-        verdicts = [verdict_of(metrics)] if metrics else []
-        verdict = worst([*verdicts, *([outcome.verdict] if outcome.verdict else [])])
-        if check is PRECONDITIONS and verdict is not Verdict.PASS:
-            verdict = Verdict.BLOCKED
+        verdict = check_verdict(check.ID, metrics, outcome.verdict)
         head = deciding(metrics)
         bad = [m.reason for m in metrics if m.verdict not in (None, Verdict.PASS, Verdict.PROJECTED)]
         unstable = [m.name for m in metrics if "unstable" in m.flags]
@@ -214,7 +215,7 @@ class Suite:
 
     def blank(self, check: Check, verdict: Verdict, reasons: list[str]) -> CheckResult:
         """Return the line of a check that did not measure."""
-        return CheckResult(
+        result = CheckResult(
             id=check.ID,
             title=check.TITLE[0],
             title_zh=check.TITLE[1],
@@ -225,3 +226,4 @@ class Suite:
             remedy="Meet the preconditions first." if verdict is Verdict.BLOCKED else "",
             started=now(),
         )
+        return self.done(result, verdict)

@@ -35,7 +35,7 @@ def run(ctx: Context) -> Outcome:
             reasons=[str(e)],
             remedy="Load the kernel module rbd on a client, or install rbd-fuse, fuse2fs and e2fsprogs there.",
         )
-    held = {"base": [empty], "doc": filled}
+    held = {"base": [empty], "doc": filled, "made": made}
     return Outcome(
         method=f"ext4 on a thin image of {p['image_size']} by {fs.mapper}"
         f"{'' if fs.mapper == 'krbd' else ' (files put in by mkfs.ext4 -d)'}: "
@@ -69,8 +69,8 @@ def run(ctx: Context) -> Outcome:
                 "files",
                 "cluster",
                 [
-                    ctx.sample("inodes_fit", {"base": [empty], "doc": [f]}, files=float(n))
-                    for n, f in zip(sizes, filled, strict=True)
+                    ctx.sample("inodes_fit", {"base": [empty], "doc": [f], "made": made[: i + 1]})
+                    for i, f in enumerate(filled)
                 ],
             ),
             metric(
@@ -81,7 +81,7 @@ def run(ctx: Context) -> Outcome:
                 ),
                 "bool",
                 "cluster",
-                [ctx.sample("held_out_used", held, files=",".join(map(str, sizes)))],
+                [ctx.sample("held_out_used", held)],
             ),
         ],
         reasons=[

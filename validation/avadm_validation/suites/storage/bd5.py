@@ -44,8 +44,7 @@ def run(ctx: Context) -> Outcome:
         remove(ctx, image)
     last, every = found[str(steps[-1])], [path for paths in found.values() for path in paths]
     rates = {c: samples(ctx, "rate", found[str(c)]) for c in steps}
-    seconds = float(p["duration_s"])
-    ratios = [ctx.sample("scaling", found, seconds=seconds, repetition=float(i)) for i in range(n)]
+    ratios = [ctx.sample("scaling", found, repetition=float(i)) for i in range(n)]
     return Outcome(
         method=f"librbd (python bindings), one protected snapshot of {p['image_size']} opened read-only; C = "
         f"{', '.join(map(str, steps))} clients × {p['iodepth']} requests of {int(p['block']) >> 10} KiB at random, "

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
-from avadm_validation.suites.storage.extract import compute
+from avadm_validation.suites.storage.extract import compute, facts
 
 TOOLS = ("filegen.py", "rbdread.py", "rbdlock.py")
 
@@ -186,12 +186,13 @@ class Context:
         self,
         extract: str,
         inputs: Mapping[str, list[str]],
-        *,
-        seconds: float = 0.0,
         **params: float | str,
     ) -> Sample:
-        """Make a sample: its value comes from the raw files by the function that ``verify`` will use again."""
+        """Make a sample: its numbers come from the raw files by the functions that ``verify`` will use again."""
         texts = {group: [self.read(p) for p in paths] for group, paths in inputs.items()}
+        seconds, files = facts(extract, texts, params)
+        if files is not None:
+            params["files"] = files
         return Sample(
             value=compute(extract, texts, params),
             seconds=seconds,

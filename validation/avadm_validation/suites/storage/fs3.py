@@ -22,10 +22,10 @@ def run(ctx: Context) -> Outcome:
     wanted = [int(n) for n in p["series"]]
     node, name = active(ctx)
     base = _caches(ctx, node, name)
-    points: list[tuple[int, str, list[str]]] = []
+    points: list[tuple[int, str, list[str]]] = []  # files wanted, MDS's caches, filegen's outputs up to here
     made: list[str] = []
     pools = _pools(ctx)
-    grown = []
+    grown: list[tuple[list[str], str]] = []
     done = 0
     try:
         for step, n in enumerate(wanted):
@@ -47,20 +47,20 @@ def run(ctx: Context) -> Outcome:
             )
             made += more
             done += each * len(clients) * int(p["procs"])
-            points.append((done, _caches(ctx, node, name), more))
+            points.append((done, _caches(ctx, node, name), list(made)))
             if float(p["settle_s"]):
                 ctx.step("let the pools' statistics settle", 1, float(p["settle_s"]))
                 daemon(ctx, node, name, "flush journal", "flush")
                 ctx.rec.run(ctx.target.mon, f"sleep {float(p['settle_s']):g}", "settle", timeout=300)
-                grown.append((done, _pools(ctx)))
+                grown.append((list(made), _pools(ctx)))
     finally:
         drop(ctx, clients, ctx.work)
     memory = [
-        ctx.sample("growth", {"base": [base], "doc": [path]}, path="pool.bytes", files=float(n))
-        for n, path, _ in points
+        ctx.sample("growth", {"base": [base], "doc": [path], "made": so_far}, path="pool.bytes")
+        for _, path, so_far in points
     ]
-    inputs = {"base": [base], "doc": [path for _, path, _ in points]}
-    held = ctx.sample("held_out", inputs, path="pool.bytes", files=",".join(str(n) for n, _, _ in points))
+    inputs = {"base": [base], "doc": [path for _, path, _ in points], "made": made}
+    held = ctx.sample("held_out", inputs, path="pool.bytes")
     metrics = [
         metric(
             "reached",
@@ -141,12 +141,12 @@ def _pools(ctx: Context) -> str:
     return ctx.rec.last(ctx.target.mon)
 
 
-def _capacity(ctx: Context, base: str, grown: list[tuple[int, str]]) -> list[Sample]:
+def _capacity(ctx: Context, base: str, grown: list[tuple[list[str], str]]) -> list[Sample]:
     return [
         s
-        for n, path in grown
+        for made, path in grown
         if not math.isnan(
-            (s := ctx.sample("files_that_fit", {"base": [base], "doc": [path]}, files=float(n))).value
+            (s := ctx.sample("files_that_fit", {"base": [base], "doc": [path], "made": made})).value
         )
     ]
 

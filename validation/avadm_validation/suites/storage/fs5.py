@@ -14,7 +14,6 @@ from avadm_validation.suites.storage.measure import (
     metric,
     read_others,
     samples,
-    window_seconds,
 )
 
 ID = "A-FS5"
@@ -107,16 +106,14 @@ def _least(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetit
     found = []
     for i in range(1, len(steps)):
         inputs = {str(c): groups[str(c)] for c in steps[: i + 1]}
-        seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
-        found.append(ctx.sample("scaling", inputs, seconds=seconds, repetition=float(repetition)))
+        found.append(ctx.sample("scaling", inputs, repetition=float(repetition)))
     return min(found, key=lambda s: -math.inf if math.isnan(s.value) else s.value)
 
 
 def _tail(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetition: int) -> Sample:
     """Return p99 with most clients over p99 with one, of one repetition."""
     inputs = {k: groups[k] for k in (str(steps[0]), str(steps[-1]))}
-    seconds = min(window_seconds(ctx, paths, repetition) for paths in inputs.values())
-    return ctx.sample("latency_ratio", inputs, seconds=seconds, repetition=float(repetition))
+    return ctx.sample("latency_ratio", inputs, repetition=float(repetition))
 
 
 def _whole(found: list[Sample]) -> list[Sample]:

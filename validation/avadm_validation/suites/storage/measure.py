@@ -80,22 +80,8 @@ def samples(ctx: Context, extract: str, paths: list[str], **params: float | str)
     """Make one sample for each repetition; a window in which a client had nothing left to do is none."""
     found = [document(ctx.read(p)).get("repetitions", []) for p in paths]
     n = max((sum(not r.get("extra") for r in repetitions) for repetitions in found), default=0)
-    lengths = [window_seconds(ctx, paths, i) for i in range(n)]
-    return [
-        ctx.sample(extract, {"clients": paths}, seconds=seconds, repetition=float(i), **params)
-        for i, seconds in enumerate(lengths)
-        if seconds > 0
-    ]
-
-
-def window_seconds(ctx: Context, paths: Sequence[str], repetition: int) -> float:
-    """Return how long a repetition's common window was, seconds."""
-    found = [document(ctx.read(p)).get("repetitions", []) for p in paths]
-    windows = [r[repetition] for r in found if repetition < len(r)]
-    if len(windows) < len(paths):
-        return 0.0
-    end = min(min(w["end_s"], w["duration_s"] or w["end_s"]) for w in windows)
-    return max(0.0, float(end) - max(float(w["warmup_s"]) for w in windows))
+    every = (ctx.sample(extract, {"clients": paths}, repetition=float(i), **params) for i in range(n))
+    return [s for s in every if s.seconds > 0]
 
 
 def course(

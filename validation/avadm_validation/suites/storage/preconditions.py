@@ -157,8 +157,7 @@ def _network(ctx: Context) -> list[Metric]:
     )
     if result.rc:
         return []
-    sample = ctx.sample(
-        "number", {"doc": [ctx.rec.last(client)]}, seconds=seconds, path="end.sum_received.bits_per_second"
-    )
+    path = "end.sum_received.bits_per_second"
+    sample = ctx.sample("number", {"doc": [ctx.rec.last(client)]}, path=path)
     title = (f"network baseline {client} to {server} (iperf3, one stream)", "网络基线")
     return [metric("network", title, "bit/s", "client", [sample])]

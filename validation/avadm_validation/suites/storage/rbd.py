@@ -112,11 +112,8 @@ def fio_samples(ctx: Context, found: Mapping[str, list[list[str]]], mode: str, f
     """Make one sample of each repetition of a mode: the sum over all clients' images (p99: the worst)."""
     side, made = mode, []
     for paths in found[mode]:
-        seconds = ctx.sample("fio_seconds", {"clients": paths}, job=mode, side=side).value
         extract = "fio_latency" if field == "p99" else "fio"
-        made.append(
-            ctx.sample(extract, {"clients": paths}, seconds=seconds, job=mode, side=side, field=field)
-        )
+        made.append(ctx.sample(extract, {"clients": paths}, job=mode, side=side, field=field))
     return made
 
 

@@ -15,6 +15,7 @@ from avadm_validation.suites.storage.extract.cluster import (
 from avadm_validation.suites.storage.extract.fio import fio, fio_latency, fio_seconds
 from avadm_validation.suites.storage.extract.raw import contains, equals, length, number
 from avadm_validation.suites.storage.extract.series import (
+    counted,
     dumped,
     files_that_fit,
     growth,
@@ -25,6 +26,7 @@ from avadm_validation.suites.storage.extract.series import (
 from avadm_validation.suites.storage.extract.types import Extractor, Inputs, Params
 from avadm_validation.suites.storage.extract.windows import (
     errors,
+    lasted,
     latency,
     latency_ratio,
     least_share,
@@ -77,3 +79,20 @@ def compute(name: str, inputs: Inputs, params: Params) -> float:
         return function(inputs, params)
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
         return math.nan
+
+
+def facts(name: str, inputs: Inputs, params: Params) -> tuple[float, float | None]:
+    """Return what a sample's raw files say beside its value: seconds measured, and files that it is for (a series).
+
+    Seconds are 0 and files None where a function knows of none.
+    """
+    try:
+        if name in ("rate", "least_share", "scaling", "latency", "latency_ratio"):
+            return min(lasted(texts, int(params.get("repetition", 0))) for texts in inputs.values()), None
+        if name in ("fio", "fio_latency"):
+            return fio_seconds(inputs, params), None
+        if "made" in inputs:
+            return 0.0, counted(inputs)[-1]
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
+        return math.nan, None
+    return 0.0, None

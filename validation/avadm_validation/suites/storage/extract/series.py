@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from avadm_validation.protocol import stats
 from avadm_validation.suites.storage.extract.raw import document, number
 from avadm_validation.suites.storage.extract.types import Inputs, Params
+from avadm_validation.suites.storage.extract.windows import made
+
+
+def counted(inputs: Inputs) -> list[float]:
+    """Return how many files there were at each ``doc``, by filegen's own output: ``made`` holds as many for each."""
+    texts, points = inputs["made"], len(inputs["doc"])
+    each, rest = divmod(len(texts), points)
+    if rest or not each:
+        raise ValueError("the outputs of filegen do not belong to the points of the series")
+    steps = [made({"clients": texts[i * each : (i + 1) * each]}, {}) for i in range(points)]
+    return list(itertools.accumulate(steps))
 
 
 def growth(inputs: Inputs, params: Params) -> float:
-    """Return (number at ``path`` in ``doc`` - the same in ``base``) / ``files``."""
+    """Return (number at ``path`` in ``doc`` - the same in ``base``) / files ``made``."""
     where = {"path": params["path"]}
     before = number({"doc": inputs.get("base", [])}, where)
-    return (number(inputs, where) - before) / float(params["files"])
+    return (number(inputs, where) - before) / counted(inputs)[-1]
 
 
 def held_out(inputs: Inputs, params: Params) -> float:
     """Return 1 if the series' last point lies in the interval that the others predict, else 0."""
     where = {"path": params["path"]}
     before = number({"doc": inputs.get("base", [])}, where)
-    xs = [float(n) for n in str(params["files"]).split(",")]
     points = [
-        (x, number({"doc": [t]}, where) - before) for x, t in zip(xs, inputs.get("doc", []), strict=True)
+        (x, number({"doc": [t]}, where) - before) for x, t in zip(counted(inputs), inputs["doc"], strict=True)
     ]
     if len(points) < 4 or any(math.isnan(y) or y <= 0 for _, y in points):
         return math.nan
@@ -32,7 +43,7 @@ def held_out(inputs: Inputs, params: Params) -> float:
 def files_that_fit(inputs: Inputs, params: Params) -> float:
     """Return how many files fit: bytes available over bytes used per file, the least over all pools.
 
-    ``base`` and ``doc`` are ``ceph df detail`` before and after ``files`` were made. A pool's ``max_avail`` already
+    ``base`` and ``doc`` are ``ceph df detail`` before and after the files ``made``. A pool's ``max_avail`` already
     allows for replicas, ``stored`` does not hold them.
     """
     before, after = (
@@ -45,7 +56,7 @@ def files_that_fit(inputs: Inputs, params: Params) -> float:
             "stored", before.get(name, {}).get("bytes_used", 0)
         )
         if grown > 0:
-            fits.append(stat["max_avail"] / (grown / float(params["files"])))
+            fits.append(stat["max_avail"] / (grown / counted(inputs)[-1]))
     return min(fits, default=math.nan)
 
 
@@ -76,7 +87,7 @@ def inodes_fit(inputs: Inputs, params: Params) -> float:
     before, after = (_usage((inputs.get(g) or [""])[0]) for g in ("base", "doc"))
     used = (before["blocks_free"] - after["blocks_free"]) * before["block"]
     by_bytes = (
-        before["blocks_free"] * before["block"] / (used / float(params["files"])) if used > 0 else math.nan
+        before["blocks_free"] * before["block"] / (used / counted(inputs)[-1]) if used > 0 else math.nan
     )
     return min(float(before["inodes_free"]), by_bytes)
 
@@ -84,7 +95,7 @@ def inodes_fit(inputs: Inputs, params: Params) -> float:
 def held_out_used(inputs: Inputs, params: Params) -> float:
     """Return 1 if bytes used at the last point lie in the interval that the others predict, else 0."""
     before = _usage((inputs.get("base") or [""])[0])
-    xs = [float(n) for n in str(params["files"]).split(",")]
+    xs = counted(inputs)
     used = [(before["blocks_free"] - _usage(t)["blocks_free"]) * before["block"] for t in inputs["doc"]]
     if len(xs) < 4 or any(u <= 0 for u in used):
         return math.nan

@@ -24,6 +24,15 @@ def windows(inputs: Inputs, params: Params, group: str = "clients") -> list[dict
     return found
 
 
+def lasted(texts: list[str], repetition: int) -> float:
+    """Return how long the clients' common window of a repetition was, seconds; 0 if any has none."""
+    found = windows({"clients": texts}, {"repetition": float(repetition)})
+    if not found or any("ticks" not in w for w in found):
+        return 0.0
+    begin, end = span(found)
+    return max(0.0, end - begin) if math.isfinite(end) else 0.0
+
+
 def span(found: list[dict[str, Any]]) -> tuple[float, float]:
     """Return the common window in seconds after the gate: from the warm-up's end to the first stonewall."""
     begins = [float(w["warmup_s"]) for w in found]

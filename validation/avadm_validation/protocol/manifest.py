@@ -1,0 +1,81 @@
+"""The manifest of a run: what each check came to, written among the raw files while the run goes on.
+
+``raw/manifest.json`` is ``{"checks": [{"id", "own", "sha256"}], "report": sha256}``. ``own`` is the verdict that a
+check reported itself (it could not be measured, a precondition was not met), which no metric tells. The digests are of
+whole results and of the report around them, so that an edit of ``report.json`` alone shows even in its words. It is no
+signature: whoever changes report, raw files and manifest consistently is not found out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from avadm_validation.protocol.evidence import sha256
+from avadm_validation.protocol.model import CheckResult, Model, Report, Verdict
+
+PATH = "raw/manifest.json"
+
+
+def digest(model: Model, *, without: frozenset[str] = frozenset()) -> str:
+    """Return the sha256 of a model as it reads when loaded again, without some of its fields."""
+    again = type(model).model_validate_json(model.model_dump_json(by_alias=True))
+    text = json.dumps(again.model_dump(mode="json", by_alias=True, exclude=set(without)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def around(report: Report) -> str:
+    """Return the digest of what a report says around its checks and hashes."""
+    return digest(report, without=frozenset({"checks", "evidence"}))
+
+
+@dataclass
+class Manifest:
+    """What is known of a run so far.
+
+    Attributes:
+        checks: of each check its id, its own verdict (or None) and the digest of its result, in order.
+        report: digest of what stands around the checks; "" until the end.
+    """
+
+    checks: list[dict[str, str | None]] = field(default_factory=list)
+    report: str = ""
+
+    def add(self, result: CheckResult, own: Verdict | None, folder: Path) -> None:
+        """Take a check's result in and write the manifest below the report's folder."""
+        self.checks.append({"id": result.id, "own": own.value if own else None, "sha256": digest(result)})
+        self._write(folder)
+
+    def own(self, check: str) -> Verdict | None:
+        """Return the verdict that a check reported itself, None where its metrics decide."""
+        found = next((c["own"] for c in self.checks if c["id"] == check), None)
+        return Verdict(found) if found else None
+
+    @classmethod
+    def load(cls, folder: Path) -> Manifest:
+        """Read the manifest of a report's folder; OSError or ValueError where there is none."""
+        data: Any = json.loads((folder / PATH).read_text(encoding="utf-8"))
+        try:
+            checks = [{k: c[k] for k in ("id", "own", "sha256")} for c in data["checks"]]
+            return cls(checks, str(data["report"]))
+        except (KeyError, TypeError) as e:
+            raise ValueError(f"not a manifest: {e!r}") from e
+
+    def _write(self, folder: Path) -> None:
+        path = folder / PATH
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            json.dumps({"checks": self.checks, "report": self.report}, indent=1), encoding="utf-8"
+        )
+
+    def seal(self, report: Report, folder: Path) -> Report:
+        """Note what stands around the checks; return the report with the sha256 of every raw file."""
+        self.report = around(report)
+        self._write(folder)
+        raw = sorted(p for p in (folder / "raw").rglob("*") if p.is_file())
+        return report.model_copy(
+            update={"evidence": {p.relative_to(folder).as_posix(): sha256(p) for p in raw}}
+        )
