@@ -20,7 +20,7 @@ profile: lab-bookworm
 network: {management: 192.0.2.0/24, domain: example.test}
 components: {monitoring: {existing: ["http://prometheus.example.test:9090"]}}
 ssh: {user: nobody}
-extra_vars: {prometheus_handover_dir: %s, ansible_become_exe: /nonexistent}
+extra_vars: {prometheus_handover_dir: %s, ansible_become_exe: /nonexistent, ansible_become_user: nobody}
 nodes:
   - {name: stor1, address: 192.0.2.11, roles: [mon, mgr, osd, mds], devices: [{serial: A1}]}
   - {name: stor2, address: 192.0.2.12, roles: [mon, osd], devices: [{serial: A2}]}
