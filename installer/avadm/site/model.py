@@ -126,7 +126,7 @@ class RbdPool(Model):
 class Cephfs(Model):
     """The shared file system."""
 
-    name: str = "cephfs"
+    name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$")
     """File system name."""
     active_mds: int = Field(default=1, ge=1)
     """Ranks that serve at once; every other mds node stands by."""

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator
 
 from avadm.findings import Finding
 from avadm.site.model import Ceph
+from avadm.site.render.ceph import Entity, fs_entity, rbd_entity
 from avadm.site.rules.draft import CEPH_ROLES, Draft
 from avadm.site.source import KeyPath
 
 CEPH: KeyPath = ("components", "ceph")
-_SYSTEM = (
-    "/",
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/home",
-    "/lib",
-    "/opt",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/sys",
-    "/tmp",  # noqa: S108  a name to refuse
-    "/usr",
-    "/var",
-    "/mnt",
+BUILT_IN = ("client.admin", "client.bootstrap-osd")
+"""Clients of ceph that every site has."""
+_HIDES = re.compile(
+    # Folders of which everything below belongs to the system, and those of which only they themselves do.
+    r"/(bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|sys|usr|var)(/.*)?|/(home|mnt|opt|root|tmp)?"
 )
 
 
@@ -118,19 +108,45 @@ def pools(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def keys(draft: Draft) -> Iterator[Finding]:
+    """No two of ceph's clients would share a key: file system and pools name them."""
+    ceph = _ceph(draft)
+    if ceph is None:
+        return
+    fs = ceph.filesystem
+    named: list[tuple[KeyPath, str]] = [((*CEPH, "filesystem", "name"), fs_entity(fs.name))] if fs else []
+    # Of pools of one name the last: `pools` tells of the others.
+    numbers = {pool.name: i for i, pool in enumerate(ceph.rbd_pools)}
+    named += [((*CEPH, "rbd_pools", i, "name"), rbd_entity(name)) for name, i in numbers.items()]
+    seen = {Entity(name, {}).secret: name for name in BUILT_IN}
+    for path, name in named:
+        secret = Entity(name, {}).secret
+        if secret in seen:
+            yield draft.error(
+                "ceph-key-clash",
+                path,
+                "Two clients of ceph would share one key.",
+                f"{name} and {seen[secret]}, both {secret}",
+                f"names that differ in a letter or digit from each other and from {' and '.join(BUILT_IN)}",
+                "Rename the file system or the pool.",
+            )
+        seen.setdefault(secret, name)
+
+
 def mount(draft: Draft) -> Iterator[Finding]:
-    """The mount point hides nothing of the system."""
+    """The mount point hides nothing of the system, and has no character that systemd or ceph would interpret."""
     ceph = _ceph(draft)
     if ceph is None or ceph.filesystem is None:
         return
-    point = ceph.filesystem.mount.rstrip("/") or "/"
-    if point in _SYSTEM or ".." in point.split("/") or any(c.isspace() for c in point):
+    point = ceph.filesystem.mount
+    plain = re.fullmatch(r"[A-Za-z0-9_./-]+", point) and ".." not in point.split("/")
+    if not plain or _HIDES.fullmatch(posixpath.normpath(f"/{point.lstrip('/')}")):
         yield draft.error(
             "mount-point",
             (*CEPH, "filesystem", "mount"),
             "The file system cannot be mounted there.",
             point,
-            "a path of its own, such as /mnt/cephfs",
+            "a path of its own, such as /mnt/cephfs, of letters, digits, '_', '.' and '-'",
             "Choose another mount point.",
         )
 
@@ -141,4 +157,4 @@ def _ceph(draft: Draft) -> Ceph | None:
     return draft.site.components.ceph if used and draft.ok(*CEPH) else None
 
 
-RULES = [replicas, shares, pools, mount]
+RULES = [replicas, shares, pools, keys, mount]
