@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from avadm.findings import Finding
@@ -105,6 +106,24 @@ def osd_devices(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def classes(draft: Draft) -> Iterator[Finding]:
+    """All OSDs are of one class: the pools' rules choose by host or rack, never by class."""
+    devices = [one for one in _devices(draft) if one[1].use == "osd"]
+    counts = Counter(device.device_class for _, device, _ in devices).most_common()
+    if len(counts) < 2:
+        return
+    path, _, host = next(one for one in devices if one[1].device_class != counts[0][0])
+    yield draft.error(
+        "device-classes-mixed",
+        (*path, "device_class"),
+        "OSDs of several device classes would share every pool: the slowest sets the pace, and fast ones are wasted.",
+        ", ".join(f"{count} {name}" for name, count in counts),
+        "one device_class for all",
+        f"Approve only the {counts[0][0]} devices, or, if all are to be used alike, write one device_class for all.",
+        host,
+    )
+
+
 def _devices(draft: Draft) -> Iterator[tuple[KeyPath, Device, str]]:
     for i, node in enumerate(draft.site.nodes):
         for j, device in enumerate(node.devices):
@@ -112,4 +131,4 @@ def _devices(draft: Draft) -> Iterator[tuple[KeyPath, Device, str]]:
                 yield ("nodes", i, "devices", j), device, node.name
 
 
-RULES = [identifiers, duplicates, osd_devices]
+RULES = [identifiers, duplicates, osd_devices, classes]

@@ -128,22 +128,23 @@ def clients(draft: Draft) -> Iterator[Finding]:
 
 
 def monitoring(draft: Draft) -> Iterator[Finding]:
-    """Prometheus comes as 2 or 3 replicas with Alertmanagers, or is the site's own (I2)."""
+    """Prometheus comes as 2 or 3 replicas with Alertmanagers, or is the site's own and none is installed (I2)."""
     if not draft.whole("roles") or not draft.ok("components", "monitoring", "existing"):
         return
     counts = {r: len(draft.site.with_role(r)) for r in ("prometheus", "alertmanager", "grafana")}
-    existing = draft.site.components.monitoring.existing
-    where = ("components", "monitoring", "existing")
-    if existing and counts["prometheus"]:
-        yield draft.error(
-            "prometheus-twice",
-            where,
-            "Prometheus is both the site's own and to be installed.",
-            f"{len(existing)} URLs, nodes: {_names(draft, 'prometheus')}",
-            "one of the two",
-            "Remove components.monitoring.existing, or the role prometheus.",
-        )
-    elif not existing and counts["prometheus"] not in (0, 2, 3):
+    if existing := draft.site.components.monitoring.existing:
+        for role in ("prometheus", "alertmanager"):
+            if counts[role]:
+                yield draft.error(
+                    "role-unused",
+                    ("components", "monitoring", "existing"),
+                    f"The site's own monitoring is used, so that no {role} is installed.",
+                    f"{len(existing)} URLs, nodes: {_names(draft, role)}",
+                    f"no {role}, or no components.monitoring.existing",
+                    f"Remove the role {role}, or components.monitoring.existing.",
+                )
+        return
+    if counts["prometheus"] not in (0, 2, 3):
         yield draft.error(
             "prometheus-replicas",
             NODES,
@@ -152,7 +153,7 @@ def monitoring(draft: Draft) -> Iterator[Finding]:
             "2 or 3 prometheus",
             "Give the role prometheus to two or three nodes.",
         )
-    if not existing and not counts["prometheus"]:
+    if not counts["prometheus"]:
         yield draft.warning(
             "no-monitoring",
             NODES,
