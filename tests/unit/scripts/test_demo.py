@@ -1,0 +1,47 @@
+"""scripts/demo with an avadm that only says how acceptance ended."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).parents[3] / "scripts/demo"
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Run the demo in a checkout that has an older report; `ends` is the exit status of `accept run`."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(DEMO, tmp_path / "scripts/demo")
+    (tmp_path / "runs/1-accept/report").mkdir(parents=True)
+    (tmp_path / "runs/1-accept/report/report.html").touch()
+    (tmp_path / "runs/latest").symlink_to("1-accept")
+    avadm = tmp_path / ".venv/bin/avadm"
+    avadm.parent.mkdir(parents=True)
+
+    def run(ends: int) -> subprocess.CompletedProcess[str]:
+        new = "mkdir -p runs/2-accept/report && ln -sfn 2-accept runs/latest" if ends < 2 else ":"
+        avadm.write_text(f'#!/bin/sh\n[ "$1" = accept ] || exit 0\n{new}\nexit {ends}\n')
+        avadm.chmod(0o755)
+        env = {k: v for k, v in os.environ.items() if k != "AVADM_RUNS"}
+        return subprocess.run([tmp_path / "scripts/demo"], env=env, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.mark.parametrize(("ends", "said"), [(0, "Done "), (1, "found something wanting")])
+def test_the_report_is_this_runs(demo, ends, said):
+    done = demo(ends)
+    assert done.returncode == ends
+    assert said in done.stdout
+    assert done.stdout.endswith("/runs/2-accept/report/report.html\n")
+
+
+def test_without_a_measurement_no_older_report_is_shown(demo):
+    done = demo(2)
+    assert done.returncode == 2
+    assert "could not run" in done.stdout
+    assert "make lab-down" in done.stdout
+    assert "1-accept" not in done.stdout
