@@ -134,17 +134,30 @@ class Machine(object):
                 yield process, fields[2], fields[4], rest[1] if len(rest) > 1 else ""
 
     def openers(self, numbers):
-        """Yield "command (pid N)" of each process that holds one of the devices open."""
+        """Yield "command (pid N)" of each process that holds one of the devices open, under whatever name.
+
+        Raises OSError where a process that still runs cannot be looked at.
+        """
         for process in self.processes():
-            if int(process) == os.getpid():
-                continue
-            for handle in glob.glob(self.path("/proc/%s/fd/*" % process)):
-                try:
-                    if not os.readlink(handle).startswith("/dev/") or self.number(handle) not in numbers:
-                        continue
-                except OSError as error:
-                    if error.errno in GONE:
-                        continue
-                    raise
+            if int(process) != os.getpid() and self.holds(process, numbers):
                 yield "%s (pid %s)" % (self.text("/proc/%s/comm" % process), process)
-                break
+
+    def holds(self, process, numbers):
+        """Return whether a process has one of the devices open; False for one that is gone."""
+        folder = self.path("/proc/%s/fd" % process)
+        try:
+            names = os.listdir(folder)
+        except OSError as error:
+            if error.errno in GONE:
+                return False
+            raise
+        for name in names:
+            handle = os.path.join(folder, name)
+            try:
+                # A container may have the device's node anywhere, e.g. at /data/disk0; sockets and pipes have no path.
+                if os.readlink(handle).startswith("/") and self.number(handle) in numbers:
+                    return True
+            except OSError as error:
+                if error.errno not in GONE:
+                    raise
+        return False

@@ -1,5 +1,7 @@
 """avadm_disks: which device is meant, and each reason for which it is refused."""
 
+import errno
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -128,17 +130,52 @@ def test_swap(machine, reasons):
     assert "is used as swap" in reasons(machine)
 
 
-def test_held_open_by_a_process(machine, reasons):
-    machine.add_disk()
+def process_with_a_handle(machine, target):
+    """Add process 9 with one open handle; return its folder."""
     machine.write("/proc/9/comm", "qemu")
     machine.write("/proc/9/mountinfo", "")
+    folder = Path(machine.path("/proc/9"))
     for name in ("ns", "fd"):
-        Path(machine.path("/proc/9/" + name)).mkdir()
-    Path(machine.path("/proc/9/ns/mnt")).symlink_to("mnt:[1]")
-    Path(machine.path("/proc/9/fd/3")).symlink_to("/dev/sdb")
+        (folder / name).mkdir()
+    (folder / "ns/mnt").symlink_to("mnt:[1]")
+    (folder / "fd/3").symlink_to(target)
+    return folder
+
+
+# A container has the node where it likes, and the kernel shows the path as the container sees it.
+@pytest.mark.parametrize("target", ["/dev/sdb", "/data/disk0", "/data/disk0 (deleted)"])
+def test_held_open_by_a_process_under_any_name(machine, reasons, target):
+    machine.add_disk()
+    process_with_a_handle(machine, target)
     original = machine.number
     machine.number = lambda path: "8:16" if "/proc/9/fd/3" in path else original(path)
     assert "is held open by qemu (pid 9)" in reasons(machine)
+
+
+@pytest.mark.parametrize("target", ["socket:[1]", "pipe:[2]", "/var/log/gone"])
+def test_other_open_files_are_no_reason(machine, reasons, target):
+    machine.add_disk()
+    process_with_a_handle(machine, target)
+    assert reasons(machine) == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "refused"), [(errno.EACCES, True), (errno.EIO, True), (errno.ENOENT, False)]
+)
+def test_a_process_that_cannot_be_looked_at_proves_nothing_and_one_that_is_gone_does(
+    machine, reasons, monkeypatch, trouble, refused
+):
+    machine.add_disk()
+    folder = process_with_a_handle(machine, "socket:[1]") / "fd"
+    real = os.listdir
+
+    def listdir(path):
+        if str(path) == str(folder):
+            raise OSError(trouble, os.strerror(trouble))
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    assert any("the probe of its processes failed" in r for r in reasons(machine)) is refused
 
 
 def test_the_kernel_does_not_lend_it(machine, reasons):
