@@ -67,7 +67,7 @@ def label(machine, path):
 
 
 def logical_volumes(machine, path):
-    """Return [(osd id, osd fsid, cluster fsid)] of the OSDs that ceph-volume made on a device."""
+    """Return [(osd id, osd fsid, cluster fsid, volume's path)] of the OSDs that ceph-volume began on a device."""
     rc, out, err = machine.run(["ceph-volume", "lvm", "list", "--format", "json", path])
     if rc != 0:
         raise ValueError("ceph-volume: %s" % (err or out).strip())
@@ -76,16 +76,18 @@ def logical_volumes(machine, path):
         for volume in volumes:
             tags = volume.get("tags", {})
             if tags.get("ceph.type") == "block":
-                found.append((int(tags["ceph.osd_id"]), tags["ceph.osd_fsid"], tags["ceph.cluster_fsid"]))
+                number, uuid, cluster = (
+                    tags["ceph." + key] for key in ("osd_id", "osd_fsid", "cluster_fsid")
+                )
+                found.append((int(number), uuid, cluster, volume["lv_path"]))
     return found
 
 
-def signatures(machine, device):
-    """Return what the device bears, without claiming it (a running OSD has it)."""
-    handle = machine.open(device.real, os.O_RDONLY)
+def signatures(machine, path):
+    """Return (bytes, signatures) of a device, without claiming it (a running OSD has it)."""
+    handle = machine.open(path, os.O_RDONLY)
     try:
-        device.bytes = avadm_content.size(handle)
-        return avadm_content.signatures(handle)
+        return avadm_content.size(handle), avadm_content.signatures(handle)
     finally:
         os.close(handle)
 
@@ -104,7 +106,7 @@ def judge(machine, device, fsid, journal, min_bytes=avadm_disks.MIN_BYTES):
     osd = None
     if not device.reasons:
         try:
-            found = signatures(machine, device)
+            device.bytes, found = signatures(machine, device.real)
             if BLUESTORE in found:
                 osd = bluestore(machine, device, fsid, journal)
             elif PV in found and fsid:
@@ -139,11 +141,21 @@ def bluestore(machine, device, fsid, journal):
 
 
 def volumes(machine, device, fsid):
-    """Return the OSD that ceph-volume made on the device, if there is exactly one and it is ours."""
+    """Return the OSD that ceph-volume made on the device, if there is exactly one, and it is ours and whole."""
     found = logical_volumes(machine, device.real)
     if len(found) == 1 and found[0][2] == fsid:
-        return {"id": found[0][0], "fsid": found[0][1], "cluster": fsid, "ready": True}
-    for number, uuid, cluster in found:
+        number, uuid, _cluster, path = found[0]
+        # ceph-volume tags the volume before it makes the OSD: the tags alone do not say that there is one.
+        whole = BLUESTORE in signatures(machine, machine.path(path))[1]
+        if whole and label(machine, machine.path(path)).get("ready"):
+            return {"id": number, "fsid": uuid, "cluster": fsid, "ready": True}
+        device.refuse(
+            "carries osd.%d, whose making was cut off. Remedy: `ceph osd purge-new osd.%d --yes-i-really-mean-it` on"
+            " a monitor node, which refuses if it ever ran; if that succeeds, `ceph-volume lvm zap --destroy %s` here"
+            % (number, number, device.real)
+        )
+        return None
+    for number, uuid, cluster, _path in found:
         device.refuse("carries osd.%d (%s) of ceph cluster %s; ours is %s" % (number, uuid, cluster, fsid))
     return None
 

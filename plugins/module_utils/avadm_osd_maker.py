@@ -14,6 +14,7 @@ import io
 import json
 import os
 import pwd
+import re
 import time
 import uuid
 
@@ -56,7 +57,9 @@ class Maker(object):
         """Run a command; OsdError with what was being done if it fails."""
         rc, out, err = self.run_command(argv, data)
         if rc != 0:
-            said = [line for line in (err or out).splitlines() if line.strip()][-4:]
+            # ceph-volume shows the commands that it runs, and one of them has the OSD's key.
+            said = re.sub(r"(--add-key)\s+\S+", r"\1 ***", err or out)
+            said = [line for line in said.splitlines() if line.strip()][-4:]
             raise OsdError("%s failed (`%s`, exit status %d): %s" % (what, argv[0], rc, " / ".join(said)))
         return out
 
@@ -91,21 +94,19 @@ class Maker(object):
         number = entry["id"] = int(self.ceph("asking for an OSD id", words, json.dumps(secrets)).strip())
         self.journal.write(entry)
         folder = DATA % number
-        stranger = first_line(folder + "/fsid")
-        if stranger not in (None, entry["uuid"]):
-            raise OsdError("%s belongs to another OSD (%s); move it away" % (folder, stranger))
+        owned(folder, entry["uuid"])
         if not os.path.isdir(folder):
             os.makedirs(folder, 0o755)
         keyring = "[osd.%d]\n\tkey = %s\n" % (number, entry["key"])
         write(folder + "/keyring", keyring, 0o600)
         link(device, folder)
         self.ceph("fetching the monitor map", ["mon", "getmap", "-o", folder + "/activate.monmap"])
-        # The last look, with the device open for writing: nothing may have changed since the first.
-        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True, own=own)
-        if device.reasons:
-            raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))
+        self.look_again(device, own)
         # Closing it let udev look again, which resets the owner; only then it is ceph's.
         self.run_command(["udevadm", "settle", "--timeout=30"], None)
+        # The OSD is written through the link, and what was probed is the device that it led to.
+        if self.machine.number(self.machine.path(device.path)) != device.number:
+            raise OsdError("%s no longer leads to %s, which was probed" % (device.path, device.real))
         ceph_owns(device.real, folder)
         argv = ["ceph-osd", "--cluster", "ceph", "--osd-objectstore", "bluestore", "--mkfs"]
         argv += ["-i", str(number), "--osd-data", folder + "/", "--keyfile", "-"]
@@ -116,16 +117,40 @@ class Maker(object):
         self.journal.remove(entry["uuid"])
         return number
 
-    def make_lvm(self, device):
-        """Make an OSD on a logical volume; ceph-volume takes back what it did if it fails."""
-        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True)
+    def look_again(self, device, own=False):
+        """Probe once more, with the device open for writing: nothing may have changed since the first time."""
+        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True, own=own)
         if device.reasons:
             raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))
-        argv = ["ceph-volume", "lvm", "create", "--bluestore", "--data", device.real]
+
+    def make_lvm(self, device):
+        """Make an OSD on a logical volume; return its id. If ceph-volume fails, it takes the volume back as well.
+
+        ceph-volume itself would run `vgcreate --force --yes`, seconds after the last look at the device.
+        """
+        # It asks for an id only once there is a volume: see before that somebody would answer.
+        self.ceph("asking the monitors", ["mon", "getmap", "-o", os.devnull])
+        name = str(uuid.uuid4())
+        group, volume = "ceph-" + name, "osd-block-" + name
+        self.look_again(device)
+        # Without --force and --yes it claims the device, and asks before it overwrites anything: no.
+        self.run("making a volume group", ["vgcreate", group, device.real], "n\n")
+        argv = ["lvcreate", "--extents", "100%FREE", "--name", volume, group]
+        self.run("making a logical volume", argv, "n\n")
+        argv = ["ceph-volume", "lvm", "create", "--bluestore", "--data", "%s/%s" % (group, volume)]
         if device.approved.get("device_class"):
             argv += ["--crush-device-class", device.approved["device_class"]]
         self.run("ceph-volume", argv)
         return avadm_osd.logical_volumes(self.machine, device.real)[0][0]
+
+    def activate(self, number, uuid):
+        """Bring back an lvm OSD's folder (node re-installed, a run cut off); return if it was missing."""
+        folder = DATA % number
+        if owned(folder, uuid):
+            return False
+        argv = ["ceph-volume", "lvm", "activate", "--bluestore", str(number), uuid]
+        self.run("activating osd.%d" % number, argv)
+        return True
 
     def prepare(self, device, number):
         """Put right a raw OSD's folder (node re-installed, other link); return if it was wrong."""
@@ -205,6 +230,14 @@ def first_line(path):
         return None
     with io.open(path, encoding="utf-8") as stream:
         return stream.readline().strip()
+
+
+def owned(folder, uuid):
+    """Return whether a folder is that of an OSD, False if it is nobody's; OsdError if it is another's."""
+    found = first_line(folder + "/fsid")
+    if found not in (None, uuid):
+        raise OsdError("%s belongs to another OSD (%s); move it away" % (folder, found))
+    return found is not None
 
 
 def link(device, folder):

@@ -113,6 +113,8 @@ def ensure(maker, given, judged, entries, clock=time.time):
                 created.append(number)
             if raw:
                 changed = maker.prepare(device, number) or changed
+            elif state == "osd":
+                changed = maker.activate(number, osd["fsid"]) or changed
             if maker.start(number):
                 started.append(number)
             running.append((device, number))

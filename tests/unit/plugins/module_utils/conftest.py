@@ -4,9 +4,11 @@ import errno
 import os
 from pathlib import Path
 
+import avadm_ceph_osd
 import pytest
-from ansible.module_utils import avadm_disks
+from ansible.module_utils import avadm_disks, avadm_osd, avadm_osd_maker
 from ansible.module_utils.avadm_machine import Machine
+from fake_osd import APPROVED, OURS, Ceph
 
 MIB = 1 << 20
 SIZE = 8 * MIB
@@ -87,3 +89,27 @@ def reasons():
         return device.reasons
 
     return look
+
+
+@pytest.fixture
+def node(machine, tmp_path, monkeypatch, request):
+    """Return the cluster, the maker, a function that applies the module, and the folder of its state."""
+    state = tmp_path / "state"
+    monkeypatch.setattr(avadm_osd_maker, "BOOTSTRAP", str(state / "bootstrap"))
+    monkeypatch.setattr(avadm_osd_maker, "DATA", str(state / "osd-%d"))
+    monkeypatch.setattr(avadm_osd_maker, "DROPIN", str(state / "dropin"))
+    monkeypatch.setattr(avadm_osd_maker, "ceph_owns", lambda device, folder: None)
+    ceph = Ceph(machine)
+    ticks = iter(range(10**6))
+    maker = avadm_osd_maker.Maker(
+        machine, ceph, avadm_osd.Journal(str(state / "journal")), MIB, lambda: next(ticks), lambda s: None
+    )
+    given = {"backend": getattr(request, "param", "raw"), "bootstrap_key": "BK", "fsid": OURS, "timeout": 5}
+
+    def apply():
+        entries = maker.journal.entries()
+        (device,) = avadm_disks.survey(machine, [APPROVED])
+        judged = [(device, *avadm_osd.judge(machine, device, OURS, entries, MIB))]
+        return avadm_ceph_osd.ensure(maker, given, judged, entries, lambda: 0)
+
+    return ceph, maker, apply, state

@@ -3,32 +3,9 @@
 import json
 from pathlib import Path
 
-import avadm_ceph_osd
 import pytest
 from ansible.module_utils import avadm_disks, avadm_osd, avadm_osd_maker
-
-MIB = 1 << 20
-OURS, THEIRS, UUID = "our-cluster", "their-cluster", "11111111-2222-3333-4444-555555555555"
-APPROVED = {"by_id": "/dev/disk/by-id/scsi-DISK_S1", "device_class": "ssd"}
-
-
-def osd_on(machine, **label):
-    """Let the disk bear a bluestore label."""
-    node = machine.add_disk()
-    with node.open("r+b") as stream:
-        stream.write(b"bluestore block device\n")
-    text = json.dumps({str(node): {"osd_uuid": UUID, "osd_key": "SECRET", **label}})
-    machine.answers["ceph-bluestore-tool"] = (0, text, "")
-    machine.busy.add(str(node))
-
-
-def judge(machine, journal=None, fsid=OURS, approved=APPROVED):
-    (device,) = avadm_disks.survey(machine, [approved])
-    state, osd = avadm_osd.judge(machine, device, fsid, journal or {}, MIB)
-    return state, osd, device
-
-
-DONE = {"ceph_fsid": OURS, "whoami": "7", "ready": "ready"}
+from fake_osd import APPROVED, DONE, MIB, OURS, THEIRS, UUID, judge, osd_on
 
 
 def test_a_blank_disk(machine):
@@ -76,17 +53,6 @@ def test_a_label_that_cannot_be_read_is_a_refusal(machine):
     assert (state, "unable to read label" in device.reasons[0]) == ("refused", True)
 
 
-@pytest.mark.parametrize("cluster,state", [(OURS, "osd"), (THEIRS, "refused")])
-def test_an_osd_on_a_logical_volume(machine, cluster, state):
-    node = machine.add_disk()
-    with node.open("r+b") as stream:
-        stream.seek(512)
-        stream.write(b"LABELONE")
-    tags = {"ceph.type": "block", "ceph.osd_id": "4", "ceph.osd_fsid": UUID, "ceph.cluster_fsid": cluster}
-    machine.answers["ceph-volume"] = (0, json.dumps({"4": [{"tags": tags}]}), "")
-    assert judge(machine)[0] == state
-
-
 def test_all_refused_devices_and_reasons_come_in_one_text(machine):
     machine.write("/proc/swaps", "F\n/dev/sdb p 1 0 -2\n")
     machine.add_disk()
@@ -97,63 +63,6 @@ def test_all_refused_devices_and_reasons_come_in_one_text(machine):
     assert "scsi-DISK_S1" in text
     assert "is used as swap" in text
     assert "serial NONE no such device" in text
-
-
-class Ceph:
-    """The cluster and the node's commands: one id for one UUID; writes an OSD unless told to fail."""
-
-    def __init__(self, machine):
-        self.machine, self.ids, self.calls = machine, {}, []
-        self.mkfs = [0]
-        self.state = "active"
-        self.active = set()
-
-    def __call__(self, argv, data=None):
-        self.calls.append((argv, data))
-        if argv[0] == "ceph" and argv[1] == "daemon":
-            status = {"cluster_fsid": OURS, "state": self.state}
-            return 0, json.dumps(status), ""
-        if argv[0] == "ceph" and "new" in argv:
-            uuid = argv[argv.index("new") + 1]
-            return 0, f"{self.ids.setdefault((uuid, data), len(self.ids))}\n", ""
-        if argv[0] == "ceph":
-            Path(argv[argv.index("-o") + 1]).touch()
-        if argv[0] == "ceph-authtool":
-            return 0, "KEY==\n", ""
-        if argv[0] == "ceph-osd":
-            return self.mkfs.pop(0) if len(self.mkfs) > 1 else self.mkfs[0], "", "boom"
-        if argv[0] == "systemctl" and argv[1] in ("is-enabled", "is-active"):
-            up = argv[2] in self.active
-            return (0 if up else 1), ("active" if up else "inactive"), ""
-        if argv[0] == "systemctl" and argv[1] == "start":
-            self.active.add(argv[2])
-        return 0, "", ""
-
-    def told(self, program):
-        return [(argv, data) for argv, data in self.calls if argv[0] == program]
-
-
-@pytest.fixture
-def node(machine, tmp_path, monkeypatch):
-    state = tmp_path / "state"
-    monkeypatch.setattr(avadm_osd_maker, "BOOTSTRAP", str(state / "bootstrap"))
-    monkeypatch.setattr(avadm_osd_maker, "DATA", str(state / "osd-%d"))
-    monkeypatch.setattr(avadm_osd_maker, "DROPIN", str(state / "dropin"))
-    monkeypatch.setattr(avadm_osd_maker, "ceph_owns", lambda device, folder: None)
-    ceph = Ceph(machine)
-    ticks = iter(range(10**6))
-    maker = avadm_osd_maker.Maker(
-        machine, ceph, avadm_osd.Journal(str(state / "journal")), MIB, lambda: next(ticks), lambda s: None
-    )
-    given = {"backend": "raw", "bootstrap_key": "BK", "fsid": OURS, "timeout": 5}
-
-    def apply():
-        entries = maker.journal.entries()
-        (device,) = avadm_disks.survey(machine, [APPROVED])
-        judged = [(device, *avadm_osd.judge(machine, device, OURS, entries, MIB))]
-        return avadm_ceph_osd.ensure(maker, given, judged, entries, lambda: 0)
-
-    return ceph, maker, apply, state
 
 
 def test_an_osd_is_made_with_its_class_and_started(machine, node):
@@ -236,5 +145,24 @@ def test_a_folder_of_another_osd_is_not_written_over(machine, node):
     (state / "osd-0").mkdir(parents=True)
     (state / "osd-0/fsid").write_text("someone\n")
     with pytest.raises(avadm_osd_maker.OsdError, match="belongs to another OSD"):
+        apply()
+    assert ceph.told("ceph-osd") == []
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_not_written_through(machine, node):
+    machine.add_disk()
+    other = machine.add_disk("sdc", "8:32", None)
+    ceph, maker, apply, _state = node
+    run = maker.run_command
+
+    def meanwhile(argv, data):
+        if argv[0] == "udevadm":
+            link = Path(machine.path(APPROVED["by_id"]))
+            link.unlink()
+            link.symlink_to(other)
+        return run(argv, data)
+
+    maker.run_command = meanwhile
+    with pytest.raises(avadm_osd_maker.OsdError, match="no longer leads to"):
         apply()
     assert ceph.told("ceph-osd") == []
