@@ -49,11 +49,8 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "ansible_become": site.ssh.user != "root",
         "site_name": site.name,
         "site_domain": site.network.domain,
-        # One list for all nodes: /etc/hosts is equal everywhere and costs no lookup per host.
-        "base_hosts": [
-            {"address": str(n.address), "names": [f"{n.name}.{site.network.domain}", n.name]}
-            for n in site.nodes
-        ],
+        # /etc/hosts is equal everywhere: its text is made once, so that no host's task goes through all nodes.
+        "base_hosts": "\n".join(f"{n.address} {n.name}.{site.network.domain} {n.name}" for n in site.nodes),
         "base_apt_proxy": site.packages.proxy or "",
         "base_apt_sources": site.packages.sources or [],
         # Without time servers the mon nodes agree among themselves and serve the rest.

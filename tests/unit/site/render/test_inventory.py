@@ -92,6 +92,14 @@ def test_time_without_servers_comes_from_the_monitors(tmp_path: Path) -> None:
     assert "chrony_serve" not in small.hosts["storage1"]
 
 
+def test_the_nodes_for_etc_hosts_are_one_text_for_all(tmp_path: Path) -> None:
+    out = variables(site_file(tmp_path, "lab"))
+    lines = out.all["base_hosts"].splitlines()
+    assert len(lines) == 6
+    assert lines[3] == "10.77.0.21 compute1.lab.internal compute1"
+    assert not [name for name, own in out.hosts.items() if "base_hosts" in own]
+
+
 def test_packages_of_all_roles_of_a_node(tmp_path: Path) -> None:
     out = variables(site_file(tmp_path, "lab"))
     assert {"ceph-mon", "ceph-osd", "chrony", "prometheus-node-exporter"} <= set(
