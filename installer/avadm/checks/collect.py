@@ -42,7 +42,12 @@ def collect(
 
     # Not `map`, which gives all nodes the same stdin: each node has its own packages and devices.
     with ThreadPoolExecutor(len(nodes), thread_name_prefix="facts") as pool:
-        results = dict(zip([n.name for n in nodes], pool.map(ask, nodes), strict=True))
+        try:
+            results = dict(zip([n.name for n in nodes], pool.map(ask, nodes), strict=True))
+        except BaseException:
+            # ctrl-C: the pool would wait for the slowest node.
+            fleet.close(n.name for n in nodes)
+            raise
     facts: dict[str, Any] = {}
     unreachable: dict[str, str] = {}
     clocks: dict[str, Clock] = {}

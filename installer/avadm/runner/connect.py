@@ -42,6 +42,7 @@ class Why(StrEnum):
     AUTH = "auth-failed"
     NO_KEY = "no-controller-key"
     PROTOCOL = "protocol"
+    CLOSED = "closed"
 
 
 class Trouble(Exception):

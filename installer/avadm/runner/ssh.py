@@ -80,6 +80,7 @@ class SshFleet:
             stdin: what the command reads; empty where None.
         """
         held = self._nodes[node]
+        closed = held.closed
         started, clock = time.time(), time.monotonic()
 
         def result(rc: int, out: bytes = b"", err: bytes = b"", error: str | None = None) -> Result:
@@ -90,7 +91,7 @@ class SshFleet:
         with held.sessions:
             for attempt in (1, 2):
                 try:
-                    transport = self._transport(held)
+                    transport = self._transport(held, closed)
                     # A connection that had to be made first is not part of what the command took.
                     started, clock = time.time(), time.monotonic()
                     got = channel.execute(transport, line, timeout=timeout + channel.LATE, stdin=stdin)
@@ -126,7 +127,12 @@ class SshFleet:
                 node: pool.submit(self.run, node, command, timeout=timeout, stdin=stdin)
                 for node, command in commands.items()
             }
-            return {node: future.result() for node, future in futures.items()}
+            try:
+                return {node: future.result() for node, future in futures.items()}
+            except BaseException:
+                # ctrl-C: the pool would wait for the slowest node.
+                self.close(commands)
+                raise
 
     def put(self, node: str, content: bytes, path: str, *, mode: int = 0o644) -> Result:
         """Write a file on a node as root: all of it or nothing, and private until its mode is set."""
@@ -139,17 +145,23 @@ class SshFleet:
         return self.run(node, command, timeout=60.0 + len(content) / 2**20, stdin=content)
 
     def close(self, nodes: Iterable[str] | None = None) -> None:
-        """Drop the connections of these nodes, or all; the next command connects anew."""
-        for node in self._nodes if nodes is None else nodes:
-            self._nodes[node].drop()
+        """Drop the connections of these nodes, or all, which ends what runs; the next command connects anew."""
+        chosen = [self._nodes[n] for n in (self._nodes if nodes is None else nodes)]
+        # First all of them: what waits for its turn to connect then gives up at once.
+        for held in chosen:
+            held.closed += 1
+        for held in chosen:
+            held.drop()
 
-    def _transport(self, held: _Node) -> paramiko.Transport:
-        """Return the node's kept connection, made where there is none."""
+    def _transport(self, held: _Node, closed: int) -> paramiko.Transport:
+        """Return the node's kept connection, made where there is none and it was not closed since."""
         with held.lock:
             if held.transport is not None and held.transport.is_active():
                 return held.transport
             credentials = self._login()
             with self._connecting:
+                if held.closed != closed:
+                    raise Trouble(Why.CLOSED, f"stopped: the connection to {held.target} was closed by us")
                 pinned = self._known.lookup(*held.target.entry_names)
                 held.transport = connect(held.target, pinned, credentials, self._connect_timeout)
             return held.transport
@@ -163,10 +175,11 @@ class SshFleet:
 
 
 class _Node:
-    """One node's connection."""
+    """One node's connection, and how often it was closed by the fleet's user."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.closed = 0
         self.transport: paramiko.Transport | None = None
         self.lock = threading.Lock()
         self.sessions = threading.BoundedSemaphore(SESSIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from importlib.resources import files
 
@@ -66,6 +67,26 @@ def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
     (tmp_path / "holders" / "md0").mkdir()
     assert names["holders"](str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
     assert names["holders"](str(tmp_path / "none")) == []
+
+
+def test_ctrl_c_closes_the_connections_that_it_would_wait_for(site, mine):
+    closed = threading.Event()
+
+    class Silent(Here):
+        def run(self, node, command, **_):
+            if node == "stor1":
+                raise KeyboardInterrupt
+            assert closed.wait(20)
+            return Result(node, command, 255, "", "", 0.0, 0.0, "closed")
+
+        def close(self, nodes):
+            self.names = list(nodes)
+            closed.set()
+
+    fleet = Silent()
+    with pytest.raises(KeyboardInterrupt):
+        collect(site, mine, site.nodes, fleet, ["os"])
+    assert fleet.names == ["stor1", "stor2", "stor3"]
 
 
 def test_node_without_python_is_named(site, mine):
