@@ -96,6 +96,23 @@ def test_promtool_accepts_the_configuration(tool, tmp_path, more):
     tool("promtool", "check", "config", prometheus_config(tmp_path, **more))
 
 
+def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
+    extra = {"prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"]}
+    files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]
+    ours = {f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")}
+    assert set(files) == ours | {"/etc/prometheus/site/*.yml"}
+    assert len(files) == len(ours) + 1
+
+
+def test_the_hand_over_names_each_rule_file_that_it_holds():
+    variables = site_vars("prometheus", existing=["http://prom.test:9090"])
+    note = template("prometheus", "HANDOVER.md.j2", variables)
+    named = re.findall(r"- (/etc/prometheus/avadm/rules/.*)", note)
+    names = variables["_prometheus_handover_rules"]
+    assert named == [f"/etc/prometheus/avadm/rules/{name}.yml" for name in names]
+    assert set(names) == set(variables["_prometheus_rules"]) - {"monitoring"}
+
+
 def test_replicas_differ_in_one_line(tmp_path):
     texts = []
     for host in ("m1", "m2"):
