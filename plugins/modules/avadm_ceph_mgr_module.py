@@ -13,6 +13,8 @@ description:
     to C(ceph mgr services), since a change restarts the manager.
   - A module that this release always runs (e.g. C(balancer) from 14 on) counts as enabled; one that it does
     not know counts as disabled.
+  - C(balancer) also has to be switched on, which releases before 15 leave undone. Where it is idle it gets the mode
+    C(upmap), for which clients must be of luminous (12) or later.
 options:
   enabled: {description: Modules to run., type: list, elements: str, default: []}
   disabled: {description: Modules not to run., type: list, elements: str, default: []}
@@ -28,6 +30,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+balancing:
+  description: Whether this run switched the balancer on.
+  type: bool
+  returned: success
 enabled:
   description: Modules that this run enabled.
   type: list
@@ -57,12 +63,36 @@ def offered(ceph, services):
     return "the active manager does not offer %s" % ", ".join(missing) if missing else None
 
 
+def answering(ceph, status):
+    """Return None and fill `status` if the balancer tells its state, else what is missing; it starts with a delay."""
+    try:
+        status.update(ceph.json("balancer", "status"))
+    except CephError as error:
+        return str(error)
+    return None
+
+
+def balance(ceph, timeout, check_mode=False, waiter=wait):
+    """Switch an idle balancer on; return whether it was idle."""
+    status = {}
+    missing = waiter(lambda: answering(ceph, status), timeout)
+    if missing:
+        raise CephError("%s after %d s" % (missing, timeout))
+    if status["active"] and status["mode"] != "none":
+        return False
+    if not check_mode:
+        ceph.text("osd", "set-require-min-compat-client", "luminous")
+        ceph.text("balancer", "mode", "upmap")
+        ceph.text("balancer", "on")
+    return True
+
+
 def ensure(ceph, params, check_mode=False, waiter=wait):
-    """Put the modules right; return (enabled, disabled) by this run."""
-    missing = waiter(lambda: active(ceph), params["timeout"])
+    """Put the modules right; return (enabled, disabled) by this run and whether it switched the balancer on."""
+    missing = waiter(lambda: active(ceph), 0 if check_mode else params["timeout"])
     if missing:
         if check_mode:
-            return list(params["enabled"]), []
+            return list(params["enabled"]), [], "balancer" in params["enabled"]
         raise CephError("%s after %d s" % (missing, params["timeout"]))
     known = ceph.json("mgr", "module", "ls")
     running = set(known["enabled_modules"]) | set(known.get("always_on_modules", []))
@@ -76,7 +106,11 @@ def ensure(ceph, params, check_mode=False, waiter=wait):
         missing = waiter(lambda: offered(ceph, params["services"]), params["timeout"])
         if missing:
             raise CephError("%s after %d s" % (missing, params["timeout"]))
-    return enable, disable
+    if "balancer" not in params["enabled"]:
+        return enable, disable, False
+    if check_mode and "balancer" in enable:
+        return enable, disable, True
+    return enable, disable, balance(ceph, params["timeout"], check_mode, waiter)
 
 
 def main():
@@ -91,13 +125,18 @@ def main():
         supports_check_mode=True,
     )
     try:
-        enabled, disabled = ensure(Ceph(runner(module)), module.params, module.check_mode)
+        enabled, disabled, balancing = ensure(Ceph(runner(module)), module.params, module.check_mode)
     except CephError as error:
         module.fail_json(
             msg="Cannot keep the manager's modules: %s. See `systemctl status ceph-mgr@NAME` on mgr nodes."
             % error
         )
-    module.exit_json(changed=bool(enabled or disabled), enabled=enabled, disabled=disabled)
+    module.exit_json(
+        changed=bool(enabled or disabled or balancing),
+        enabled=enabled,
+        disabled=disabled,
+        balancing=balancing,
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,10 @@ PARAMS = {
 }
 
 
-def cluster(enabled, always=None, services=("prometheus",), available=True):
+SWITCH_ON = ["osd set-require-min-compat-client luminous", "balancer mode upmap", "balancer on"]
+
+
+def cluster(enabled, always=None, services=("prometheus",), available=True, active=True, mode="upmap"):
     known = {"enabled_modules": enabled}
     if always is not None:
         known["always_on_modules"] = always
@@ -22,24 +25,54 @@ def cluster(enabled, always=None, services=("prometheus",), available=True):
             "mgr dump": {"available": available},
             "mgr module ls": known,
             "mgr services": dict.fromkeys(services, "http://x"),
+            "balancer status": {"active": active, "mode": mode, "plans": []},
         }
     )
 
 
 def test_nothing_is_done_when_all_is_right():
     ceph = cluster(["prometheus"], always=["balancer"])
-    assert module.ensure(ceph, PARAMS) == ([], [])
+    assert module.ensure(ceph, PARAMS) == ([], [], False)
     assert ceph.done == []
 
 
 def test_release_13_has_no_modules_that_always_run():
-    ceph = cluster(["restful"])
-    assert module.ensure(ceph, PARAMS) == (["balancer", "prometheus"], ["restful"])
+    ceph = cluster(["restful"], active=False, mode="none")
+    assert module.ensure(ceph, PARAMS) == (["balancer", "prometheus"], ["restful"], True)
     assert ceph.done == [
         "mgr module enable balancer",
         "mgr module enable prometheus",
         "mgr module disable restful",
+        *SWITCH_ON,
     ]
+
+
+@pytest.mark.parametrize(("active", "mode"), [(False, "none"), (False, "upmap"), (True, "none")])
+def test_an_idle_balancer_is_switched_on(active, mode):
+    ceph = cluster(["prometheus"], ["balancer"], active=active, mode=mode)
+    assert module.ensure(ceph, PARAMS, check_mode=True) == ([], [], True)
+    assert ceph.done == []
+    assert module.ensure(ceph, PARAMS) == ([], [], True)
+    assert ceph.done == SWITCH_ON
+
+
+def test_a_balancer_that_nobody_asked_for_is_left_alone():
+    ceph = cluster(["prometheus"], ["balancer"], active=False)
+    assert module.ensure(ceph, {**PARAMS, "enabled": ["prometheus"]}) == ([], [], False)
+    assert ceph.done == []
+
+
+def test_a_balancer_in_a_mode_of_the_sites_own_is_left_alone():
+    ceph = cluster(["prometheus"], ["balancer"], mode="crush-compat")
+    assert module.ensure(ceph, PARAMS) == ([], [], False)
+    assert ceph.done == []
+
+
+def test_a_balancer_that_does_not_answer_is_an_error():
+    ceph = cluster(["prometheus"], ["balancer"])
+    del ceph.answers["balancer status"]
+    with pytest.raises(CephError, match="balancer status"):
+        module.ensure(ceph, PARAMS)
 
 
 def test_a_service_that_does_not_come_is_named():
@@ -51,4 +84,4 @@ def test_no_manager_is_an_error_but_not_in_a_dry_run():
     ceph = cluster([], available=False)
     with pytest.raises(CephError, match="no manager is active"):
         module.ensure(ceph, PARAMS)
-    assert module.ensure(ceph, PARAMS, check_mode=True) == (["balancer", "prometheus"], [])
+    assert module.ensure(ceph, PARAMS, check_mode=True) == (["balancer", "prometheus"], [], True)
