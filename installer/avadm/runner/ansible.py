@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,11 @@ STRATEGY = "mitogen_linear"
 """The strategy by measurement (docs/engine.md); AVADM_STRATEGY names another one."""
 
 _PREFIX = "avadm-run-"
+# What ansible-runner itself sets.
+_RUNNERS = tuple(
+    f"ANSIBLE_{name}"
+    for name in ("CACHE_PLUGIN", "CACHE_PLUGIN_CONNECTION", "RETRY_FILES_ENABLED", "STDOUT_CALLBACK")
+)
 # ansible-runner makes its child deaf to SIGHUP. When we are killed, the pseudo-terminal closes and the kernel
 # sends just that signal: heard again, no playbook goes on unseen after a kill -9.
 _DIE_WITH_US = (
@@ -115,6 +120,8 @@ def environment(request: PlaybookRun, binary: Path) -> dict[str, str]:
         "ANSIBLE_DISPLAY_OK_HOSTS": "no",
         "ANSIBLE_DISPLAY_SKIPPED_HOSTS": "no",
     }
+    # ansible-runner adds its own folder to what is here already.
+    env["ANSIBLE_CALLBACK_PLUGINS"] = ""
     strategy = os.environ.get("AVADM_STRATEGY", STRATEGY)
     if strategy.startswith("mitogen"):
         spec = find_spec("ansible_mitogen")
@@ -184,6 +191,7 @@ class AnsibleRunner:
             return False  # ansible-runner keeps no file of it
 
         # RunnerConfig and not ansible_runner.run(): that would write the environment to files.
+        ours = environment(request, self._binary)
         config = RunnerConfig(
             private_data_dir=folder,
             project_dir=str(paths.home()),
@@ -192,7 +200,7 @@ class AnsibleRunner:
             limit=",".join(request.limit),
             forks=request.forks,
             cmdline=_arguments(request),
-            envvars=environment(request, self._binary),
+            envvars=ours,
             settings={"pexpect_timeout": 1, "pexpect_use_poll": True},
             ident=request.phase,
             quiet=True,
@@ -201,10 +209,21 @@ class AnsibleRunner:
             process_isolation=False,
         )
         config.prepare()
+        config.env = _without_inherited(config.env, {*ours, *_RUNNERS})
         config.command = [sys.executable, "-ISc", _DIE_WITH_US, *config.command]
         runner = Runner(config, event_handler=handle, cancel_callback=canceled)
         runner.run()
         return Outcome(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))
+
+
+def _without_inherited(env: dict[str, str], keep: Collection[str]) -> dict[str, str]:
+    """Return ansible-runner's environment without the user's own settings of Ansible.
+
+    It starts from all of our environment, where some would undo what we hold to: ANSIBLE_SSH_ARGS comes before the
+    options that pin host keys, ANSIBLE_LOG_PATH names a log that nobody redacts.
+    """
+    inherited = {name for name in os.environ if name.startswith("ANSIBLE_")}
+    return {name: value for name, value in env.items() if name not in inherited or name in keep}
 
 
 def _arguments(request: PlaybookRun) -> str:

@@ -114,6 +114,40 @@ def test_bytes_that_are_no_utf_8_do_not_stop_a_run(tmp_path: Path) -> None:
     assert [e.stderr for e in folder.events() if e.kind is Kind.FAILED] == ["caf?"]
 
 
+def test_the_users_own_settings_of_ansible_reach_no_playbook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    playbook = """
+- hosts: n1
+  gather_facts: false
+  tasks:
+    - ansible.builtin.shell: env | grep ^ANSIBLE_ | sort; exit 1
+"""
+    planted = {
+        "ANSIBLE_SSH_ARGS": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null",
+        "ANSIBLE_SSH_COMMON_ARGS": "-o StrictHostKeyChecking=no",
+        "ANSIBLE_HOST_KEY_CHECKING": "False",
+        "ANSIBLE_LOG_PATH": str(tmp_path / "unredacted.log"),
+        "ANSIBLE_CACHE_PLUGIN": "yaml",
+        "ANSIBLE_CALLBACK_PLUGINS": str(tmp_path / "planted"),
+        "ANSIBLE_STDOUT_CALLBACK": "minimal",
+        "ANSIBLE_STRATEGY": "debug",
+    }
+    for name, value in planted.items():
+        monkeypatch.setenv(name, value)
+    events: list[Event] = []
+    wanted = request(tmp_path, playbook, "n1")
+    assert AnsibleRunner(Redactor()).run(wanted, events.append, lambda: False).rc == 2
+    (told,) = [e.stdout for e in events if e.kind is Kind.FAILED]
+    seen = dict(line.split("=", 1) for line in told.splitlines())
+    ours = ansible.environment(wanted, ansible.ansible_playbook())
+    assert set(seen) == {n for n in ours if n.startswith("ANSIBLE_")} | set(ansible._RUNNERS)
+    assert seen["ANSIBLE_HOST_KEY_CHECKING"] == "True"
+    assert seen["ANSIBLE_STRATEGY"] == "linear"
+    assert not any(value in seen.values() for value in planted.values())
+    assert not (tmp_path / "unredacted.log").exists()
+
+
 def test_a_playbook_that_cannot_be_read_says_so_in_a_log_event(tmp_path: Path) -> None:
     events: list[Event] = []
     outcome = AnsibleRunner(Redactor()).run(
