@@ -244,6 +244,21 @@ def test_the_exporter_reads_no_other_root():
     )
 
 
+@pytest.mark.parametrize(
+    ("clock", "steered"),
+    [
+        ({}, 1),
+        ({"chrony_adjust_clock": True, "chrony_serve": False}, 1),
+        ({"chrony_adjust_clock": False}, 0),
+        ({"chrony_serve": True}, 0),
+    ],
+    ids=["by default", "from a server", "another's clock", "the site's own time"],
+)
+def test_a_node_says_whether_its_clock_follows_a_server(clock, steered):
+    text = template("node_exporter", "avadm.prom.j2", site_vars("node_exporter", overrides=clock))
+    assert text.splitlines()[-1] == f"avadm_clock_steered {steered}"
+
+
 def test_grafana_asks_each_replica_and_keeps_the_password_apart():
     variables = site_vars("grafana", host="m2")
     password = Templar(DataLoader(), variables=variables).template("{{ grafana_admin_password }}")
