@@ -124,7 +124,16 @@ def test_clocks_that_each_differ_from_the_middle_by_less_than_the_limit(context)
     context.clocks.update(stor1=Clock(-35.0, 1.0), stor2=Clock(0.0, 1.0), stor3=Clock(35.0, 1.0))
     findings = judge(context)["clocks"]
     assert worst(findings) == "error"
-    assert "70 ms apart" in findings[0].found
+    assert "stor1 and stor3 are 70 ms apart" in findings[0].found
+
+
+def test_a_vague_clock_hides_no_two_that_are_surely_apart(context):
+    context.clocks.update(
+        stor1=Clock(-30.0, 1.0), stor2=Clock(0.0, 1.0), stor3=Clock(30.0, 1.0), vague=Clock(60.0, 70.0)
+    )
+    findings = judge(context)["clocks"]
+    assert [(f.host, str(f.severity)) for f in findings] == [("vague", "warning"), (None, "error")]
+    assert "stor1 and stor3 are 60 ms apart" in findings[1].found
 
 
 def test_stated_kernel_may_have_a_suffix_but_not_another_number(context):

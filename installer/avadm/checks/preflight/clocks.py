@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import median_low
 
 from avadm.checks.base import Check, Clock, Context
@@ -27,12 +28,17 @@ def judge(context: Context) -> list[Finding]:
             found.append(_finding(node, difference, error, limit, Severity.ERROR))
         elif abs(difference) + error > limit:
             found.append(_finding(node, difference, error, limit, Severity.WARNING))
-    return found or _spread(sorted(clocks.values(), key=lambda c: c.offset_ms), limit)
+    if any(f.severity is Severity.ERROR for f in found):
+        return found
+    return found + _spread(clocks, limit)
 
 
-def _spread(order: list[Clock], limit: float) -> list[Finding]:
-    """Return an error where the two clocks that lie farthest apart surely differ by too much."""
-    first, last = order[0], order[-1]
+def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
+    """Return an error where the two clocks that are surely farthest apart differ by too much."""
+    # By what each is at least and at most: a vague clock hides no two sure ones.
+    early = min(clocks, key=lambda n: clocks[n].offset_ms + clocks[n].error_ms)
+    late = max(clocks, key=lambda n: clocks[n].offset_ms - clocks[n].error_ms)
+    first, last = clocks[early], clocks[late]
     apart, error = last.offset_ms - first.offset_ms, first.error_ms + last.error_ms
     if apart - error <= limit:
         return []
@@ -40,7 +46,7 @@ def _spread(order: list[Clock], limit: float) -> list[Finding]:
         Finding(
             "clocks",
             "Two nodes' clocks differ by too much.",
-            found=f"{apart:.0f} ms apart (± {error:.0f} ms)",
+            found=f"{early} and {late} are {apart:.0f} ms apart (± {error:.0f} ms)",
             wanted=f"at most {limit:g} ms (time.max_skew_ms)",
             remedy=REMEDY,
         )
