@@ -27,6 +27,16 @@ SERVICES: dict[str, tuple[str | None, int]] = {
     "alertmanager": ("alertmanager", PORTS["alertmanager"]),
     "blackbox_exporter": ("prometheus", PORTS["blackbox"]),
 }
+# Phase to what it installs, and so can mend: ceph's packages and daemons by kind, services. Nothing else is judged
+# after it, or a phase would be stopped by what only a later one puts right.
+PARTS: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "ceph": ("ceph", "mon", "mgr", "osd"),
+    "cephfs": ("ceph", "mds", "client", "fuse"),
+    "rbd": ("ceph",),
+    "monitoring": tuple(SERVICES),
+    "grafana": ("grafana",),
+}
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}
 CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client"})
@@ -82,9 +92,12 @@ def check(
     Args:
         site_file: the site.
         fleet: how to reach its nodes.
-        phase: the phase that has just ended, whose services must run now; None judges only what runs.
+        phase: the phase that has just ended: what it installs is judged, and must run now; None judges
+            everything that runs.
         nodes: the nodes to ask; all where None.
     """
+    if phase is not None and not PARTS[phase]:
+        return []
     chosen = list(site_file.site.nodes if nodes is None else nodes)
     return judge(site_file.site, site_file.profile.versions, collect(site_file, fleet, chosen), chosen, phase)
 
@@ -96,7 +109,7 @@ def judge(
     nodes: Sequence[Node],
     phase: str | None = None,
 ) -> list[Finding]:
-    """Judge what `collect` returned; `wanted` is component to version prefix."""
+    """Judge what `collect` returned, after a phase only its parts; `wanted` is component to version prefix."""
     found = [
         _finding("The node could not be asked for its versions.", name, found=reason, remedy="Run again.")
         for name, reason in collected["unreachable"].items()
@@ -106,6 +119,7 @@ def judge(
         fact = collected["nodes"].get(node.name)
         if fact is None:
             continue
+        fact = _of_phase(fact, phase)
         found += _wrong(node, fact, wanted)
         found += _unequal(node, fact, server)
         found += _missing(site, node, fact, phase)
@@ -119,8 +133,23 @@ def judge(
             )
             for program in fact["stale"]
         ]
-    found += _cluster(collected["ceph_versions"], wanted.get("ceph", ""))
+    found += _cluster(collected["ceph_versions"], wanted.get("ceph", ""), phase)
     return found
+
+
+def _of_phase(fact: dict[str, Any], phase: str | None) -> dict[str, Any]:
+    """Return of a node's versions those of a phase's parts; all without a phase."""
+    if phase is None:
+        return fact
+    parts = PARTS[phase]
+    daemons = fact["ceph_daemons"].items()
+    return fact | {
+        "ceph_installed": fact["ceph_installed"] if "ceph" in parts else None,
+        "ceph_daemons": {name: v for name, v in daemons if name.partition(".")[0] in parts},
+        "services": {name: v for name, v in fact["services"].items() if name in parts},
+        # A program is called ceph-osd, and Debian's exporters prometheus-node-exporter.
+        "stale": [p for p in fact["stale"] if p.removeprefix("ceph-").startswith(parts)],
+    }
 
 
 def _running(fact: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -216,10 +245,13 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     ]
 
 
-def _cluster(versions: dict[str, Any] | None, prefix: str) -> list[Finding]:
+def _cluster(versions: dict[str, Any] | None, prefix: str, phase: str | None) -> list[Finding]:
     """Return an error where `ceph versions` knows daemons of several versions, or of another than wanted."""
-    texts = (versions or {}).get("overall", {})
-    numbers = {m[1]: count for text, count in texts.items() if (m := re.match(r"ceph version (\S+)", text))}
+    numbers: Counter[str] = Counter()
+    for kind in ("overall",) if phase is None else PARTS[phase]:
+        for text, count in (versions or {}).get(kind, {}).items():
+            if match := re.match(r"ceph version (\S+)", text):
+                numbers[match[1]] += count
     if len(numbers) <= 1 and all(n.startswith(prefix) for n in numbers):
         return []
     return [

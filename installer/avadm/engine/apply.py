@@ -32,7 +32,8 @@ class Job:
         run: id of the run.
         digest: (step, host) to the digest of the host's inputs.
         vault: the vault file and its password file, where there are secrets.
-        versions: called after each phase that went well with the phase's name; its errors fail the phase.
+        versions: called after each phase that went well with the phase's name and the nodes that could be
+            reached; its errors fail the phase.
         forks: hosts at once, of each phase.
         check: whether to change nothing; the ledger is then left alone.
     """
@@ -43,7 +44,7 @@ class Job:
     run: str
     digest: Callable[[Step, str], str]
     vault: tuple[Path, Path] | None = None
-    versions: Callable[[str], list[Finding]] | None = None
+    versions: Callable[[str, Sequence[str]], list[Finding]] | None = None
     forks: int = 25
     check: bool = False
 
@@ -129,7 +130,7 @@ class Engine:
 
     def _take(self, step: Step, state: str, progress: _Progress) -> None:
         # Who was found dead is left out of what starts later: each try would cost a time-out.
-        progress.dead.update(self._recorder.summary.dead)
+        progress.dead.update(self._recorder.dead())
         (progress.done if state == "done" else progress.bad).add(step.name)
 
     def _tell_waiting(self, step: Step, why: str) -> None:
@@ -145,7 +146,7 @@ class Engine:
         state = "failed"
         try:
             outcome = self._runner.run(self._request(step, hosts), self._recorder, self._stop.is_set)
-            state = self._judge(step, outcome)
+            state = self._judge(step, hosts, outcome)
         except AvadmError as error:
             for finding in error.findings:
                 self._recorder(Event(time.time(), step.name, Kind.LOG, message=f"ERROR! {finding.what}"))
@@ -171,19 +172,22 @@ class Engine:
             check=self._job.check,
         )
 
-    def _judge(self, step: Step, outcome: Outcome) -> str:
+    def _judge(self, step: Step, hosts: tuple[str, ...], outcome: Outcome) -> str:
         if outcome.canceled or self._stop.is_set():
             return "canceled"
         counts = self._recorder.summary.phases[step.name]
-        alive = [h for h, c in counts.hosts.items() if not c.get("unreachable")]
+        alive = [h for h in hosts if h in counts.hosts and not counts.hosts[h].get("unreachable")]
         if outcome.rc not in (0, UNREACHABLE_RC) or counts.count("failed") or not alive:
             return "failed"
         if self._job.versions is None or self._job.check:
             return "done"
-        bad = errors(self._job.versions(step.name))
+        bad = errors(self._job.versions(step.name, alive))
         for finding in bad:
             text = f"{finding.what} Found {finding.found or '?'}, wanted {finding.wanted or '?'}."
-            self._recorder(Event(time.time(), step.name, Kind.CHECK, host=finding.host, message=text))
+            event = Event(
+                time.time(), step.name, Kind.CHECK, finding.host, message=text, remedy=finding.remedy
+            )
+            self._recorder(event)
         return "failed" if bad else "done"
 
     def _states(self, phase: str, hosts: tuple[str, ...], state: str) -> Mapping[str, State]:

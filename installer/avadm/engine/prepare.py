@@ -59,7 +59,7 @@ class Context:
         """Return the plan for phases and nodes; with ``resume`` without what is done with the same inputs.
 
         Raises:
-            AvadmError: unknown phases or nodes, or nothing takes part.
+            AvadmError: unknown phases, or nothing takes part.
         """
         steps = make_plan(self.site_file.site, names, limit=limit, pull_in=self.undone())
         if not resume:
@@ -76,14 +76,11 @@ class Context:
         )
 
 
-def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str], list[Finding]] | None:
-    """Return the check that runs after each phase (I7), or None where it is not installed."""
-    try:
-        from avadm.checks.versions import check
-    except ImportError:
-        return None
+def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:
+    """Return the check that runs after each phase (I7), on the nodes on which the phase went well."""
+    from avadm.checks.versions import check
 
-    def hook(phase: str) -> list[Finding]:
-        return list(check(site_file, fleet, phase))
+    def hook(phase: str, hosts: Sequence[str]) -> list[Finding]:
+        return check(site_file, fleet, phase, [n for n in site_file.site.nodes if n.name in hosts])
 
     return hook

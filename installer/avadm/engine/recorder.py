@@ -52,6 +52,11 @@ class Recorder:
                 with suppress(OSError):
                     self._on_event(event)
 
+    def dead(self) -> list[str]:
+        """Return the hosts that cannot be reached so far."""
+        with self._lock:
+            return self.summary.dead
+
 
 def log_lines(event: Event) -> str:
     """Return what the log for people says of an event, with its line ends; "" where nothing."""

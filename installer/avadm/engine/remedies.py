@@ -8,16 +8,15 @@ from importlib.resources import files
 
 from ruamel.yaml import YAML
 
+UNREACHABLE = "Host is unreachable"
+"""Text that has the remedy of a node that cannot be reached, for errors that say it in words of their own."""
 FALLBACK = "Read the log below at this task; correct the cause, then run the command below."
 
 
 @cache
 def _table() -> list[tuple[re.Pattern[str], str]]:
     text = (files("avadm.engine") / "remedies.yml").read_text(encoding="utf-8")
-    return [
-        (re.compile(r["pattern"], re.IGNORECASE | re.DOTALL), r["remedy"])
-        for r in YAML(typ="safe").load(text)
-    ]
+    return [(re.compile(r["pattern"], re.IGNORECASE), r["remedy"]) for r in YAML(typ="safe").load(text)]
 
 
 def remedy(host: str, *texts: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from avadm.engine.remedies import remedy
+from avadm.engine.remedies import UNREACHABLE, remedy
 from avadm.runner.events import Event, Kind
 
 COUNTS = ("ok", "changed", "failed", "unreachable", "skipped")
@@ -17,7 +17,11 @@ KEPT_LINES = 30
 
 @dataclass(slots=True)
 class Failure:
-    """One task that failed on one host (or a phase that failed as a whole, without a host)."""
+    """One task that failed on one host (or a phase that failed as a whole, without a host).
+
+    Attributes:
+        remedy: what to do about it; that of the table of known errors where none is given.
+    """
 
     phase: str
     host: str | None
@@ -26,15 +30,13 @@ class Failure:
     stdout: str = ""
     stderr: str = ""
     unreachable: bool = False
+    remedy: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the failure with its remedy as JSON-ready data."""
-        return {**asdict(self), "remedy": self.remedy}
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return remedy(self.host or "the controller", self.message, self.stderr, self.stdout)
+    def __post_init__(self) -> None:
+        """Look the remedy up where none is given."""
+        if not self.remedy:
+            texts = (self.message, self.stderr, self.stdout, UNREACHABLE if self.unreachable else "")
+            self.remedy = remedy(self.host or "the controller", *texts)
 
 
 @dataclass(slots=True)
@@ -137,8 +139,13 @@ class Summary:
             found = [f for (p, _), fs in self._failures.items() if p == name for f in fs[-1:]]
             if phase.hosts:
                 found = [f for f in found if f.host is None or self._bad(phase, f.host)]
+            found += [
+                Failure(name, c.host, "versions check", c.message, remedy=c.remedy)
+                for c in self.checks
+                if c.phase == name
+            ]
             if not found and not phase.count("unreachable") and phase.state == "failed":
-                found = self._whole(name)
+                found = [self._whole(name)]
             out += found
         return out
 
@@ -147,15 +154,12 @@ class Summary:
         counts = phase.hosts.get(host, {})
         return bool(counts.get("failed") or counts.get("unreachable"))
 
-    def _whole(self, phase: str) -> list[Failure]:
-        """Return the failure of a phase that failed without one of a host: it could not start, or a check."""
-        checks = [c for c in self.checks if c.phase == phase]
-        if checks:
-            return [Failure(phase, c.host, "versions check", c.message) for c in checks]
+    def _whole(self, phase: str) -> Failure:
+        """Return the failure of a phase that failed without one of a host: it could not start."""
         text = "\n".join(self._log.get(phase, []))
         at = text.find("ERROR!")
         text = text[at + len("ERROR!") :] if at >= 0 else text
-        return [Failure(phase, None, "start of the playbook", text.strip() or "ended without a word")]
+        return Failure(phase, None, "start of the playbook", text.strip() or "ended without a word")
 
     @property
     def dead(self) -> list[str]:
@@ -204,7 +208,7 @@ class Summary:
             "changed": self.changed,
             "hosts": self.hosts(),
             "phases": [p.as_dict() for p in self.phases.values()],
-            "failures": [f.as_dict() for f in self.failures],
+            "failures": [asdict(f) for f in self.failures],
             "dead": self.dead,
             "changes": self.changes,
             "slowest": self.slowest,

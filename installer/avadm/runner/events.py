@@ -47,6 +47,7 @@ class Event:
         message: one line for people: the error, the log line, the state a phase ended in.
         stdout: the last part of the command's output, on failure.
         stderr: likewise.
+        remedy: what to do about it, where whoever found it knows (``check``).
         hosts: the nodes of a phase (``phase_start``).
         stats: host to counts ok, changed, failed, unreachable, skipped (``stats``).
     """
@@ -60,6 +61,7 @@ class Event:
     message: str = ""
     stdout: str = ""
     stderr: str = ""
+    remedy: str = ""
     hosts: tuple[str, ...] = ()
     stats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 

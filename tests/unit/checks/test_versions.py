@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from avadm.checks.versions import judge
+from avadm.checks.versions import PARTS, judge
 from avadm.findings import Finding
+from avadm.plan.phases import PHASES
 
 WANTED = {"ceph": "16.2.", "prometheus": "2.42.", "node_exporter": "1.5."}
 
@@ -19,9 +20,10 @@ def collected(site):
             "kernel": "6.1",
         }
 
-    overall = {"ceph version 16.2.15 (abc) pacific (stable)": 12}
+    kinds = {"mon": 3, "mgr": 3, "osd": 3, "mds": 3, "overall": 12}
+    versions = {kind: {"ceph version 16.2.15 (abc) pacific (stable)": n} for kind, n in kinds.items()}
     nodes = {f"stor{i}": fact(i) for i in (1, 2, 3)}
-    return {"nodes": nodes, "ceph_versions": {"overall": overall}, "components": {}, "unreachable": {}}
+    return {"nodes": nodes, "ceph_versions": versions, "components": {}, "unreachable": {}}
 
 
 def found(site, collected, phase=None) -> list[Finding]:
@@ -58,6 +60,35 @@ def test_planted_fault_is_found_on_its_node(site, collected, change, phase, word
     assert word in " ".join(f"{f.what} {f.found}" for f in findings)
 
 
+def test_every_phase_has_its_parts():
+    assert set(PARTS) == {p.name for p in PHASES}
+
+
+@pytest.mark.parametrize(
+    ("change", "phases"),
+    [
+        (lambda f: f.update(stale=["ceph-osd"]), {"ceph"}),
+        (lambda f: f.update(stale=["ceph-mds"]), {"cephfs"}),
+        (lambda f: f.update(stale=["prometheus-node-exporter"]), {"monitoring"}),
+        (lambda f: f["services"].update(node_exporter="1.7.0"), {"monitoring"}),
+        (lambda f: f["ceph_daemons"].update({"osd.2": "16.2.11"}), {"ceph"}),
+        (lambda f: f["ceph_daemons"].update({"mds.2": "16.2.11"}), {"cephfs"}),
+        (lambda f: f["ceph_daemons"].update({"client.admin.2": "16.2.11"}), {"cephfs"}),
+        (lambda f: f.update(ceph_installed="16.2.11"), {"ceph", "cephfs", "rbd"}),
+    ],
+)
+def test_a_fault_fails_the_phases_that_mend_it_and_no_other(site, collected, change, phases):
+    change(collected["nodes"]["stor2"])
+    assert {p for p in PARTS if found(site, collected, p)} == phases
+
+
+def test_an_upgrade_that_the_profile_asks_for_is_not_stopped_before_its_phase(site, collected):
+    wanted = {"ceph": "17.2."}
+    assert judge(site, wanted, collected, site.nodes, "base") == []
+    assert judge(site, wanted, collected, site.nodes, "monitoring") == []
+    assert judge(site, wanted, collected, site.nodes, "ceph") != []
+
+
 def test_services_are_not_missed_before_their_phase(site, collected):
     for fact in collected["nodes"].values():
         fact.update(services={}, ceph_daemons={}, ceph_installed=None)
@@ -69,6 +100,17 @@ def test_services_are_not_missed_before_their_phase(site, collected):
 def test_cluster_with_two_versions(site, collected):
     collected["ceph_versions"]["overall"]["ceph version 16.2.11 (d) pacific (stable)"] = 1
     assert "1 × 16.2.11" in found(site, collected)[0].found
+
+
+def test_cluster_is_judged_by_the_daemons_of_the_phase(site, collected):
+    collected["ceph_versions"]["mds"] = {"ceph version 16.2.11 (d) pacific (stable)": 3}
+    assert found(site, collected, "ceph") == []
+    assert found(site, collected, "rbd") == []
+    assert (
+        found(site, collected, "cephfs") == []
+    )  # one version, and the profile's: the nodes' own check tells
+    collected["ceph_versions"]["osd"]["ceph version 16.2.11 (d) pacific (stable)"] = 1
+    assert "1 × 16.2.11" in found(site, collected, "ceph")[0].found
 
 
 def test_unreachable_node_is_an_error(site, collected):

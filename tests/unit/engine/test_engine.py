@@ -1,13 +1,22 @@
+import json
 import os
 import signal
 import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
 
 import pytest
 from conftest import Bench, FakeRunner, step
 
 from avadm.engine.ledger import Ledger, State
+from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
 from avadm.runner.ansible import PlaybookRun
+from avadm.runner.fleet import Fleet, Result
+from avadm.site import profile
+from avadm.site.load import SiteFile
+from avadm.site.model import Site
 
 
 def states(bench: Bench, phase: str, *hosts: str) -> list[State]:
@@ -94,11 +103,60 @@ def test_errors_of_the_versions_check_fail_the_phase(bench: Bench) -> None:
     found = Finding("version", "ceph differs.", found="14", wanted="16", host="a")
     summary = bench.run(
         [step("ceph", "ab"), step("rbd", "ab", "ceph")],
-        versions=lambda phase: [found] if phase == "ceph" else [],
+        versions=lambda phase, hosts: [found] if phase == "ceph" else [],
     ).summary
     assert {n: p.state for n, p in summary.phases.items()} == {"ceph": "failed", "rbd": "waiting"}
     assert [(f.host, f.message) for f in summary.failures] == [("a", "ceph differs. Found 14, wanted 16.")]
     assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
+
+
+@dataclass
+class StandIn:
+    """A fleet whose living nodes all run node_exporter 1.5.0; the others cannot be reached."""
+
+    alive: set[str]
+    asked: list[str] = field(default_factory=list)
+
+    def run(self, node: str, command: str, *, timeout: float = 60.0, stdin: bytes | None = None) -> Result:
+        self.asked.append(node)
+        if node not in self.alive:
+            return Result(node, command, 255, "", "", 0.0, 0.0, error="no route to host")
+        fact = {
+            "ceph_installed": None,
+            "ceph_daemons": {},
+            "services": {"node_exporter": "1.5.0"},
+            "stale": [],
+            "kernel": "6.1",
+        }
+        return Result(node, command, 0, json.dumps(fact), "", 0.0, 0.0)
+
+
+@pytest.fixture
+def site_file(tmp_path: Path) -> SiteFile:
+    nodes = [{"name": n, "address": f"10.0.0.{i}", "roles": ["client"]} for i, n in enumerate("abc", 1)]
+    network = {"management": "10.0.0.0/24", "domain": "example.test"}
+    site = Site.model_validate({"name": "t", "network": network, "nodes": nodes})
+    return SiteFile(tmp_path / "site.yml", site, profile.load("lab-bookworm"))
+
+
+@pytest.mark.parametrize("first", ["base", "monitoring"])
+def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions(
+    bench: Bench, site_file: SiteFile, first: str
+) -> None:
+    fleet = StandIn({"a", "c"})
+    bench.runner.script = {first: {"b": "unreachable"}}
+    steps = [step(first, "abc"), step("rbd", "abc", first)]
+    summary = bench.run(steps, versions=versions_hook(site_file, cast("Fleet", fleet))).summary
+    assert {n: p.state for n, p in summary.phases.items()} == {first: "done", "rbd": "failed"}
+    assert "b" not in fleet.asked
+    assert states(bench, first, "a", "b", "c") == [State.DONE, State.UNREACHABLE, State.DONE]
+
+
+def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench: Bench, site_file: SiteFile) -> None:
+    fleet = StandIn({"a"})
+    hook = versions_hook(site_file, cast("Fleet", fleet))
+    assert bench.run([step("monitoring", "a")], versions=hook).summary.result == "good"
+    assert fleet.asked == ["a"]
 
 
 def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> None:

@@ -1,5 +1,10 @@
+import re
+from pathlib import Path
+
 import pytest
 
+from avadm import paths
+from avadm.engine import remedies
 from avadm.engine.remedies import FALLBACK, remedy
 from avadm.engine.summary import Summary
 from avadm.runner.events import Event, Kind
@@ -64,6 +69,23 @@ def test_a_playbook_that_did_not_start_is_told_in_ansibles_words() -> None:
     assert failure.message == "the role 'x' was not found"
 
 
+def test_errors_of_the_versions_check_are_told_beside_a_dead_host_with_their_own_remedy() -> None:
+    summary = phase(
+        event(Kind.UNREACHABLE, host="b", task="t", message="timed out"),
+        event(Kind.CHECK, host="a", message="ceph differs.", remedy="Finish the upgrade."),
+        state="failed",
+        a={"ok": 1},
+        b={"unreachable": 1},
+    )
+    assert [(f.host, f.task) for f in summary.failures] == [("b", "t"), ("a", "versions check")]
+    assert summary.failures[1].remedy == "Finish the upgrade."
+
+
+def test_a_dead_host_has_its_remedy_whatever_the_words() -> None:
+    dead = event(Kind.UNREACHABLE, host="b", task="t", message="gone fishing")
+    assert "power, network and sshd of b" in phase(dead, b={"unreachable": 1}).failures[0].remedy
+
+
 def test_the_slowest_tasks_come_first_and_are_few() -> None:
     events = [event(Kind.OK, host="a", task=f"t{i}", seconds=float(i)) for i in range(50)]
     slowest = Summary(events).slowest
@@ -94,6 +116,10 @@ MESSAGES = {
     "ssh: connect to host 10.0.0.1 port 22: Connection refused": "power",
     "Connection timed out during banner exchange": "power",
     "root@10.0.0.1: Permission denied (publickey).": "controller's key",
+    "root@10.0.0.1: Permission denied (publickey,password).": "controller's key",
+    "SSH authentication is incorrect": "controller's key",
+    "Connection closed by 10.0.0.1 port 22": "power",
+    "client_loop: send disconnect: Broken pipe": "power",
     "Missing sudo password": "sudo",
     "/bin/sh: 1: /usr/bin/python3: not found": "Python is missing",
     "[Errno 28] No space left on device": "is full",
@@ -109,6 +135,29 @@ MESSAGES = {
 @pytest.mark.parametrize(("message", "wanted"), MESSAGES.items())
 def test_known_errors_have_their_remedy(message: str, wanted: str) -> None:
     assert wanted in remedy("n1", message)
+
+
+# Errors of what runs on a node that is reached well: no advice about ssh.
+@pytest.mark.parametrize(
+    "message",
+    [
+        "avadm_ceph_auth failed: exit status 22",
+        "authorization of client.rbd failed: caps are incorrect",
+        "[Errno 13] Permission denied: '/etc/ceph/ceph.client.admin.keyring'",
+        "Timed out waiting for HEALTH_OK",
+        "Status code was -1: <urlopen error [Errno 111] Connection refused>",
+        "osd.3 is unreachable",
+    ],
+)
+def test_errors_that_are_not_of_ssh_get_no_advice_about_it(message: str) -> None:
+    assert remedy("n1", message) == FALLBACK
+
+
+def test_every_document_that_a_remedy_names_exists() -> None:
+    text = (Path(remedies.__file__).parent / "remedies.yml").read_text()
+    named = re.findall(r"docs/[\w-]+\.md", text)
+    assert named
+    assert all((paths.home() / name).is_file() for name in named)
 
 
 def test_a_remedy_names_the_host() -> None:
