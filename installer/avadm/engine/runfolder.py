@@ -65,10 +65,7 @@ class RunFolder:
                     remedy="Free space or permission there, or name another folder with AVADM_RUNS.",
                 )
             ) from error
-        link = root / f".{LATEST}.{os.getpid()}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(path.name)
-        link.replace(root / LATEST)
+        _point(root, path.name)
         return cls(path)
 
     @property
@@ -95,6 +92,11 @@ class RunFolder:
     def log(self) -> Path:
         """The log for people."""
         return self.path / "log.txt"
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was recorded."""
+        return (self.path / "events.jsonl").exists()
 
     def write_json(self, name: str, data: object) -> Path:
         """Write one JSON file (0600) into the folder and return its path."""
@@ -131,6 +133,14 @@ def _make_unique(root: Path, name: str) -> Path:
             continue
         path.chmod(0o700)
         return path
+
+
+def _point(root: Path, name: str) -> None:
+    """Point ``latest`` at a run."""
+    link = root / f".{LATEST}.{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(name)
+    link.replace(root / LATEST)
 
 
 def list_runs(root: Path | None = None) -> list[RunFolder]:
@@ -177,3 +187,9 @@ def find_run(name: str = LATEST, root: Path | None = None) -> RunFolder:
 def discard(folder: RunFolder) -> None:
     """Remove the folder of a run that could not start, so that it does not look like one that did."""
     shutil.rmtree(folder.path, ignore_errors=True)
+    root = folder.path.parent
+    with suppress(OSError):
+        if (root / LATEST).readlink() == Path(folder.id):
+            (root / LATEST).unlink()
+            for last in list_runs(root)[-1:]:
+                _point(root, last.id)

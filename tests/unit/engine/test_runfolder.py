@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from avadm.engine.runfolder import RunFolder, find_run, list_runs
+from avadm.engine.runfolder import LATEST, RunFolder, discard, find_run, list_runs
 from avadm.errors import AvadmError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -60,3 +60,17 @@ def test_events_of_a_killed_run_are_read_up_to_the_broken_line(tmp_path: Path) -
 def test_foreign_folders_are_no_runs(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     assert list_runs(tmp_path) == []
+
+
+def test_a_discarded_run_is_not_the_latest(tmp_path: Path) -> None:
+    one, two = (RunFolder.create("apply", tmp_path, NOW) for _ in range(2))
+    discard(two)
+    assert (tmp_path / LATEST).readlink() == Path(one.id)
+    discard(one)
+    assert not (tmp_path / LATEST).is_symlink()
+
+
+def test_discarding_an_older_run_leaves_the_latest(tmp_path: Path) -> None:
+    one, two = (RunFolder.create("apply", tmp_path, NOW) for _ in range(2))
+    discard(one)
+    assert (tmp_path / LATEST).readlink() == Path(two.id)
