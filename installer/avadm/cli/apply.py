@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,15 +12,17 @@ import click
 from avadm import paths
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
-from avadm.cli.plan import split_limit
+from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import display
 from avadm.cli.progress_model import Model
 from avadm.cli.summary_text import print_summary
 from avadm.engine.apply import Engine, Job
+from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.prepare import Context, versions_hook
 from avadm.engine.recorder import Recorder
-from avadm.engine.runfolder import RunFolder
+from avadm.engine.runfolder import RunFolder, discard
+from avadm.engine.summary import Summary
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
 from avadm.plan.phases import Step
 from avadm.runner.ansible import AnsibleRunner, PlaybookRunner
@@ -38,7 +38,7 @@ def make_runner(redactor: Redactor) -> PlaybookRunner:
 
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
-@click.option("--limit", multiple=True, callback=split_limit, metavar="NODE,...", help="Only these nodes.")
+@limit_option
 @click.option("--resume", is_flag=True, help="Leave out phases that are done with the same inputs.")
 @click.option("--check", is_flag=True, help="Dry run: ask each task what it would change.")
 @click.option("--forks", type=click.IntRange(1, 256), default=25, show_default=True, help="Nodes at once.")
@@ -50,7 +50,7 @@ def apply(
     ctx: click.Context,
     app: App,
     phases: tuple[str, ...],
-    limit: tuple[str, ...],
+    limit: str | None,
     resume: bool,
     check: bool,
     forks: int,
@@ -63,22 +63,41 @@ def apply(
     everything is run. Phases that do not need each other run at once. A node that cannot be reached is left
     behind and named at the end; the same command goes on with it.
     """
-    context = Context.of(app.site_file())
-    steps = context.plan(phases, limit, resume=resume)
-    if not steps:
-        console.print("Nothing to do: everything that was asked for is done with these inputs.")
-        return
+    site_file = app.site_file()
+    limited = selected(site_file.site, limit)
     verb = "check" if check else "apply"
-    with locked(context.state_folder, verb):
-        context.ledger.settle()
-        command = _command(phases, limit)
-        data = _run(app, context, steps, RunFolder.create(verb), command, check, forks, quiet, as_json)
+    words = [*phases, *(["--limit", limit] if limit else []), *(["--check"] if check else [])]
+    command = command_line("apply", *words)
+    with locked(state_folder(site_file.path, site_file.site.name), verb):
+        # The ledger is read under the lock: a run that was just ending has written its last word.
+        context = Context.of(site_file)
+        steps = context.plan(phases, limited, resume=resume)
+        if steps:
+            context.ledger.settle()
+            folder = RunFolder.create(verb)
+            try:
+                data = _run(app, context, steps, folder, command, check, forks, quiet, as_json)
+            except BaseException:
+                if not folder.begun:
+                    discard(folder)
+                raise
+        else:
+            data = _nothing(context, verb, command)
     with suppress(OSError):  # nobody reads any more (closed terminal, `| head`); the exit code still tells
         if as_json:
             print_json(data)
-        else:
+        elif steps:
             print_summary(data, console)
+        else:
+            console.print("Nothing to do: everything that was asked for is done with these inputs.")
     ctx.exit(EXIT[data["result"]])
+
+
+def _nothing(context: Context, verb: str, command: str) -> dict[str, Any]:
+    """Return the summary of a run that was not needed; it has no folder."""
+    site = context.site_file.site.name
+    about = {"run": None, "verb": verb, "site": site, "seconds": 0.0, "check": verb == "check"}
+    return {**about, **Summary().as_dict(), "log": None, "next": command}
 
 
 def _run(
@@ -154,11 +173,3 @@ def _summary(
     folder.write_json("ledger.json", context.ledger.as_dict())
     folder.write_json("summary.json", data)
     return data
-
-
-def _command(phases: Sequence[str], limit: Sequence[str]) -> str:
-    """Return the command that goes on where this run ends."""
-    ctx = click.get_current_context()
-    site = ctx.find_root().params.get("site_path")
-    words = ["avadm", *(["--site", str(site)] if site else []), "apply", *phases]
-    return shlex.join(words + (["--limit", ",".join(limit)] if limit else []))

@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.engine.prepare import Context
 from avadm.plan.phases import Step
 
+if TYPE_CHECKING:
+    from avadm.site.model import Site
+
 NAMES_SHOWN = 6
 
 
-def split_limit(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the node names of ``--limit a,b --limit c``."""
-    return tuple(name for part in value for name in part.replace(",", " ").split())
+def one_limit(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> str | None:
+    """Return ``--limit a,b --limit c`` as the one limit that `select` takes; an empty one never means all."""
+    limit = ",".join(name for part in value for name in part.replace(",", " ").split())
+    if value and not limit:
+        raise click.BadParameter("names no node")
+    return limit or None
+
+
+limit_option = click.option(
+    "--limit",
+    multiple=True,
+    callback=one_limit,
+    metavar="NODES",
+    help="Only these nodes: names, patterns or roles, with commas.",
+)
+
+
+def selected(site: Site, limit: str | None) -> list[str]:
+    """Return the names of the nodes of a limit; none where there is no limit.
+
+    Raises:
+        AvadmError: a part of the limit matches no node.
+    """
+    from avadm.cli.nodes import select
+
+    return [n.name for n in select(site, limit)] if limit else []
+
+
+def command_line(*words: str) -> str:
+    """Return an avadm command for people to copy, with the site file that this command was given."""
+    ctx = click.get_current_context(silent=True)
+    site = ctx.find_root().params.get("site_path") if ctx else None
+    return shlex.join(["avadm", *(["--site", str(site)] if site else []), *words])
 
 
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
-@click.option("--limit", multiple=True, callback=split_limit, metavar="NODE,...", help="Only these nodes.")
+@limit_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def plan(app: App, phases: tuple[str, ...], limit: tuple[str, ...], as_json: bool) -> None:
+def plan(app: App, phases: tuple[str, ...], limit: str | None, as_json: bool) -> None:
     """Show which phases would run on which nodes, in which order, and what runs at once."""
     context = Context.of(app.site_file())
-    steps = context.plan(phases, limit)
+    steps = context.plan(phases, selected(context.site_file.site, limit))
     rows = [{**s.as_dict(), "current": context.current(s)} for s in steps]
     if as_json:
         waves = [[s.name for s in steps if s.wave == w] for w in sorted({s.wave for s in steps})]
@@ -38,8 +73,8 @@ def plan(app: App, phases: tuple[str, ...], limit: tuple[str, ...], as_json: boo
         f"Plan for site [bold]{context.site_file.site.name}[/bold]; phases of one step run at once.\n"
     )
     console.print(_table(steps, rows))
-    command = " ".join(["avadm apply", *phases, *(["--limit", ",".join(limit)] if limit else [])])
-    console.print(f"\nNothing was changed. To do it: {command}")
+    command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
+    console.print(Text(f"\nNothing was changed. To do it: {command}"))
 
 
 def _table(steps: list[Step], rows: list[dict[str, Any]]) -> Table:

@@ -19,7 +19,6 @@ class PhaseView:
         started: epoch seconds, None before it starts.
         seconds: how long it took, once ended.
         task: the task that runs.
-        tasks: how many tasks were begun.
         working: host to the time since when it works at the current task.
         finished: hosts that are through with the current task.
         bad: hosts that failed or cannot be reached, with the first line of why.
@@ -33,7 +32,6 @@ class PhaseView:
     started: float | None = None
     seconds: float = 0.0
     task: str = ""
-    tasks: int = 0
     working: dict[str, float] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     bad: dict[str, str] = field(default_factory=dict)
@@ -77,7 +75,7 @@ class Model:
             case Kind.WAITING:
                 view.state, view.note = "waiting", event.message
             case Kind.TASK_START:
-                view.task, view.tasks = event.task or "", view.tasks + 1
+                view.task = event.task or ""
                 view.working.clear()
                 view.finished.clear()
             case Kind.HOST_START if event.host:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
-from avadm.cli.plan import short
+from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
 from avadm.engine.prepare import Context
 from avadm.engine.runfolder import list_runs
@@ -38,7 +38,7 @@ def status(app: App, as_json: bool) -> None:
     _print_where(data)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
-    console.print(Text(f"{'' if last else chr(10)}Next      {advice(data)}"))
+    console.print(Text(f"{'' if last else chr(10)}Next      {advice(data, command_line())}"))
 
 
 def _table(data: dict[str, Any]) -> Table:

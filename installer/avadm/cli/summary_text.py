@@ -39,6 +39,8 @@ def print_summary(data: dict[str, Any], console: Console) -> None:
 def headline(data: dict[str, Any]) -> str:
     """Return the result as one sentence."""
     took = duration(data["seconds"])
+    if data.get("verb") == "accept" and data["result"] != "unfinished":
+        return _verdict(data, took)
     if data["result"] == "canceled":
         return f"Stopped after {took}: no playbook runs any more; what a node had begun, it ends by itself."
     if data["result"] == "unfinished":
@@ -54,6 +56,17 @@ def headline(data: dict[str, Any]) -> str:
     if not data["changed"]:
         return f"Nothing changed: everything was right already ({took})."
     return f"Done in {took}: {data['changed']} tasks changed something on {_changed_hosts(data)} nodes."
+
+
+def _verdict(data: dict[str, Any], took: str) -> str:
+    """Return the result of an acceptance run, whose phases are checks and their states verdicts."""
+    checks = data["phases"]
+    if data["result"] == "canceled":
+        return f"Stopped after {took}: {len(checks)} checks were begun, there is no report."
+    bad = [f"{c['name']} {c['state']}" for c in checks if c["state"] not in ("PASS", "PROJECTED")]
+    if data["result"] == "failed":
+        return f"Not accepted after {took}: {', '.join(bad)}."
+    return f"Accepted in {took}: {len(checks)} checks, every one PASS or PROJECTED."
 
 
 def _changed_hosts(data: dict[str, Any]) -> int:
@@ -95,7 +108,7 @@ def _print_failure(group: tuple[dict[str, Any], list[str]], console: Console) ->
         rows.append(("", tail))
     remedy = failure["remedy"]
     if len(hosts) > 1:
-        remedy = remedy.replace(hosts[0], ",".join(hosts), 1) if "--limit" in remedy else remedy
+        remedy = remedy.replace(f"--limit {failure['host']}`", f"--limit {','.join(hosts)}`")
     rows.append(("do", remedy))
     for name, value in rows:
         console.print(Text(f"    {name:<7}{value}"))

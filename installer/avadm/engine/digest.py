@@ -1,9 +1,10 @@
-"""Digests of what a phase's work on a host depends on: variables, playbook and role files, secrets."""
+"""Digests of what a phase's work on a host depends on: variables, playbook, role and plug-in files, secrets."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from avadm.site.render import Vars
 
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
+_MODULE = re.compile(rb"\bavadm_\w+")
 
 
 class Digests:
@@ -26,7 +28,7 @@ class Digests:
     def __init__(self, variables: Vars, home: Path, vault: Path | None = None) -> None:
         self._variables = variables
         self._home = home
-        self._secrets = _of_files([vault]) if vault is not None and vault.is_file() else ""
+        self._secrets = _of_files([vault], vault.parent) if vault is not None and vault.is_file() else ""
         self._code: dict[str, str] = {}
 
     def host(self, phase: Phase, host: str) -> str:
@@ -37,9 +39,17 @@ class Digests:
 
     def _phase(self, phase: Phase) -> str:
         if phase.name not in self._code:
-            roots = [self._home / phase.playbook, *(self._home / "roles" / r for r in phase.roles)]
-            self._code[phase.name] = _of_files(f for root in roots for f in _files(root))
+            roles = [self._home / "roles" / r for r in (*phase.roles, *phase.borrows)]
+            files = [f for root in (self._home / phase.playbook, *roles) for f in _files(root)]
+            self._code[phase.name] = _of_files([*files, *self._plugins(files)], self._home)
         return self._code[phase.name]
+
+    def _plugins(self, files: Iterable[Path]) -> list[Path]:
+        """Return the files of our modules that are named in files, and what all modules share."""
+        folder = self._home / "plugins"
+        names = {name.decode() for f in files for name in _MODULE.findall(f.read_bytes())}
+        modules = [folder / "modules" / f"{name}.py" for name in sorted(names)]
+        return [*(m for m in modules if m.is_file()), *_files(folder / "module_utils")]
 
 
 def _concerns(variable: str, phase: Phase) -> bool:
@@ -59,10 +69,10 @@ def _files(root: Path) -> list[Path]:
     return sorted(p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
 
 
-def _of_files(files: Iterable[Path]) -> str:
+def _of_files(files: Iterable[Path], root: Path) -> str:
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.name}\0".encode())
+        digest.update(f"{path.relative_to(root)}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,6 @@ class Entry:
         run: id of the run that wrote the entry.
         started: epoch seconds.
         finished: epoch seconds, None while it runs.
-        done_digest: inputs of the last time it was done; stays when a later run fails.
     """
 
     state: State
@@ -46,7 +45,6 @@ class Entry:
     run: str = ""
     started: float | None = None
     finished: float | None = None
-    done_digest: str = ""
 
 
 def state_folder(site_path: Path, name: str) -> Path:
@@ -86,8 +84,7 @@ class Ledger:
         with self._lock:
             entries = self._entries.setdefault(phase, {})
             for host, digest in digests.items():
-                before = entries.get(host) or Entry(State.PENDING)
-                entries[host] = Entry(State.RUNNING, digest, run, now, None, before.done_digest)
+                entries[host] = Entry(State.RUNNING, digest, run, now)
             self._save()
 
     def finish(self, phase: str, states: Mapping[str, State]) -> None:
@@ -97,8 +94,7 @@ class Ledger:
             entries = self._entries.setdefault(phase, {})
             for host, state in states.items():
                 e = entries.get(host) or Entry(State.PENDING)
-                done = e.digest if state is State.DONE else e.done_digest
-                entries[host] = Entry(state, e.digest, e.run, e.started, now, done)
+                entries[host] = replace(e, state=state, finished=now)
             self._save()
 
     def settle(self) -> None:
@@ -108,9 +104,7 @@ class Ledger:
             for entries in self._entries.values():
                 for host, e in entries.items():
                     if e.state is State.RUNNING:
-                        entries[host] = Entry(
-                            State.FAILED, e.digest, e.run, e.started, e.finished, e.done_digest
-                        )
+                        entries[host] = replace(e, state=State.FAILED)
                         changed = True
             if changed:
                 self._save()
@@ -140,15 +134,18 @@ class Ledger:
             ) from error
 
 
+def _entry(data: Mapping[str, Any]) -> Entry:
+    """Return an entry of the file; keys of another release are left out."""
+    known = {f.name: data[f.name] for f in fields(Entry) if f.name in data}
+    return Entry(**{**known, "state": State(data["state"])})
+
+
 def _read(path: Path) -> dict[str, dict[str, Entry]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["version"] != VERSION:
             raise ValueError(f"version {data['version']}")  # noqa: TRY301 - told with the others
-        return {
-            phase: {h: Entry(**{**e, "state": State(e["state"])}) for h, e in hosts.items()}
-            for phase, hosts in data["phases"].items()
-        }
+        return {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +15,9 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+
+PATIENCE = 0.3
+"""Seconds for which a taken lock is tried again: whoever only looks (`holder`) holds it for an instant."""
 
 
 @contextmanager
@@ -38,10 +42,8 @@ def locked(folder: Path, verb: str) -> Iterator[None]:
             )
         ) from error
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AvadmError(_refusal(path)) from None
+        if not _take(handle):
+            raise AvadmError(_refusal(path))
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(_owner(verb)).encode(), 0)
         yield
@@ -64,6 +66,20 @@ def holder(folder: Path) -> dict[str, Any] | None:
     finally:
         os.close(handle)
     return None
+
+
+def _take(handle: int) -> bool:
+    """Take the lock and return whether it could be had."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
 
 
 def _owner(verb: str) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def _phase(context: Context, phase: Phase, hosts: tuple[str, ...], locked: bool)
     }
 
 
-def advice(data: dict[str, Any]) -> str:
-    """Return what to do next, as one sentence."""
+def advice(data: dict[str, Any], avadm: str = "avadm") -> str:
+    """Return what to do next, as one sentence; ``avadm`` is the command with its options."""
     if data["running"]:
         who = data["running"]
         return (
@@ -64,9 +64,9 @@ def advice(data: dict[str, Any]) -> str:
     for phase in data["phases"]:
         by_state.setdefault(phase["state"], []).append(phase["name"])
     if failed := by_state.get("failed"):
-        return f"See `avadm runs show latest`, then `avadm apply {' '.join(failed)}`."
+        return f"See `avadm runs show latest`, then `{avadm} apply {' '.join(failed)}`."
     if len(by_state.get("pending", [])) == len(data["phases"]):
-        return "Nothing is installed yet: `avadm plan` shows what would be done, `avadm apply` does it."
+        return f"Nothing is installed yet: `{avadm} plan` shows what would be done, `{avadm} apply` does it."
     if todo := by_state.get("pending", []) + by_state.get("stale", []):
-        return f"`avadm apply {' '.join(todo)}` brings it up to date."
-    return "All is installed; `avadm accept run` measures it."
+        return f"`{avadm} apply {' '.join(todo)}` brings it up to date."
+    return f"All is installed; `{avadm} accept run` measures it."

@@ -24,6 +24,8 @@ class Phase:
         needs: phases that must be done before.
         groups: node roles whose nodes take part; empty means every node.
         roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
+        borrows: roles of which the playbook includes single task files; their files are part of the digest too,
+            their variables are not.
         makes: key of components.ceph that the phase makes; without a value no node takes part.
     """
 
@@ -33,6 +35,7 @@ class Phase:
     needs: tuple[str, ...]
     groups: tuple[str, ...]
     roles: tuple[str, ...]
+    borrows: tuple[str, ...] = ()
     makes: str = ""
 
     def hosts(self, site: Site) -> tuple[str, ...]:
@@ -77,6 +80,7 @@ PHASES: tuple[Phase, ...] = (
         ("base",),
         (),
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
+        ("grafana",),
     ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )
@@ -145,29 +149,6 @@ def select(names: Sequence[str], phases: Sequence[Phase] = PHASES) -> list[Phase
     return [p for p in phases if not names or p.name in names]
 
 
-def check_limit(site: Site, limit: Iterable[str]) -> tuple[str, ...]:
-    """Return the nodes of a --limit in the site file's order; AvadmError for each that is not there."""
-    names = [n.name for n in site.nodes]
-    wanted = list(limit)
-    findings = []
-    for name in wanted:
-        if name not in names:
-            near = get_close_matches(name, names, n=1, cutoff=0.5)
-            findings.append(
-                Finding(
-                    "limit-unknown-node",
-                    f"The site has no node {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
-                    where="--limit",
-                    found=name,
-                    wanted=", ".join(names[:12]) + (" …" if len(names) > 12 else ""),
-                    remedy="Name nodes of the site file, separated by commas.",
-                )
-            )
-    if findings:
-        raise AvadmError(findings)
-    return tuple(n for n in names if n in wanted)
-
-
 def make_plan(
     site: Site,
     names: Sequence[str] = (),
@@ -181,15 +162,15 @@ def make_plan(
     Args:
         site: the site.
         names: phases that are asked for; all where empty.
-        limit: nodes that may be touched; all where empty.
+        limit: names of the nodes that may be touched; all where empty.
         pull_in: phases that are not done yet: they are added where a phase that is asked for needs them.
         phases: the graph, for tests.
 
     Raises:
-        AvadmError: for unknown phase names, unknown nodes, and a limit that leaves nothing to do.
+        AvadmError: for unknown phase names, and a limit that leaves nothing to do.
     """
     asked = {p.name for p in select(names, phases)}
-    allowed = set(check_limit(site, limit)) if limit else {n.name for n in site.nodes}
+    allowed = limit or {n.name for n in site.nodes}
     by_name = {p.name: p for p in phases}
     wanted = asked | {n for a in asked for n in _ancestors(a, by_name) if n in pull_in}
     hosts = {

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from avadm.cli import apply as verb
 from avadm.cli.main import cli
+from avadm.engine.ledger import Ledger, State
 from avadm.engine.lock import locked
 from avadm.errors import AvadmError
 from avadm.runner.ansible import Outcome, PlaybookRun
@@ -80,9 +82,10 @@ def test_plan_shows_phases_order_and_what_runs_at_once(avadm: Callable[..., Resu
     found = data(avadm("plan", "--json"))
     assert found["waves"] == [["base"], ["ceph", "monitoring"], ["cephfs", "rbd"]]
     assert found["phases"][1]["hosts"] == ["stor1", "stor2", "stor3"]
-    text = avadm("plan").output
+    text = avadm("plan", "--limit", "osd").output
     assert "storage cluster" in text
     assert "Nothing was changed" in text
+    assert "site.yml apply --limit osd\n" in text
 
 
 def test_apply_hands_each_playbook_its_limit_inventory_and_vault(
@@ -170,7 +173,7 @@ def test_apply_json_is_the_summary_and_nothing_else(avadm: Callable[..., Result]
     ("argv", "word"),
     [
         (["apply", "cefp"], "Did you mean 'ceph"),
-        (["apply", "--limit", "stor9"], "no node 'stor9'"),
+        (["apply", "--limit", "stor9"], "--limit matches no node"),
         (["apply", "ceph", "--limit", "comp1"], "No node takes part"),
     ],
 )
@@ -181,6 +184,69 @@ def test_bad_requests_are_refused_before_anything_is_made(
     assert isinstance(result.exception, AvadmError)
     assert word in result.exception.findings[0].what
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("verb", ["plan", "apply"])
+@pytest.mark.parametrize("limit", ["", " , "])
+def test_an_empty_limit_is_refused_and_never_means_all(
+    avadm: Callable[..., Result], fake: Fake, verb: str, limit: str
+) -> None:
+    result = avadm(verb, "--limit", limit)
+    assert result.exit_code == 2
+    assert "names no node" in result.output
+    assert not fake.requests
+
+
+def test_a_limit_takes_names_patterns_and_roles(avadm: Callable[..., Result], fake: Fake) -> None:
+    avadm("apply", "base", "-q", "--limit", "stor[12]", "--limit", "prometheus")
+    assert fake.requests[0].limit == ("stor1", "stor2", "comp1", "comp2")
+
+
+def test_resume_with_nothing_to_do_prints_a_summary_as_json(avadm: Callable[..., Result]) -> None:
+    avadm("apply", "-q")
+    found = data(avadm("apply", "--resume", "--json"))
+    assert (found["result"], found["phases"], found["changed"]) == ("good", [], 0)
+
+
+def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
+    avadm: Callable[..., Result], fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def last_word(folder: Path, name: str) -> Iterator[None]:
+        # The run before writes its last word while this one waits for the lock.
+        ledger = Ledger(folder / "ledger.json", "t")
+        ledger.finish("base", dict.fromkeys(["stor1", "stor2", "stor3", "comp1", "comp2"], State.DONE))
+        with locked(folder, name):
+            yield
+
+    monkeypatch.setattr(verb, "locked", last_word)
+    avadm("apply", "monitoring", "-q")
+    assert [r.phase for r in fake.requests] == ["monitoring"]
+    assert Ledger(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])
+
+
+def test_a_run_that_could_not_start_leaves_nothing_behind(
+    avadm: Callable[..., Result], tmp_path: Path
+) -> None:
+    avadm("apply", "base", "-q")
+    (tmp_path / "site.vault-pass").write_text("wrong\n")
+    assert isinstance(avadm("apply", "-q").exception, AvadmError)
+    (row,) = data(avadm("runs", "list", "--json"))
+    assert row["result"] == "good"
+    assert (tmp_path / "runs" / "latest").readlink() == Path(row["id"])
+
+
+def test_a_dry_run_goes_on_as_a_dry_run(avadm: Callable[..., Result], fake: Fake) -> None:
+    fake.script["base", "stor2"] = (Kind.FAILED, "x")
+    assert avadm("apply", "base", "--check").output.splitlines()[-1].endswith(" apply base --check")
+
+
+def test_the_remedy_of_several_nodes_names_all_after_limit(avadm: Callable[..., Result], fake: Fake) -> None:
+    for node in ("stor1", "stor2"):
+        fake.script["base", node] = (Kind.UNREACHABLE, "Host key verification failed.")
+    text = avadm("apply", "base").output
+    assert "The host key of stor1 is not the pinned one" in text
+    assert "avadm bootstrap --limit stor1,stor2`" in text
 
 
 def test_a_second_apply_at_once_is_refused(avadm: Callable[..., Result], tmp_path: Path) -> None:
@@ -214,7 +280,7 @@ def test_status_goes_from_pending_to_done_to_stale(avadm: Callable[..., Result],
     assert data(avadm("status", "--json"))["phases"][1]["hosts"] == {"total": 3, "done": 3, "failed": 0}
     (tmp_path / "site.yml").write_text(SITE + "components: {monitoring: {retention_days: 3}}\n")
     assert {n for n, s in states().items() if s == "stale"} == {"monitoring"}
-    assert "avadm apply monitoring" in avadm("status").output
+    assert f"`avadm --site {tmp_path}/site.yml apply monitoring`" in avadm("status").output
 
 
 def test_status_tells_what_failed_where(avadm: Callable[..., Result], fake: Fake) -> None:
@@ -222,7 +288,7 @@ def test_status_tells_what_failed_where(avadm: Callable[..., Result], fake: Fake
     avadm("apply", "-q")
     (rbd,) = [p for p in data(avadm("status", "--json"))["phases"] if p["name"] == "rbd"]
     assert (rbd["state"], rbd["failed_hosts"]) == ("failed", ["comp2"])
-    assert "avadm apply rbd" in avadm("status").output
+    assert "site.yml apply rbd`" in avadm("status").output
 
 
 def test_runs_are_listed_and_shown(avadm: Callable[..., Result], fake: Fake) -> None:

@@ -1,15 +1,20 @@
+import fcntl
+import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from avadm.engine.digest import Digests
-from avadm.engine.ledger import Ledger, State
+from avadm.engine.ledger import Entry, Ledger, State
 from avadm.engine.lock import holder, locked
 from avadm.errors import AvadmError
 from avadm.plan.phases import PHASES, Phase
 from avadm.site.render import Vars
 
 BASE, CEPH = PHASES[0], PHASES[1]
+MONITORING = next(p for p in PHASES if p.name == "monitoring")
 
 
 def test_a_ledger_survives_being_read_again(tmp_path: Path) -> None:
@@ -18,18 +23,23 @@ def test_a_ledger_survives_being_read_again(tmp_path: Path) -> None:
     ledger.finish("base", {"a": State.DONE, "b": State.FAILED})
     again = Ledger(ledger.path, "t")
     assert again.as_dict() == ledger.as_dict()
-    assert again.entry("base", "a").done_digest == "d1"
+    assert again.entry("base", "a").digest == "d1"
     assert again.done("base", ["a"])
     assert not again.done("base", ["a", "b"])
 
 
-def test_what_was_done_once_is_remembered_when_a_later_run_fails(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.json", "t")
-    ledger.start("base", {"a": "d1"}, "r1")
-    ledger.finish("base", {"a": State.DONE})
-    ledger.start("base", {"a": "d2"}, "r2")
-    ledger.finish("base", {"a": State.FAILED})
-    assert (ledger.entry("base", "a").digest, ledger.entry("base", "a").done_digest) == ("d2", "d1")
+def test_a_ledger_with_keys_of_another_release_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    entry = {
+        "state": "done",
+        "digest": "d1",
+        "run": "r",
+        "started": 1.0,
+        "finished": 2.0,
+        "done_digest": "d1",
+    }
+    path.write_text(json.dumps({"version": 1, "site": "t", "phases": {"base": {"a": entry}}}))
+    assert Ledger(path, "t").entry("base", "a") == Entry(State.DONE, "d1", "r", 1.0, 2.0)
 
 
 def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> None:
@@ -50,11 +60,16 @@ def test_a_broken_ledger_is_told_with_a_remedy(tmp_path: Path, text: str) -> Non
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / "playbooks").mkdir()
-    for phase in (BASE, CEPH):
+    for phase in (BASE, CEPH, MONITORING):
         (tmp_path / phase.playbook).write_text("- hosts: all\n")
-        for role in phase.roles:
+        for role in (*phase.roles, *phase.borrows):
             (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
             (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
+    for name in ("modules/avadm_package", "modules/avadm_ceph_osd", "module_utils/avadm_machine"):
+        path = tmp_path / "plugins" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1\n")
+    (tmp_path / "roles/ceph_osd/tasks/run.yml").write_text("- avadm_ceph_osd:\n")
     return tmp_path
 
 
@@ -79,6 +94,31 @@ def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) 
     assert digest(home, variables()) != before
 
 
+@pytest.mark.parametrize(
+    ("path", "phases"),
+    [
+        ("plugins/module_utils/avadm_machine.py", {"base", "ceph", "monitoring"}),
+        ("plugins/modules/avadm_ceph_osd.py", {"ceph"}),
+        ("plugins/modules/avadm_package.py", set()),  # no file of these phases names it
+        ("roles/grafana/tasks/handover.yml", {"monitoring"}),
+    ],
+)
+def test_a_digest_changes_with_the_plugins_and_borrowed_roles_in_use(
+    home: Path, path: str, phases: set[str]
+) -> None:
+    both = (BASE, CEPH, MONITORING)
+    before = {p.name: digest(home, Vars(), p) for p in both}
+    (home / path).write_text("2\n")
+    assert {p.name for p in both if digest(home, Vars(), p) != before[p.name]} == phases
+
+
+def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:
+    before = digest(home, Vars())
+    (home / "roles/ceph_osd/handlers").mkdir()
+    (home / "roles/ceph_osd/tasks/main.yml").rename(home / "roles/ceph_osd/handlers/main.yml")
+    assert digest(home, Vars()) != before
+
+
 def test_a_digest_changes_with_the_secrets_and_does_not_show_them(home: Path) -> None:
     before = digest(home, Vars())
     (home / "vault.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\nsecret\n")
@@ -101,3 +141,15 @@ def test_a_second_run_is_refused_with_who_holds_the_lock(tmp_path: Path) -> None
     assert holder(tmp_path) is None
     with locked(tmp_path, "apply"):
         pass
+
+
+def test_a_look_at_the_lock_at_the_same_instant_refuses_nobody(tmp_path: Path) -> None:
+    with locked(tmp_path, "apply"):
+        pass
+    looking = os.open(tmp_path / "lock", os.O_RDWR)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    timer = threading.Timer(0.1, os.close, (looking,))
+    timer.start()
+    with locked(tmp_path, "apply"):
+        pass
+    timer.join()

@@ -3,7 +3,7 @@ from graphlib import CycleError
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.plan.phases import PHASES, Phase, check_limit, make_plan, select
+from avadm.plan.phases import PHASES, Phase, make_plan, select
 from avadm.site.model import Site
 
 NODES = {
@@ -62,12 +62,6 @@ def test_an_unknown_phase_is_told_with_the_nearest() -> None:
         select(["monitorin", "zzz"])
     assert [f.check for f in caught.value.findings] == ["unknown-phase"] * 2
     assert "Did you mean 'monitoring'?" in caught.value.findings[0].what
-
-
-def test_a_limit_that_matches_nothing_is_refused() -> None:
-    with pytest.raises(AvadmError) as caught:
-        check_limit(site(), ["stor3"])
-    assert "Did you mean" in caught.value.findings[0].what
 
 
 def test_a_limit_leaves_out_phases_that_have_no_node_in_it() -> None:
