@@ -82,6 +82,7 @@ def run(
     as_json: bool,
 ) -> int:
     """Run a suite from the site's client nodes; exit 1 unless every check is PASS or PROJECTED."""
+    from avadm.cli.plan import command_line
     from avadm.engine import acceptance
     from avadm.engine.accept_record import AcceptRecord
     from avadm.engine.runfolder import RunFolder, discard
@@ -90,7 +91,8 @@ def run(
     chosen = acceptance.choose(only)
     site_file, fleet = app.site_file(), app.fleet()
     folder = RunFolder.create("accept")
-    show, record, report = _Progress(), AcceptRecord(folder, site_file.site.name), None
+    record = AcceptRecord(folder, site_file.site.name, command_line("accept", "run"))
+    show, report = _Progress(), None
 
     def step(what: Step) -> None:
         record.step(what)

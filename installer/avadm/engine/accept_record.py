@@ -24,10 +24,12 @@ class AcceptRecord:
     Args:
         folder: the run's folder.
         site: name of the site.
+        command: the command that measures again.
     """
 
-    def __init__(self, folder: RunFolder, site: str) -> None:
+    def __init__(self, folder: RunFolder, site: str, command: str = "avadm accept run") -> None:
         self._folder, self._site, self._begun = folder, site, time.time()
+        self._command = command
         self._events: list[Event] = []
         self._results: list[CheckResult] = []
         self._started: set[str] = set()
@@ -70,7 +72,7 @@ class AcceptRecord:
             "check": False,
             "result": result,
             "log": str(self._folder.log),
-            "next": "avadm accept run",
+            "next": self._command,
             "report": str(self._folder.path / "report" / "report.html") if report else None,
         }
         self._folder.write_json("summary.json", summary)

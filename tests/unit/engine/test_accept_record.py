@@ -63,3 +63,8 @@ def test_a_stopped_run_is_no_good_one(folder):
     AcceptRecord(folder, "room1").finish(None)
     assert overview(folder)["result"] == "canceled"
     assert overview(folder)["site"] == "room1"
+
+
+def test_the_way_on_is_the_command_with_its_site(folder):
+    AcceptRecord(folder, "room1", "avadm --site x.yml accept run").finish(None)
+    assert folder.read_json("summary.json")["next"] == "avadm --site x.yml accept run"
