@@ -10,9 +10,15 @@ import os
 import tempfile
 import time
 
+ADMIN = "/etc/ceph/ceph.client.admin.keyring"
+
 
 class CephError(Exception):
     """Ceph refused a command, or does not answer; the text is for people."""
+
+
+class NotThere(CephError):
+    """This node has no ceph yet: neither its commands nor, on a monitor node, the administrator's key."""
 
 
 class Ceph:
@@ -21,25 +27,33 @@ class Ceph:
     Args:
         run: callable(argv, data) -> (rc, stdout, stderr), e.g. AnsibleModule.run_command.
         connect_timeout: seconds until a cluster without quorum counts as not answering.
+        dry: nothing is changed; a node that has no ceph yet is no error.
     """
 
-    def __init__(self, run, connect_timeout=30):
+    def __init__(self, run, connect_timeout=30, dry=False):
         self.run = run
         self.connect_timeout = connect_timeout
+        self.dry = dry
 
     def text(self, *words, **options):
         """Run ``ceph WORDS`` and return its output; `data` goes to standard input (secrets belong there)."""
         argv = ["ceph", "--connect-timeout", str(self.connect_timeout)] + [str(w) for w in words]
         rc, out, err = self.run(argv, options.get("data"))
         if rc != 0:
-            raise CephError(
+            kind = CephError if os.path.exists(ADMIN) else NotThere
+            raise kind(
                 "`ceph %s` failed (%d): %s" % (" ".join(argv[3:]), rc, tail(err or out) or "no output")
             )
         return out
 
-    def json(self, *words):
-        """Run ``ceph WORDS --format json`` and return the parsed answer."""
-        out = self.text(*(words + ("--format", "json")))
+    def json(self, *words, **options):
+        """Run ``ceph WORDS --format json`` and return the parsed answer; `absent` in a dry run without ceph."""
+        try:
+            out = self.text(*(words + ("--format", "json")))
+        except NotThere:
+            if not self.dry or "absent" not in options:
+                raise
+            return options["absent"]
         try:
             return json.loads(out)
         except ValueError:
@@ -47,10 +61,14 @@ class Ceph:
 
 
 def runner(module):
-    """Return an AnsibleModule's run_command in the shape that Ceph wants."""
+    """Return an AnsibleModule's run_command in the shape that Ceph wants; NotThere where there is no such command."""
 
     def run(argv, data=None):
-        return module.run_command(argv, data=data, binary_data=True, environ_update={"LC_ALL": "C"})
+        options = {"data": data, "binary_data": True, "environ_update": {"LC_ALL": "C"}}
+        try:
+            return module.run_command(argv, handle_exceptions=False, **options)
+        except (IOError, OSError) as error:
+            raise NotThere("`%s` cannot be run: %s" % (argv[0], error.strerror))
 
     return run
 

@@ -47,7 +47,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 def differing(ceph, entities):
     """Return those of the wanted entities that the cluster has not, or has with another key or other caps."""
-    known = {one["entity"]: one for one in ceph.json("auth", "ls")["auth_dump"]}
+    known = {one["entity"]: one for one in ceph.json("auth", "ls", absent={"auth_dump": []})["auth_dump"]}
     return [
         one
         for one in entities
@@ -84,7 +84,9 @@ def main():
         supports_check_mode=True,
     )
     try:
-        imported = ensure(Ceph(runner(module)), module.params["entities"], module.check_mode)
+        imported = ensure(
+            Ceph(runner(module), dry=module.check_mode), module.params["entities"], module.check_mode
+        )
     except CephError as error:
         module.fail_json(msg="Cannot keep the cephx keys: %s" % error)
     module.exit_json(changed=bool(imported), imported=imported)

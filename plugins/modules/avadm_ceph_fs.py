@@ -61,7 +61,7 @@ class FileSystem:
 
     def find(self):
         """Return the file system's map, or None."""
-        for one in self.ceph.json("fs", "dump")["filesystems"]:
+        for one in self.ceph.json("fs", "dump", absent={"filesystems": []})["filesystems"]:
             if one["mdsmap"]["fs_name"] == self.name:
                 return one["mdsmap"]
         return None
@@ -130,7 +130,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    work = FileSystem(Ceph(runner(module)), module.params, module.check_mode)
+    work = FileSystem(Ceph(runner(module), dry=module.check_mode), module.params, module.check_mode)
     try:
         work.ensure()
         missing = None if module.check_mode else wait(work.served, module.params["timeout"])

@@ -95,7 +95,13 @@ def ensure(files, check_mode=False):
     """
     written = []
     for one in files:
-        user = pwd.getpwnam(one.get("owner") or "root")
+        try:
+            user = pwd.getpwnam(one.get("owner") or "root")
+        except KeyError:
+            if not check_mode:
+                raise
+            written.append(one["path"])  # the package that makes the user would come first
+            continue
         text = keyring([one])
         if is_right(one["path"], text, user.pw_uid):
             continue

@@ -145,7 +145,7 @@ def main():
     )
     params = module.params
     try:
-        user = pwd.getpwnam("ceph")
+        user = None if module.check_mode else pwd.getpwnam("ceph")
         changed = ensure(runner(module), params, user, module.check_mode)
     except KeyError:
         module.fail_json(msg="There is no user ceph on this node. Install ceph-common first.")

@@ -50,7 +50,6 @@ EXAMPLES = r"""
     devices: [{by_id: /dev/disk/by-id/wwn-0x500, device_class: ssd}]
     fsid: "{{ ceph_osd_fsid }}"
     bootstrap_key: "{{ ceph_osd_bootstrap_key }}"
-  no_log: true
 """
 
 RETURN = r"""

@@ -76,7 +76,8 @@ class Pools:
     def ensure(self, pools):
         """Make the rule and every pool right."""
         rule_id = self.ensure_rule()
-        known = {pool["pool_name"]: pool for pool in self.ceph.json("osd", "pool", "ls", "detail")}
+        detail = self.ceph.json("osd", "pool", "ls", "detail", absent=[])
+        known = {pool["pool_name"]: pool for pool in detail}
         for pool in pools:
             found = known.get(pool["name"])
             if found is None:
@@ -86,7 +87,8 @@ class Pools:
 
     def rules(self):
         """Return rule name to rule id."""
-        return {r["rule_name"]: r["rule_id"] for r in self.ceph.json("osd", "crush", "rule", "dump")}
+        dump = self.ceph.json("osd", "crush", "rule", "dump", absent=[])
+        return {rule["rule_name"]: rule["rule_id"] for rule in dump}
 
     def ensure_rule(self):
         """Make the rule if there is none of its name; return its id (None in a dry run)."""
@@ -165,7 +167,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    work = Pools(Ceph(runner(module)), module.params["rule"], module.check_mode)
+    work = Pools(Ceph(runner(module), dry=module.check_mode), module.params["rule"], module.check_mode)
     try:
         work.ensure(module.params["pools"])
     except CephError as error:

@@ -54,7 +54,7 @@ missing:
 import json
 import time
 
-from ansible.module_utils.avadm_ceph import Ceph, CephError, runner, tail, wait
+from ansible.module_utils.avadm_ceph import Ceph, CephError, NotThere, runner, tail, wait
 from ansible.module_utils.basic import AnsibleModule
 
 
@@ -158,6 +158,8 @@ def main():
     result = {"changed": False, "missing": []}
     try:
         missing = wait(until, timeout, settled=params["settled"])
+    except NotThere as error:
+        missing = str(error)
     except CephError as error:
         module.fail_json(msg="%s." % error, **result)
     result.update(waited=round(time.time() - start, 1), missing=getattr(until, "missing", []))

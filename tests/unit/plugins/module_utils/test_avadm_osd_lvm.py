@@ -1,6 +1,5 @@
 """avadm_osd and avadm_ceph_osd with ceph-volume: whose a volume is, and how one is made, refused and activated."""
 
-
 import pytest
 from ansible.module_utils import avadm_osd_maker
 from fake_osd import DONE, OURS, THEIRS, UUID, judge, volume_on
