@@ -46,21 +46,20 @@ def learn(
     """
 
     def ask(target: Target) -> Offer:
-        pinned = known.lookup(*target.entry_names)
+        # By each name: what took over another node's address is new there, known though it is itself.
+        pins = [pinned for name in target.entry_names if (pinned := known.lookup(name))]
         given = declared.get(target.node)
-        accepted = [given] if given else pinned
+        accepted = [[given], *pins] if given else pins
         try:
-            transport = handshake(target, [k.get_name() for k in accepted], timeout)
+            transport = handshake(target, [k.get_name() for keys in accepted for k in keys], timeout)
             offered = transport.get_remote_server_key()
             transport.close()
-            if accepted:
-                check_host_key(target, accepted, offered)
-            if given and pinned and given not in pinned:
-                # The site file is right about the node, so the old pin must go before anything else connects.
-                check_host_key(target, pinned, offered)
+            # Also where the site file is right about the node an old pin must go before anything else connects.
+            for keys in accepted:
+                check_host_key(target, keys, offered)
         except Trouble as trouble:
             return Offer(target, trouble=trouble)
-        return Offer(target, offered, vouched=given is not None, pinned=offered in pinned)
+        return Offer(target, offered, vouched=given is not None, pinned=bool(pins))
 
     if not targets:
         return []

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import paramiko
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
 
 
 def entry_name(host: str, port: int) -> str:
@@ -48,11 +52,13 @@ class KnownHosts:
         self.reload()
 
     def reload(self) -> None:
-        """Read the file again, forgetting what was pinned and not saved."""
+        """Read the file again, forgetting what was pinned and not saved; AvadmError where it cannot be read."""
         self._keys, self._added = {}, []
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return
-        for line in self.path.read_text().splitlines():
+        with _told(self.path, "read"):
+            text = _text(self.path)
+        for line in text.splitlines():
             names, _, rest = line.strip().partition(" ")
             if not rest or names.startswith(("#", "@", "|")):
                 continue  # comments, markers and hashed names: avadm writes none
@@ -80,16 +86,52 @@ class KnownHosts:
         return bool(lacking)
 
     def save(self) -> None:
-        """Add the newly pinned keys to the file (0644, atomically); lines that are there stay as they are."""
+        """Add the newly pinned keys to the file (0644, atomically); lines that are there stay as they are.
+
+        Raises:
+            AvadmError: the file cannot be written.
+        """
         if self.path is None or not self._added:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = self.path.read_text() if self.path.exists() else ""
-        if text and not text.endswith("\n"):
-            text += "\n"
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
-        with os.fdopen(handle, "w") as out:
-            out.write(text + "".join(self._added))
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(self.path)
+        with _told(self.path, "written"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            text = _text(self.path)
+            if text and not text.endswith("\n"):
+                text += "\n"
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")
+            temporary = Path(name)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as out:
+                    out.write(text + "".join(self._added))
+                temporary.chmod(0o644)
+                temporary.replace(self.path)
+            finally:
+                temporary.unlink(missing_ok=True)
         self._added = []
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@contextmanager
+def _told(path: Path, done: str) -> Iterator[None]:
+    """Turn what goes wrong with the file into an AvadmError that names it."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError) as e:
+        broken = isinstance(e, UnicodeDecodeError)
+        remedy = (
+            "Mend that line, or move the file away and run bootstrap, which asks for every key again."
+            if broken
+            else "Mend its owner or mode, or free space; or name another file with ssh.known_hosts in the site file."
+        )
+        raise AvadmError(
+            Finding(
+                "known-hosts",
+                f"The pinned host keys cannot be {done}.",
+                where=str(path),
+                found=f"no UTF-8: {e}" if broken else getattr(e, "strerror", None) or str(e),
+                remedy=remedy,
+            )
+        ) from e

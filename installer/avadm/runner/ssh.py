@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import paramiko
+from paramiko.pkey import UnknownKeyType
 
 from avadm.runner import channel
 from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
@@ -211,5 +212,5 @@ def load_key(path: Path) -> paramiko.PKey:
         raise Trouble(Why.NO_KEY, f"no controller key: {path} may not be read by this user") from e
     except paramiko.PasswordRequiredException as e:
         raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
-    except (paramiko.SSHException, ValueError, TypeError, OSError) as e:
+    except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, OSError) as e:
         raise Trouble(Why.NO_KEY, f"no controller key: {path} is no private ssh key ({e})") from e

@@ -144,6 +144,24 @@ def test_changed_host_key_stops_with_the_way_out_that_works(lab, tmp_path):
     assert lab.run()["n1"].state is State.CHANGED
 
 
+def test_a_node_at_an_address_with_another_nodes_key_stops(lab, tmp_path):
+    server = lab.add("n1", password="pw")
+    lab.run(password="pw")
+    known, line = lab.folder / "known_hosts", "[127.0.0.1]:{} ssh-ed25519 {}\n"
+    other = new_key(tmp_path / "other")
+    name = f"[n1]:{server.port} ssh-ed25519 {server.host_key.get_base64()}\n"
+    known.write_text(name + line.format(server.port, other.get_base64()))
+    for declared in ({}, {"n1": server.host_key}):
+        report = lab.run(declared=declared)["n1"]
+        assert states(report) == {"host_key": "failed"}
+        assert fingerprint(other) in report.finding.what
+    assert known.read_text().count("127.0.0.1") == 1
+    # A new address that nobody had is pinned without asking: the node's name has this very key.
+    known.write_text(name)
+    assert states(lab.run()["n1"])["host_key"] == "changed"
+    assert lab.asked == ["n1"]
+
+
 def test_wrong_password_is_a_failed_node_beside_good_ones(lab):
     lab.add("n1", password="pw")
     lab.add("n2", password="other")
