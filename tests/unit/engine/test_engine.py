@@ -2,6 +2,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -159,6 +160,15 @@ def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench: Bench, site_file:
     assert fleet.asked == ["a"]
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt also where these tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> None:
     stopped = threading.Event()
 
