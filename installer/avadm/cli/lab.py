@@ -88,7 +88,7 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
                 for d in e.errors()
             ]
         ) from e
-    return Lab(place, config, LocalProc(), report)
+    return Lab(place, config, LocalProc(), report, named="name" in given or "subnet" in given)
 
 
 def _existing(report: Printer) -> Lab:
@@ -107,7 +107,7 @@ def lab() -> None:
 
 
 @lab.command()
-@click.option("--name", help="Name of the lab [default: lab].")
+@click.option("--name", help="Name of the lab [default: lab; lab2 … where another folder has that].")
 @click.option("--storage", type=int, help="Storage nodes [default: 3].")
 @click.option("--compute", type=int, help="Compute and monitoring nodes [default: 3].")
 @click.option("--disks", type=int, help="Disks of each storage node [default: 2].")

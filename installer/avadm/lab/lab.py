@@ -20,6 +20,9 @@ from avadm.lab.layout import Config, LabNode
 from avadm.lab.lock import exclusive
 from avadm.lab.proc import Proc, must
 
+_SPARE = range(2, 10)
+"""Numbers that are tried for a lab whose name is in use."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -36,17 +39,26 @@ class Lab:
         config: its numbers.
         proc: runs commands.
         report: told what happens.
+        named: whether somebody chose its name or network; if not, a new lab takes others where they are in use.
     """
 
-    def __init__(self, folder: Folder, config: Config, proc: Proc, report: Reporter) -> None:
+    def __init__(
+        self, folder: Folder, config: Config, proc: Proc, report: Reporter, *, named: bool = True
+    ) -> None:
         self.folder = folder
-        self.config = config
         self.proc = proc
         self.report = report
-        self.nodes = layout.nodes(config)
-        self.cacher = Cacher(proc, paths.cache() / "apt", config.name, config.gateway)
+        self.named = named
         self.engine = Engine(proc, paths.cache() / "engine")
-        self.driver: Driver = DockerDriver(proc, config, folder, paths.cache(), report, self.cacher.url)
+        self._adopt(config)
+
+    def _adopt(self, config: Config) -> None:
+        self.config = config
+        self.nodes = layout.nodes(config)
+        self.cacher = Cacher(self.proc, paths.cache() / "apt", config.name, config.gateway)
+        self.driver: Driver = DockerDriver(
+            self.proc, config, self.folder, paths.cache(), self.report, self.cacher.url
+        )
 
     def up(self) -> Changed:
         """Make the lab, or repair what is not as it should be."""
@@ -60,6 +72,8 @@ class Lab:
         if self.engine.ensure(self.report):
             changed.append("started the container engine")
         self._same_as_before()
+        if not self.named and not self.folder.state.exists():
+            self._take_a_free_name()
         self._name_is_ours()
         self.folder.check()
         if not self.folder.state.exists() and (left := self.driver.remove()):
@@ -182,6 +196,22 @@ class Lab:
                     for key in wrong
                 ]
             )
+
+    def _take_a_free_name(self) -> None:
+        """Call a second checkout's lab otherwise than the first one's, on a network of its own."""
+        first, other = self.config, self.driver.owner()
+        if other is None:
+            return
+        for i in _SPARE:
+            update = {"name": f"{first.name}{i}", "subnet": layout.spare_subnet(i)}
+            self._adopt(first.model_copy(update=update))
+            if self.driver.owner() is None:
+                self.report.note(
+                    f"the lab {first.name!r} belongs to {other}, so this one is called {self.config.name!r} and gets "
+                    f"{self.config.subnet}; that one's nodes need memory too: `AVADM_LAB_DIR={other} avadm lab down` removes it"
+                )
+                return
+        self._adopt(first)
 
     def _name_is_ours(self) -> None:
         if other := self.driver.owner():

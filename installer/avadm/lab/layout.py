@@ -99,6 +99,11 @@ def parse_size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].upper()]) // MIB * MIB
 
 
+def spare_subnet(number: int) -> IPv4Network:
+    """Return the network of the ``number``-th lab of a machine, beside the first one's."""
+    return list(Config().subnet.supernet(new_prefix=16).subnets(new_prefix=24))[number]
+
+
 def nodes(config: Config) -> list[LabNode]:
     """Return the lab's nodes: stor1.. from .11 on, comp1.. from .101 on, racks r1..r3 in turn.
 

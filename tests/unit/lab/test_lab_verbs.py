@@ -18,11 +18,13 @@ class FakeDriver:
     def __init__(self) -> None:
         self.running: set[str] = set()
         self.network = False
+        self.name = ""
         self.other = None
+        self.taken = None  # names that the other folder has; None for any
         self.removed = 0
 
     def owner(self):
-        return self.other
+        return self.other if self.taken is None or self.name in self.taken else None
 
     def prepare(self):
         made, self.network = not self.network, True
@@ -57,9 +59,16 @@ def make(tmp_path, monkeypatch):
     cacher = SimpleNamespace(url="http://10.77.0.1:3142", ensure=lambda: False, stop=lambda: False)
     engine = SimpleNamespace(alive=lambda: True, ensure=lambda report: False, stop=lambda report: True)
 
-    def make(**numbers):
-        lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), said)
-        lab.driver, lab.cacher, lab.engine = driver, cacher, engine
+    def for_config(proc, config, *rest):
+        driver.name = config.name
+        return driver
+
+    monkeypatch.setattr(module, "DockerDriver", for_config)
+    monkeypatch.setattr(module, "Cacher", lambda *a: cacher)
+
+    def make(named=True, **numbers):
+        lab = Lab(Folder(tmp_path / "home" / ".lab"), Config(**numbers), FakeProc(), said, named=named)
+        lab.engine = engine
         return lab
 
     make.driver, make.said, make.engine = driver, said, engine
@@ -147,6 +156,23 @@ def test_a_lab_of_that_name_elsewhere_is_neither_made_over_nor_removed(make, tmp
     assert "elsewhere" in error.value.findings[0].remedy
     assert make().down() == []
     assert make.driver.removed == 0
+
+
+def test_a_second_checkouts_lab_takes_a_free_name_and_network_and_keeps_them(make, tmp_path):
+    make.driver.other, make.driver.taken = tmp_path / "elsewhere", {"lab", "lab2"}
+    lab = make(named=False)
+    lab.up()
+    assert (lab.config.name, str(lab.config.subnet)) == ("lab3", "10.77.3.0/24")
+    assert lab.show()["nodes"][0]["address"] == "10.77.3.11"
+    assert lab.folder.config() == lab.config
+    assert any("elsewhere" in note and "lab3" in note for note in make.said.notes)
+
+
+def test_no_free_name_is_told_with_the_first(make, tmp_path):
+    make.driver.other = tmp_path / "elsewhere"
+    with pytest.raises(AvadmError) as error:
+        make(named=False).up()
+    assert "'lab'" in error.value.findings[0].what
 
 
 def test_down_of_another_name_leaves_this_folders_lab(make):
