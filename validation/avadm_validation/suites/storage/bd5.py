@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from avadm_validation.protocol.model import Series
-from avadm_validation.protocol.stats import mean
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric, samples
-from avadm_validation.suites.storage.rbd import fio_line, rbd, remove
+from avadm_validation.suites.storage.rbd import rbd, remove
+from avadm_validation.suites.storage.scaling import scaling, share, steps, throughput
+from avadm_validation.suites.storage.space import fill_limit, size_of
 
 ID = "A-BD5"
 TITLE = ("rbd: several clients read one image at once", "rbd:多客户端同时只读挂载同一镜像")
 NEEDS = "rbd"
-PATTERN = "ad"  # byte that fills the image, in hex
 
 
 def run(ctx: Context) -> Outcome:
@@ -20,43 +19,42 @@ def run(ctx: Context) -> Outcome:
     if len(clients) < 2:
         raise MeasureError("reading at once needs at least two nodes with the role client")
     image = f"{ctx.name}-shared"
-    steps = [c for c in (1, 2, 3, 4, 8, 16, 32, 64) if c <= len(clients)]
+    at_once = steps(clients)
     n = int(p["repetitions"])
     found: dict[str, list[str]] = {}
     ctx.step("make and fill the image")
     try:
         rbd(ctx, f"create --size {p['image_size']} {image}", "create")
-        fill = (
-            "--rw=write",
-            "--bs=4M",
-            "--iodepth=16",
-            f"--rbdname={image}",
-            "--name=fill",
-            f"--buffer_pattern=0x{PATTERN}",
-        )
-        ctx.everywhere({clients[0]: fio_line(ctx, *fill)}, "fill", timeout=7200)
+        fill = ctx.image_tool("rbdread.py", "--fill", image=image, block=int(p["block"]), depth=16)
+        limit = fill_limit(size_of(str(p["image_size"])))
+        ctx.everywhere({clients[0]: fill}, "fill", timeout=limit)
         rbd(ctx, f"snap create {image}@read", "snap-create")
         rbd(ctx, f"snap protect {image}@read", "snap-protect")
-        for c in steps:
+        for c in at_once:
             found[str(c)] = _read(ctx, clients[:c], image)
         attempts = _write(ctx, image)
     finally:
         remove(ctx, image)
-    last, every = found[str(steps[-1])], [path for paths in found.values() for path in paths]
-    rates = {c: samples(ctx, "rate", found[str(c)]) for c in steps}
-    ratios = [ctx.sample("scaling", found, repetition=float(i)) for i in range(n)]
+    every = [path for paths in found.values() for path in paths]
     return Outcome(
         method=f"librbd (python bindings), one protected snapshot of {p['image_size']} opened read-only; C = "
-        f"{', '.join(map(str, steps))} clients × {p['iodepth']} requests of {int(p['block']) >> 10} KiB at random, "
-        f"{n} windows of {p['duration_s']} s; every block's content is compared; then write, discard and resize are tried",
+        f"{', '.join(map(str, at_once))} clients × {p['iodepth']} requests of {int(p['block']) >> 10} KiB at random, "
+        f"{n} windows of {p['duration_s']} s; every block is compared whole with its "
+        "place in the image; then write, discard and resize are tried",
         metrics=[
-            metric("scaling", ("aggregate(C) / best of fewer", "总吞吐比"), "ratio", "aggregate", ratios),
+            metric(
+                "scaling",
+                ("least aggregate(C) / best of fewer", "总吞吐比"),
+                "ratio",
+                "aggregate",
+                scaling(ctx, found, n),
+            ),
             metric(
                 "share",
-                ("slowest client / mean of clients", "最慢客户端占均值"),
+                ("slowest client / mean of clients, least of any C", "最慢客户端占均值"),
                 "ratio",
                 "client",
-                samples(ctx, "least_share", last),
+                share(ctx, found, n),
             ),
             metric(
                 "refused",
@@ -77,24 +75,13 @@ def run(ctx: Context) -> Outcome:
             ),
             metric(
                 "read",
-                (f"bandwidth with {steps[-1]} clients", "总带宽"),
+                (f"bandwidth with {at_once[-1]} clients", "总带宽"),
                 "B/s",
                 "aggregate",
-                rates[steps[-1]],
+                samples(ctx, "rate", found[str(at_once[-1])]),
             ),
         ],
-        series=[
-            Series(
-                name="read",
-                group="reading one image by clients",
-                kind="scaling",
-                x_label="clients",
-                x_unit="count",
-                y_label="bandwidth",
-                y_unit="MB/s",
-                points=[(c, mean([s.value for s in rates[c]]) / 1e6) for c in steps],
-            )
-        ],
+        series=[throughput(ctx, "read", "reading one image by clients", "MB/s", found, 1e-6)],
         remedy="Refused must be EROFS on every client: look at the image's features and at the users' caps.",
     )
 
@@ -118,7 +105,6 @@ def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
             block=int(p["block"]),
             depth=int(p["iodepth"]),
             seed=ctx.seed,
-            pattern=PATTERN,
         )
         for c in clients
     }

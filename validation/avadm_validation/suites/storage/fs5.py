@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
-from avadm_validation.protocol.model import Sample, Series
-from avadm_validation.protocol.stats import mean
+from avadm_validation.protocol.model import Metric, Series
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import (
     counts,
@@ -13,8 +10,8 @@ from avadm_validation.suites.storage.measure import (
     drop,
     metric,
     read_others,
-    samples,
 )
+from avadm_validation.suites.storage.scaling import scaling, share, steps, tail, throughput
 
 ID = "A-FS5"
 TITLE = ("cephfs: several clients at once, no clear loss", "cephfs:多客户端同时读写,性能无明显下降")
@@ -26,18 +23,19 @@ def run(ctx: Context) -> Outcome:
     clients, p = ctx.target.clients, ctx.params
     if len(clients) < 2:
         raise MeasureError("several clients at once need at least two nodes with the role client")
-    steps = [c for c in (1, 2, 3, 4, 8, 16, 32, 64) if c <= len(clients)][: int(p.get("max_steps", 8))]
+    at_once, n = steps(clients), int(p["repetitions"])
     writes: dict[str, list[str]] = {}
     reads: dict[str, list[str]] = {}
     try:
-        for c in steps:
-            folder = f"{ctx.work}/c{c}"
-            writes[str(c)] = create(ctx, clients[:c], folder)
+        for c in at_once:
+            folder = f"{ctx.work}/step-{c}"  # never the name of a client
+            writes[str(c)] = create(ctx, clients[:c], folder, share=c / sum(at_once))
             reads[str(c)] = read_others(ctx, clients[:c], writes[str(c)], folder)
         coherence, expected = _coherence(ctx)
     finally:
         drop(ctx, clients, ctx.work)
-    metrics, series = [], []
+    metrics: list[Metric] = []
+    series: list[Series] = []
     for name, zh, groups in (("write", "写", writes), ("read", "读", reads)):
         metrics += [
             metric(
@@ -45,35 +43,24 @@ def run(ctx: Context) -> Outcome:
                 (f"{name}: least aggregate(C) / best of fewer", f"{zh}:总吞吐比"),
                 "ratio",
                 "aggregate",
-                _whole([_least(ctx, groups, steps, i) for i in range(int(p["repetitions"]))]),
+                scaling(ctx, groups, n),
             ),
             metric(
                 f"{name}-share",
-                (f"{name}: slowest client / mean of clients", f"{zh}:最慢客户端占均值"),
+                (f"{name}: slowest client / mean of clients, least of any C", f"{zh}:最慢客户端占均值"),
                 "ratio",
                 "client",
-                samples(ctx, "least_share", groups[str(steps[-1])]),
+                share(ctx, groups, n),
             ),
             metric(
                 f"{name}-p99",
-                (f"{name}: p99 with {steps[-1]} clients / p99 with 1", f"{zh}:p99 之比"),
+                (f"{name}: p99 with C clients / p99 with 1, largest of any C", f"{zh}:p99 之比"),
                 "ratio",
                 "client",
-                _whole([_tail(ctx, groups, steps, i) for i in range(int(p["repetitions"]))]),
+                tail(ctx, groups, n),
             ),
         ]
-        series.append(
-            Series(
-                name=name,
-                group="throughput by clients",
-                kind="scaling",
-                x_label="clients",
-                x_unit="count",
-                y_label="throughput",
-                y_unit="files/s",
-                points=[(c, mean([s.value for s in samples(ctx, "rate", groups[str(c)])])) for c in steps],
-            )
-        )
+        series.append(throughput(ctx, name, "throughput by clients", "files/s", groups))
     metrics += [
         metric(
             "coherence",
@@ -91,34 +78,15 @@ def run(ctx: Context) -> Outcome:
         ),
     ]
     return Outcome(
-        method=f"filegen: C = {', '.join(map(str, steps))} clients × {p['procs']} processes, files of {p['size']} B, "
+        method=f"filegen: C = {', '.join(map(str, at_once))} clients × {p['procs']} processes, files of {p['size']} B, "
         f"{p['repetitions']} windows of {p['duration_s']} s; 'no clear loss' is read as: aggregate(C) at least 0.9 of "
-        "the best of fewer clients, no client below half of the mean, p99 at most three times that of one client; "
+        "the best of fewer clients, no client below half of the mean, p99 at most three times that of one client, at "
+        "each C; "
         "coherence: every client reads in full what every other wrote, and again after another overwrote it",
         metrics=metrics,
         series=series,
         remedy="Look at the slowest client's network and at MDS sessions (ceph tell mds.NAME session ls).",
     )
-
-
-def _least(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetition: int) -> Sample:
-    """Return the worst step's ratio of one repetition, as a sample that names the steps up to it."""
-    found = []
-    for i in range(1, len(steps)):
-        inputs = {str(c): groups[str(c)] for c in steps[: i + 1]}
-        found.append(ctx.sample("scaling", inputs, repetition=float(repetition)))
-    return min(found, key=lambda s: -math.inf if math.isnan(s.value) else s.value)
-
-
-def _tail(ctx: Context, groups: dict[str, list[str]], steps: list[int], repetition: int) -> Sample:
-    """Return p99 with most clients over p99 with one, of one repetition."""
-    inputs = {k: groups[k] for k in (str(steps[0]), str(steps[-1]))}
-    return ctx.sample("latency_ratio", inputs, repetition=float(repetition))
-
-
-def _whole(found: list[Sample]) -> list[Sample]:
-    """Leave out repetitions in which a client had nothing left to read: they say nothing, and are then missing."""
-    return [s for s in found if not math.isnan(s.value)]
 
 
 def _coherence(ctx: Context) -> tuple[list[str], int]:
