@@ -186,8 +186,8 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
         suite(tmp_path, fleet).execute()
     except KeyboardInterrupt:
         assert error is KeyboardInterrupt
-    assert "rm -rf /tmp/avadm-accept-run1" in fleet.ran[-1][1]
-    assert fleet.commands("mountpoint -q")[-1].count("avadm-accept-run1") == 1
+    assert "rm -rf --one-file-system /tmp/avadm-accept-run1*" in fleet.commands("pids()")[-1]
+    assert "rm -rf /mnt/cephfs/avadm-accept-run1*" in fleet.commands("mountpoint -q")[-1]
 
 
 def report_of(tmp_path, monkeypatch, act=measured):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -25,6 +27,7 @@ from avadm_validation.protocol.model import CheckResult, Class, Verdict
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS, Check
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
 from avadm_validation.suites.storage.guard import Guard
+from avadm_validation.suites.storage.space import plan
 
 
 def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
@@ -68,6 +71,12 @@ def shielded() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def complain(text: str) -> None:
+    """Say on standard error what the reader of no report would miss; never raises."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"avadm: {text}", file=sys.stderr, flush=True)
+
+
 @dataclass
 class Suite:
     """One run of the storage suite.
@@ -82,6 +91,8 @@ class Suite:
         seed: seed of every random choice.
         progress: told of each step.
         finished: told of each check's result.
+        warn: told of each thing that could not be put back, after an interruption too.
+        left: the same, for the report.
     """
 
     target: Target
@@ -94,6 +105,8 @@ class Suite:
     progress: Callable[[Step], None] = lambda step: None
     finished: Callable[[CheckResult], None] = lambda result: None
     shared: dict[str, Any] = field(default_factory=dict)
+    warn: Callable[[str], None] = complain
+    left: list[str] = field(default_factory=list)
     manifest: Manifest = field(default_factory=Manifest)
 
     def context(self, check: str, params: Mapping[str, Any]) -> Context:
@@ -117,11 +130,13 @@ class Suite:
         guard = Guard(self.context("guard", {}))
         results: list[CheckResult] = []
         try:
-            guard.enter(tool_sources())
+            self.left += guard.enter(tool_sources())
             self.shared["clock_offset"] = guard.clock_offset()
-            first = self.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-            results.append(first)
+            # Scrubs are held off first: on a busy cluster some placement group is always being scrubbed.
             guard.quiet()
+            writes = plan(self.target, {c.ID: params[c.ID] for c in chosen})
+            first = self.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
+            results.append(first)
             for check in chosen:
                 if first.verdict is not Verdict.PASS:
                     reasons = ["the preconditions are not met", *first.reasons]
@@ -132,7 +147,9 @@ class Suite:
                     results.append(self.one(check, params[check.ID]))
         finally:
             with shielded():
-                guard.leave()
+                self.left += guard.leave()
+                for text in self.left:
+                    self.warn(text)
         return results
 
     def unfit(self, check: Check) -> str:
@@ -149,9 +166,11 @@ class Suite:
         outcome = self.measure(check, ctx)
         result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         factor = float(params.get("again", 1))
-        if result.verdict is Verdict.INCONCLUSIVE and factor > 1:
+        again = longer(params, factor)
+        # A check without windows would only be repeated as it was.
+        if result.verdict is Verdict.INCONCLUSIVE and again != params:
             # Only the second, longer measurement counts: nothing of the first is pooled, picked or thrown away.
-            ctx.params = longer(params, factor)
+            ctx.params = again
             outcome = self.measure(check, ctx)
             outcome.reasons.append(
                 f"measured again with windows {factor:g} times as long, because the first measurement was "
@@ -181,7 +200,7 @@ class Suite:
         self, check: Check, ctx: Context, outcome: Outcome, started: str, seconds: float
     ) -> CheckResult:
         """Return a check's line in the report."""
-        metrics = judged(check.ID, outcome.metrics, self.criteria) if outcome.metrics else []
+        metrics = judged(check.ID, outcome.metrics, self.criteria, ctx.class_) if outcome.metrics else []
         verdict = check_verdict(check.ID, metrics, outcome.verdict)
         head = deciding(metrics)
         bad = [m.reason for m in metrics if m.verdict not in (None, Verdict.PASS, Verdict.PROJECTED)]

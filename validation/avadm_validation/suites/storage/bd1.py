@@ -5,6 +5,7 @@ from __future__ import annotations
 from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.measure import metric
 from avadm_validation.suites.storage.rbd import fio_course, fio_samples, fio_windows
+from avadm_validation.suites.storage.space import bench_clients
 
 ID = "A-BD1"
 TITLE = ("rbd: random requests per second", "rbd:随机读写 IOPS")
@@ -17,7 +18,7 @@ def run(ctx: Context) -> Outcome:
     paths = fio_windows(ctx, [("read", "randread"), ("write", "randwrite")], "4k", depth)
     read, write = (fio_samples(ctx, paths, mode, "iops") for mode in ("read", "write"))
     return Outcome(
-        method=f"fio ioengine=rbd, 4 KiB, {len(ctx.target.clients)} clients × {p['images_per_client']} image(s) of "
+        method=f"fio ioengine=rbd, 4 KiB, {len(bench_clients(ctx.target, p))} clients × {p['images_per_client']} image(s) of "
         f"{p['image_size']}, numjobs 1, iodepth {depth}; images written over before; {p['repetitions']} windows of "
         f"{p['duration_s']} s after {p['warmup_s']} s; librbd cache off, OSD caches warm",
         metrics=[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -127,6 +128,12 @@ class Context:
         """Tell what is being done."""
         self.progress(Step(self.rec.check, text, repetitions, seconds))
 
+    def tell(self, text: str) -> None:
+        """Tell what is being put back; unlike ``step`` it never raises: somebody listening is not needed for it."""
+        # SystemExit: what the command line raises where its output is gone (ctrl-C under `| tee`).
+        with contextlib.suppress(Exception, SystemExit):
+            self.step(text)
+
     def ceph(self, command: str, name: str, *, timeout: float = 60.0) -> Result:
         """Run a command of ceph's on the mon node; MeasureError where it fails."""
         return self.must(self.rec.run(self.target.mon, command, name, timeout=timeout))
@@ -143,7 +150,12 @@ class Context:
         line = [self.target.python, f"{self.tools}/{script}", *map(str, arguments)]
         for name, value in options.items():
             line += [f"--{name.replace('_', '-')}", str(value)]
-        return " ".join(map(shlex.quote, line))
+        return f"{self.noted} exec {' '.join(map(shlex.quote, line))}"
+
+    @property
+    def noted(self) -> str:
+        """Start of a command line that notes its shell's pid, so that the guard can end what a killed run left."""
+        return f"echo $$ > {shlex.quote(self.tools)}/pid.$$;"
 
     def image_tool(self, script: str, *arguments: str | float, image: str, **options: str | float) -> str:
         """Return the command line of a tool that opens an image of the pool as the clients' user."""

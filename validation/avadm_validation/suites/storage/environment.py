@@ -57,7 +57,11 @@ def environment(target: Target, checks: Sequence[CheckResult], folder: Path) -> 
         osds = doc.get("osdmap", {})
         osds = osds.get("osdmap", osds)
         found["OSDs"] = str(osds.get("num_osds", "?"))
-        found["health before"] = str(doc.get("health", {}).get("status", "?"))
+        health = doc.get("health", {})
+        held = health.get("status") == "HEALTH_WARN" and set(health.get("checks", {})) == {"OSDMAP_FLAGS"}
+        found["health before"] = (
+            "HEALTH_OK but for held off scrubs" if held else str(health.get("status", "?"))
+        )
     for c in checks:
         for m in c.metrics:
             if c.id == "preconditions" and m.name == "network" and m.mean:

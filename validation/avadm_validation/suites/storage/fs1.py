@@ -16,9 +16,9 @@ def run(ctx: Context) -> Outcome:
     """Create and read files from every client; fio's random requests and fsync as cross-checks."""
     clients, p = ctx.target.clients, ctx.params
     try:
-        made = create(ctx, clients, ctx.work)
+        made = create(ctx, clients, ctx.work, share=0.8)
         read = read_others(ctx, clients, made, ctx.work)
-        synced = create(ctx, clients, f"{ctx.work}/fsync", "--fsync", repeat=1)
+        synced = create(ctx, clients, f"{ctx.work}/fsync", "--fsync", repeat=1, share=0.2)
         cross = _fio(ctx)
     finally:
         drop(ctx, clients, ctx.work)
@@ -89,7 +89,7 @@ def _fio(ctx: Context) -> list:  # type: ignore[type-arg]
     commands = {}
     for client in ctx.target.clients:
         base = (
-            f"fio --directory={shlex.quote(ctx.work)} --filename=fio.{client} --size={size} --bs=10k --direct=1 "
+            f"{ctx.noted} fio --directory={shlex.quote(ctx.work)} --filename=fio.{client} --size={size} --bs=10k --direct=1 "
             f"--ioengine=psync --thread --numjobs={ctx.params['fio_jobs']} --group_reporting --randrepeat=1 "
             f"--output-format=json --time_based --runtime={seconds:g}"
         )

@@ -154,7 +154,7 @@ def _remove(ctx: Context, parts: list[Part]) -> None:
     readers = {p.label: clients[(clients.index(p.node) + 1) % len(clients)] for p in parts}
     if parts and parts[0].label != parts[0].node:
         readers[parts[0].node] = parts[0].node  # only the part of one alone was looked at
-    ctx.step("clean up")
+    ctx.tell("clean up")
     for label, reader in readers.items():
         names = shlex.quote(f"{label}.[0-9]*")
         line = f"find {shlex.quote(ctx.work)} -name {names} -print0 | xargs -0 -r rm -f"

@@ -9,6 +9,7 @@ from avadm_validation.protocol.model import Metric, Sample, Series
 from avadm_validation.suites.storage.context import Context, MeasureError
 from avadm_validation.suites.storage.extract.raw import document
 from avadm_validation.suites.storage.extract.windows import rates
+from avadm_validation.suites.storage.space import most_files
 
 
 def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: Sequence[Sample]) -> Metric:
@@ -18,8 +19,8 @@ def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: S
     )
 
 
-def window_options(ctx: Context, *, repeat: int = 0) -> list[str | float]:
-    """Return filegen's options for the effort's windows."""
+def window_options(ctx: Context, files: int, *, repeat: int = 0) -> list[str | float]:
+    """Return filegen's options for the effort's windows, in each of which a process makes ``files`` at most."""
     p = ctx.params
     return [
         "--repeat",
@@ -35,7 +36,7 @@ def window_options(ctx: Context, *, repeat: int = 0) -> list[str | float]:
         "--size",
         int(p["size"]),
         "--files",
-        int(p.get("max_files", 10_000_000)),
+        files,
     ]
 
 
@@ -46,12 +47,16 @@ def counts(ctx: Context, path: str) -> str:
 
 
 def create(
-    ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int = 0
+    ctx: Context, clients: Sequence[str], folder: str, *more: str | float, repeat: int = 0, share: float = 1.0
 ) -> list[str]:
-    """Let clients create files in windows, then ``fill_s`` more that do not count, so that readers do not run out."""
+    """Let clients create files in windows, then ``fill_s`` more that do not count, so that readers do not run out.
+
+    All of it stays within ``share`` of the space that the check may fill.
+    """
     own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
     extra = () if repeat else ("--extra", float(ctx.params["fill_s"]))
-    return ctx.filegen("create", own, *window_options(ctx, repeat=repeat), *extra, *more)
+    files = most_files(ctx, len(clients), repeat or int(ctx.params["repetitions"]) + 1, share)
+    return ctx.filegen("create", own, *window_options(ctx, files, repeat=repeat), *extra, *more)
 
 
 def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folder: str) -> list[str]:
@@ -71,7 +76,7 @@ def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folde
         r: ["--dir", folder, "--reader", r, "--client", r, "--readers", ",".join(readers), "--writers", pool]
         for r in readers
     }
-    options = window_options(ctx)
+    options = window_options(ctx, 10_000_000)
     options += ["--duration", float(ctx.params["warmup_s"]) + float(ctx.params["read_s"])]
     return ctx.filegen("read", own, *options)
 
@@ -139,6 +144,6 @@ def drop(ctx: Context, clients: Sequence[str], folder: str) -> None:
     """
     quoted, limit = shlex.quote(folder), float(ctx.params.get("timeout_s", 300))
     commands = {c: f"rm -rf {quoted}/{shlex.quote(c)}/* {quoted}/*/{shlex.quote(c)}/*" for c in clients}
-    ctx.step("clean up")
+    ctx.tell("clean up")
     ctx.rec.map(commands, "clean", timeout=limit)
     ctx.rec.run(clients[0], f"rm -rf {quoted}", "clean", timeout=limit)

@@ -9,8 +9,10 @@ from typing import Any
 
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
+from avadm_validation.suites.storage.extract.cluster import busy_pgs, healthy
 from avadm_validation.suites.storage.extract.raw import document
 from avadm_validation.suites.storage.measure import metric
+from avadm_validation.suites.storage.space import save, words
 
 ID = "preconditions"
 TITLE = (
@@ -29,13 +31,15 @@ def run(ctx: Context) -> Outcome:
     versions = ctx.rec.last(t.mon)
     ctx.ceph("ceph df --format json", "df")
     space = ctx.rec.last(t.mon)
+    free = min((p["stats"]["max_avail"] for p in document(ctx.read(space)).get("pools", [])), default=0)
+    ctx.shared["free"], writes = float(free), save(ctx)
     facts = _clients(ctx)
     metrics = [
         _one(
             "health",
-            ("ceph's health is HEALTH_OK (1 = yes)", "集群健康"),
+            ("ceph's health is HEALTH_OK, held off scrubs aside (1 = yes)", "集群健康"),
             "bool",
-            [ctx.sample("equals", {"doc": [status]}, path="health.status", value="HEALTH_OK")],
+            [ctx.sample("healthy", {"doc": [status]})],
         ),
         _one(
             "busy-pgs",
@@ -60,7 +64,7 @@ def run(ctx: Context) -> Outcome:
             "space",
             ("free space over what the suite writes", "可用空间与所需之比"),
             "ratio",
-            [ctx.sample("least_avail", {"doc": [space]}, needed=float(ctx.params["bytes_needed"]))],
+            [ctx.sample("least_avail", {"doc": [space], "writes": [writes]})],
         ),
         _one(
             "tools",
@@ -74,7 +78,9 @@ def run(ctx: Context) -> Outcome:
         method="ceph status, versions and df on a mon node; date on every node against the controller's clock, half of the "
         "round trip taken off; on each client: ceph's version, the mount's type, fio and python bindings",
         metrics=metrics,
-        remedy="Bring the cluster to HEALTH_OK (ceph health detail), let recovery end, make versions equal; then run again.",
+        reasons=[] if free >= 2 * sum(ctx.params["writes"].values()) else [words(free, ctx.params["writes"])],
+        remedy="Bring the cluster to HEALTH_OK (ceph health detail), let recovery and scrubs end, make versions equal and "
+        "space free; then run again.",
     )
 
 
@@ -86,11 +92,8 @@ def _quiet(ctx: Context) -> str:
     """Return the path of a status; wait a while for what ends by itself (peering, a scrub that runs)."""
     end = time.monotonic() + float(ctx.params["settle_s"])
     while True:
-        doc = document(ctx.ceph("ceph status --format json", "status").stdout)
-        states = [s["state_name"] for s in doc.get("pgmap", {}).get("pgs_by_state", [])]
-        still = doc.get("health", {}).get("status") == "HEALTH_OK" and all(
-            s == "active+clean" for s in states
-        )
+        inputs = {"doc": [ctx.ceph("ceph status --format json", "status").stdout]}
+        still = healthy(inputs, {}) == 1 and busy_pgs(inputs, {}) == 0
         if still or time.monotonic() > end:
             return ctx.rec.last(ctx.target.mon)
         ctx.step("wait for a healthy, quiet cluster")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.suites.storage.context import Context
+from avadm_validation.suites.storage.space import bench_clients, fill_limit, size_of
 
 
 def rbd(ctx: Context, command: str, name: str, *, node: str | None = None, timeout: float = 300) -> Result:
@@ -51,7 +52,7 @@ def bench_images(ctx: Context) -> dict[str, list[str]]:
     p = ctx.params
     images = {
         c: [f"{ctx.name}-bench-{c}-{i}" for i in range(int(p["images_per_client"]))]
-        for c in ctx.target.clients
+        for c in bench_clients(ctx.target, p)
     }
     ctx.step("make and fill images")
     for names in images.values():
@@ -59,10 +60,12 @@ def bench_images(ctx: Context) -> dict[str, list[str]]:
             rbd(ctx, f"create --size {p['image_size']} {shlex.quote(image)}", "create")
     common = ("--rw=write", "--bs=4M", "--iodepth=16")
     fill = {
-        c: fio_line(ctx, *common, *(o for image in names for o in ("--name=fill", f"--rbdname={image}")))
+        c: f"{ctx.noted} "
+        + fio_line(ctx, *common, *(o for image in names for o in ("--name=fill", f"--rbdname={image}")))
         for c, names in images.items()
     }
-    ctx.everywhere(fill, "fill", timeout=7200)
+    total = sum(map(len, images.values())) * size_of(str(p["image_size"]))
+    ctx.everywhere(fill, "fill", timeout=fill_limit(total))
     ctx.shared["images"] = images
     return images
 
@@ -95,7 +98,7 @@ def fio_windows(
         for _ in range(n):
             wait = f"import time; time.sleep(max(0, {ctx.gate():.3f} - time.time()))"
             commands = {
-                client: f"{ctx.target.python} -c {shlex.quote(wait)} && "
+                client: f"{ctx.noted} {ctx.target.python} -c {shlex.quote(wait)} && "
                 + fio_line(
                     ctx,
                     f"--rw={rw}",

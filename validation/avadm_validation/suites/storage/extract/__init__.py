@@ -6,6 +6,7 @@ import math
 
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
+    healthy,
     least_avail,
     osds_down,
     ready,
@@ -60,6 +61,7 @@ EXTRACTORS: dict[str, Extractor] = {
         inodes_fit,
         held_out_used,
         busy_pgs,
+        healthy,
         osds_down,
         versions,
         skew,

@@ -7,6 +7,20 @@ import math
 from avadm_validation.suites.storage.extract.raw import at, document
 from avadm_validation.suites.storage.extract.types import Inputs, Params
 
+SCRUB_FLAGS = ("noscrub", "nodeep-scrub")
+"""OSD flags that hold scrubs off: a run sets them, and a site may have its own."""
+
+
+def healthy(inputs: Inputs, params: Params) -> float:
+    """Return 1 if ``ceph status`` says HEALTH_OK, or warns of nothing but held off scrubs; else 0."""
+    health = document((inputs.get("doc") or [""])[0]).get("health") or {}
+    if health.get("status") != "HEALTH_WARN":
+        return float(health.get("status") == "HEALTH_OK")
+    checks = health.get("checks") or {}
+    # "noscrub,nodeep-scrub flag(s) set"
+    flags = str(at(checks, "OSDMAP_FLAGS.summary.message")).partition(" flag")[0].split(",")
+    return float(set(checks) == {"OSDMAP_FLAGS"} and set(flags) <= set(SCRUB_FLAGS))
+
 
 def busy_pgs(inputs: Inputs, params: Params) -> float:
     """Return how many placement groups of ``ceph status`` are not exactly active+clean (scrubs count as busy)."""
@@ -44,9 +58,10 @@ def skew(inputs: Inputs, params: Params) -> float:
 
 
 def least_avail(inputs: Inputs, params: Params) -> float:
-    """Return the least pool's free bytes over the bytes ``needed``."""
+    """Return the least pool's free bytes over the bytes that the run ``writes``."""
+    needed = sum(document((inputs.get("writes") or [""])[0]).values())
     free = [p["stats"]["max_avail"] for p in document((inputs.get("doc") or [""])[0]).get("pools", [])]
-    return float(min(free)) / float(params["needed"]) if free else math.nan
+    return float(min(free)) / needed if free and needed else math.inf if free else math.nan
 
 
 def ready(inputs: Inputs, params: Params) -> float:
