@@ -150,7 +150,7 @@ def run(
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
         environment=environment(target, checks, report_folder),
-        notes=list(target.notes),
+        notes=[*target.notes, *suite.left],
         checks=checks,
     )
     report = suite.manifest.seal(report, report_folder)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from avadm_validation.protocol import stats
-from avadm_validation.protocol.model import Criterion, Metric, Op, Sample, Verdict
+from avadm_validation.protocol.model import Class, Criterion, Metric, Op, Sample, Verdict
 
 # From best to worst; a check's verdict is the worst of its metrics'.
 ORDER = (
@@ -47,8 +47,12 @@ def fmt(value: float) -> str:
     return f"{value:,.{min(digits, 6)}f}"
 
 
-def judge(samples: Sequence[Sample], criterion: Criterion) -> tuple[Verdict, str]:
+def judge(
+    samples: Sequence[Sample], criterion: Criterion, class_: Class = "site-full"
+) -> tuple[Verdict, str]:
     """Apply a criterion to samples; return the verdict and the reason, with its numbers.
+
+    What is timed in windows never passes in class ``site-sampled``: a rehearsal cannot accept a site.
 
     ``mean``: the whole 95 % interval on the good side passes, on the bad side fails, between is INCONCLUSIVE.
     ``each``: every sample must hold. Too few or too short samples never pass; one that fails does so all the same.
@@ -87,6 +91,8 @@ def judge(samples: Sequence[Sample], criterion: Criterion) -> tuple[Verdict, str
                 Verdict.INCONCLUSIVE,
                 f"{reason}, but {shortest:.1f} s is less than {c.min_duration_s:.0f} s",
             )
+        if class_ == "site-sampled" and (c.rule == "mean" or c.min_duration_s):
+            return Verdict.INCONCLUSIVE, f"{reason}, but effort quick never accepts what is timed"
     return verdict, reason
 
 
@@ -135,14 +141,14 @@ def judge_projection(projection: stats.Projection, criterion: Criterion) -> tupl
     return Verdict.INCONCLUSIVE, f"{text}, reaches across {c.op} {fmt(c.threshold)}"
 
 
-def measured(metric: Metric, criterion: Criterion | None) -> Metric:
+def measured(metric: Metric, criterion: Criterion | None, class_: Class = "site-full") -> Metric:
     """Return the metric with its statistics, flags, verdict and reason filled in."""
     values = [s.value for s in metric.samples]
     flags = list(metric.flags)
     variation = stats.cov(values)
     if variation is not None and variation > stats.UNSTABLE_COV and "unstable" not in flags:
         flags.append("unstable")
-    verdict, reason = judge(metric.samples, criterion) if criterion else (None, "")
+    verdict, reason = judge(metric.samples, criterion, class_) if criterion else (None, "")
     if any(math.isnan(v) for v in values):
         values = []  # no statistics of what was not measured
     mean, interval = stats.mean(values) if values else None, stats.t_interval(values)

@@ -121,7 +121,7 @@ def _metric(check: CheckResult, metric: Metric, folder: Path, compute: Compute, 
                 problems.append(
                     f"{where}: sample {i + 1}{what} is {claimed} in the report, {found} by its raw files"
                 )
-    again = measured(metric, metric.criterion)
+    again = measured(metric, metric.criterion, check.class_)
     problems += [
         f"{where}: {name} is {getattr(metric, name)} in the report, {getattr(again, name)} when computed"
         for name in ("mean", "ci95", "cov", "verdict")
