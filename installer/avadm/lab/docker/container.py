@@ -108,17 +108,17 @@ def keep(docker: Docker, config: Config, node: LabNode, container: Inspected) ->
 def make_ready(
     docker: Docker, config: Config, node: LabNode, loops: Mapping[str, int], password: Path
 ) -> None:
-    """Wait for systemd, set root's password, prove that the disks are the lab's own; AvadmError where not."""
+    """Wait for sshd, set root's password, prove that the disks are the lab's own; AvadmError where not."""
     container = name(config, node)
-    seen = flags.wait_systemd(docker, container)
-    if seen not in flags.READY:
+    seen = flags.wait_sshd(docker, container)
+    if seen != "active":
         raise AvadmError(
             Finding(
                 "lab-node-start",
                 f"{node.name} does not start.",
                 f"container {container}",
-                f"systemd is {seen or 'silent'}",
-                "systemd running",
+                f"ssh.service is {seen or 'not known: systemd is silent'}",
+                "ssh.service active",
                 f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it anew.",
                 host=node.name,
             )

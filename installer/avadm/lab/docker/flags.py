@@ -48,6 +48,22 @@ def wait_systemd(docker: Docker, container: str, patience: float | None = None) 
     return state
 
 
+def wait_sshd(docker: Docker, container: str, patience: float | None = None) -> str:
+    """Wait until sshd in a container answers; return its unit's state (the last one seen if it never was active).
+
+    Not until the whole node has started: what is installed there may wait for other nodes (a mount of cephfs for its
+    cluster), and a machine can be worked with from the moment that it lets one in.
+    """
+    limit = time.monotonic() + (patience if patience is not None else _PATIENCE_S)
+    state = ""
+    while time.monotonic() < limit:
+        state = docker.run("exec", container, "systemctl", "is-active", "ssh.service").stdout.strip()
+        if state == "active":
+            break
+        time.sleep(0.2)
+    return state
+
+
 def nofile(pidfile: Path = Path("/var/run/docker.pid")) -> list[str]:
     """Return the flag for open files: as many as the daemon itself may have, 1048576 at most.
 

@@ -32,7 +32,7 @@ class FakeEngine:
         proc.call(r"^docker create", self._create)
         proc.call(r"^docker (start|kill|stop) ", self._turn)
         proc.call(r"^docker rm ", self._rm)
-        proc.on("is-system-running", "running\n")
+        proc.on("is-active ssh.service", "active\n")
 
     def _create(self, argv):
         named = {argv[i]: argv[i + 1] for i in range(len(argv) - 1)}

@@ -59,3 +59,19 @@ def test_a_file_system_of_the_node_is_never_unmounted(start, kind):
     done, unmounted = start(kind)
     assert (done.returncode, unmounted) == (1, False)
     assert f"/data is the mount point of a file system of type {kind}" in done.stderr
+
+
+def test_the_wait_for_the_mount_ends_when_ceph_fuse_has_given_up(tmp_path):
+    post = re.search(r"^ExecStartPost=/bin/sh -c '(.*)'$", TEMPLATE.read_text(), re.M)
+    assert post
+    command = post[1].replace("$$", "$").replace("{{ ceph_client_mount }}", str(tmp_path))
+    main = subprocess.Popen(["sleep", "0.5"])
+    waiting = subprocess.Popen(
+        ["/bin/sh", "-c", command], env={"PATH": "/usr/bin:/bin", "MAINPID": str(main.pid)}
+    )
+    try:
+        assert main.wait(10) == 0
+        assert waiting.wait(10) == 1
+    finally:
+        waiting.kill()
+        waiting.wait()
