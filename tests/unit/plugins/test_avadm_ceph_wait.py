@@ -60,6 +60,15 @@ def test_a_tolerated_warning_may_stand():
     assert health(["OSD_NEARFULL"], **warning("OSD_NEARFULL")) is None
 
 
+@pytest.mark.parametrize(
+    ("flags", "stops"),
+    [("noscrub,nodeep-scrub", False), ("nodeep-scrub", False), ("noout,noscrub", True), ("pauserd", True)],
+)
+def test_only_held_off_scrubs_may_stand(flags, stops):
+    check = {"OSDMAP_FLAGS": {"summary": {"message": "%s flag(s) set" % flags}}}
+    assert bool(health(health={"checks": check})) is stops
+
+
 def test_a_muted_warning_is_not_health():
     checks = warning("POOL_NO_REDUNDANCY", muted=True)["health"]
     assert (
