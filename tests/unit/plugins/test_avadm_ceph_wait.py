@@ -65,7 +65,7 @@ def test_a_tolerated_warning_may_stand():
     [("noscrub,nodeep-scrub", False), ("nodeep-scrub", False), ("noout,noscrub", True), ("pauserd", True)],
 )
 def test_only_held_off_scrubs_may_stand(flags, stops):
-    check = {"OSDMAP_FLAGS": {"summary": {"message": "%s flag(s) set" % flags}}}
+    check = {"OSDMAP_FLAGS": {"summary": {"message": f"{flags} flag(s) set"}}}
     assert bool(health(health={"checks": check})) is stops
 
 
