@@ -115,7 +115,39 @@ def test_an_unreachable_mon_is_not_taken_for_no_note(tmp_path, monkeypatch):
     assert any("may still be set" in text for text in ran.left)
 
 
-def test_what_a_killed_run_left_running_is_ended_and_nothing_else(tmp_path):
+@pytest.fixture
+def kills(tmp_path):
+    """Return a function: run the guard's own script and return what it printed and every kill that it asked for."""
+
+    def run(name, prefix="avadm-accept-"):
+        noted = tmp_path / "kills"
+        # In front of the shell's own kill, so that a wrong one harms nobody here.
+        fake = f'kill() {{ echo "$*" >> {noted}; command kill "$@"; }}\n'
+        if not any(Path("/tmp").glob(f"{name}*/pid.[0-9]*")):
+            fake = f'kill() {{ echo "$*" >> {noted}; }}\n'
+        script = fake + STOP % {"name": name, "prefix": prefix}
+        # As on a node, where nobody waits for what was killed: it must not stay a zombie here.
+        return subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True), noted
+
+    return run
+
+
+@pytest.mark.parametrize("left", [[], ["read.json"], ["pid.*", "pid.", "pid.1", "pid.0", "pid.x1"]])
+def test_where_nothing_runs_nobody_is_killed_and_nothing_waited_for(kills, left):
+    name = f"avadm-accept-none{os.getpid()}"
+    folder = Path(f"/tmp/{name}")
+    if left:
+        folder.mkdir()
+        for file in left:
+            (folder / file).write_text("")
+    begun = time.monotonic()
+    script, noted = kills(name)
+    assert script.communicate(timeout=30)[0] == ""
+    assert time.monotonic() - begun < 5
+    assert not noted.exists() and not folder.exists()
+
+
+def test_what_a_killed_run_left_running_is_ended_and_nothing_else(kills):
     # The guard's own script, on a folder of this test; the name stands in the command line of what is ours.
     name = f"avadm-accept-test{os.getpid()}"
     folder = Path(f"/tmp/{name}")
@@ -130,12 +162,11 @@ def test_what_a_killed_run_left_running_is_ended_and_nothing_else(tmp_path):
         while not (folder / f"pid.{ours.pid}").exists() and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(0.3)
-        script = STOP % {"name": name, "prefix": "avadm-accept-"}
-        # As on a node, where nobody waits for what was killed: it must not stay a zombie here.
-        done = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+        done, noted = kills(name)
         assert ours.wait(15) != 0
         assert done.communicate(timeout=15)[0] == ""
         assert other.poll() is None and not folder.exists()
+        assert set(noted.read_text().split("\n")) == {f"-s TERM -- -{ours.pid}", ""}
     finally:
         other.kill()
         other.wait()

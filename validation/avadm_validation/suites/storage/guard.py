@@ -21,19 +21,36 @@ PREFIX = "avadm-accept-"
 NOT_THERE = 2  # exit status of `ceph config-key get` for a key that nobody has set (ENOENT)
 
 # End what noted its pid and still has our name in its command line (a pid may be another's by now), with its process
-# group; then take mounts and mapped images below the run's folder away, and the folder. Prints what stays.
+# group; then take mounts and mapped images below the run's folder away, and the folder. Prints what stays. No pattern of
+# file names may reach kill (-s, since dash takes no -- after -TERM): each pid is looked at digit by digit, and neither
+# init's group nor our own is ever meant.
 STOP = """
-pids() { for f in /tmp/%(name)s*/pid.*; do p=${f##*.}; [ "$p" != $$ ] && grep -aqs %(prefix)s /proc/$p/cmdline && echo $p; done; }
-end() { for p in $(pids); do kill -$1 -- -$(cut -d' ' -f5 /proc/$p/stat) || kill -$1 $p; done 2>/dev/null; }
-end TERM; n=0
-while [ -n "$(pids)" ] && [ $n -lt 50 ]; do sleep 0.2; n=$((n+1)); [ $n = 40 ] && end KILL; done
+pids() {
+  for f in /tmp/%(name)s*/pid.*; do
+    p=${f##*.}
+    case "$p" in ''|*[!0-9]*|0|1|$$) continue ;; esac
+    if grep -aqs %(prefix)s "/proc/$p/cmdline"; then echo "$p"; fi
+  done
+}
+end() {
+  for p in $(pids); do
+    g=$(cut -d' ' -f5 "/proc/$p/stat")
+    case "$g" in ''|*[!0-9]*|0|1|$own) kill -s "$1" "$p" ;; *) kill -s "$1" -- "-$g" ;; esac
+  done 2>/dev/null
+}
+own=$(cut -d' ' -f5 /proc/$$/stat)
+end TERM
+n=0
+while [ -n "$(pids)" ] && [ $n -lt 50 ]; do sleep 0.2; n=$((n+1)); if [ $n = 40 ]; then end KILL; fi; done
 for p in $(pids); do echo "process $p"; done
-for m in $(cut -d' ' -f2 /proc/mounts | grep ^/tmp/%(name)s | sort -r); do umount $m || echo "mount $m"; done 2>/dev/null
-for d in /sys/bus/rbd/devices/*; do case "$(cat $d/name 2>/dev/null)" in %(name)s*) rbd unmap /dev/rbd${d##*/} || echo "device /dev/rbd${d##*/}";; esac; done
+for m in $(cut -d' ' -f2 /proc/mounts | grep ^/tmp/%(name)s | sort -r); do umount "$m" || echo "mount $m"; done 2>/dev/null
+for d in /sys/bus/rbd/devices/*; do
+  case "$(cat "$d/name" 2>/dev/null)" in %(name)s*) rbd unmap "/dev/rbd${d##*/}" || echo "device /dev/rbd${d##*/}" ;; esac
+done
 rm -rf --one-file-system /tmp/%(name)s*
 ls -d /tmp/%(name)s* 2>/dev/null
 true
-"""  # noqa: E501
+"""
 
 
 class Guard:
