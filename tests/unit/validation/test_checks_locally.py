@@ -4,6 +4,7 @@ The numbers mean nothing here; that the tools, the raw files, the extraction and
 that a planted fault comes out as FAIL.
 """
 
+import json
 import re
 import subprocess
 import time
@@ -16,7 +17,7 @@ from acceptance_fakes import Result
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.judge import judged
-from avadm_validation.suites.storage import fs1, fs2, fs4, fs5
+from avadm_validation.suites.storage import fs1, fs2, fs3, fs4, fs5
 from avadm_validation.suites.storage.context import Context, Target, tool_sources
 
 CLIENTS = ("c1", "c2", "c3")
@@ -35,14 +36,15 @@ PARAMS = {
 class LocalFleet:
     """Runs every node's commands here; ceph's own are answered from a table. ``after`` acts after a command."""
 
-    def __init__(self, after=lambda command: None):
+    def __init__(self, after=lambda command: None, answers=None):
         self.after = after
+        self.answers = {**MDS, **(answers or {})}
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         started = time.time()
-        for part, answer in MDS.items():
+        for part, answer in self.answers.items():
             if part in command:
-                return Result(node, command, stdout=answer, started=started)
+                return Result(node, command, stdout=answer() if callable(answer) else answer, started=started)
         done = subprocess.run(
             ["sh", "-c", command], capture_output=True, text=True, timeout=timeout, check=False
         )
@@ -142,3 +144,48 @@ def test_no_two_clients_make_entries_in_one_directory(context, tmp_path):
     # Three interpreters must be up before the window ends, on a busy machine too.
     metrics(fs1, context(fs1, LocalFleet(look), lead_s=2.0, fill_s=3.0, max_files=50))
     assert seen and all(p.parent.name in CLIENTS for p in seen)
+
+
+def growing(monkeypatch, tmp_path, size, strays=lambda: 0):
+    """Return a fleet whose MDS holds ``size(files)`` bytes."""
+    monkeypatch.setattr(fs3, "PAUSE_S", 0)
+
+    def caches():
+        files = sum(p.is_file() for p in (tmp_path / "mnt").rglob("0*"))
+        return json.dumps({"pool": {"bytes": size(files)}})
+
+    return LocalFleet(
+        answers={
+            "cache status": caches,
+            "perf dump": lambda: json.dumps({"mds_cache": {"num_strays": strays()}}),
+            "ceph df": "{}",
+        }
+    )
+
+
+SERIES = {"series": [60, 180, 540, 1620], "procs": 1, "settle_s": 0, "size": 1}
+
+
+def test_a_series_that_grows_evenly_holds_out(context, monkeypatch, tmp_path):
+    fleet = growing(monkeypatch, tmp_path, lambda files: 5000 + 2000 * files)
+    found = metrics(fs3, context(fs3, fleet, **SERIES))
+    assert found["held-out"].verdict == "PASS"
+    assert (found["reached"].mean, found["mds-bytes-per-file"].mean) == (1620, 2000)
+
+
+def test_a_series_that_bends_is_not_held_out(context, monkeypatch, tmp_path):
+    fleet = growing(monkeypatch, tmp_path, lambda files: 5000 + 2000 * files + (4e7 if files > 1000 else 0))
+    assert metrics(fs3, context(fs3, fleet, **SERIES))["held-out"].verdict == "FAIL"
+
+
+def test_what_earlier_checks_removed_is_let_go_before_the_series(context, monkeypatch, tmp_path):
+    left = iter([3, 2, 1])
+    strays = {"now": 3}
+
+    def purge():
+        strays["now"] = next(left, 0)
+        return strays["now"]
+
+    fleet = growing(monkeypatch, tmp_path, lambda files: 5000 + 2000 * files + 1000000 * strays["now"], purge)
+    found = metrics(fs3, context(fs3, fleet, **SERIES))
+    assert (found["held-out"].verdict, found["mds-bytes-per-file"].mean) == ("PASS", 2000)

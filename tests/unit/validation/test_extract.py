@@ -163,3 +163,68 @@ def test_growth_and_held_out():
     assert X["growth"]({**inputs, "doc": docs[-1:]}, {"path": "pool.bytes"}) == pytest.approx(50)
     docs[-1] = json.dumps({"pool": {"bytes": 1000 + 500 * 2700}})
     assert X["held_out"](inputs, {"path": "pool.bytes"}) == 0
+
+
+def df(**stats):
+    return json.dumps({"pools": [{"name": "data", "stats": stats}]})
+
+
+MANY = {"made": [filegen(window([1], made=[1000]))]}
+
+
+def test_files_that_fit_are_counted_by_what_is_allocated():
+    # Release 14 and later: 1000 files of 10 KiB took 64 KiB of each of two copies; raw space for a million files is left.
+    before = df(stored=0, bytes_used=0, objects=0, avail_raw=2e12, max_avail=1e12)
+    after = df(stored=1.024e7, bytes_used=1000 * 131072, objects=1000, avail_raw=131072e6, max_avail=65536e6)
+    assert X["files_that_fit"]({"base": [before], "doc": [after], **MANY}, {}) == pytest.approx(1e6)
+
+
+def test_before_release_14_an_object_is_taken_for_its_least_allocation():
+    before = df(bytes_used=0, objects=0, max_avail=1e12)
+    after = df(bytes_used=10240 * 1000, objects=1000, max_avail=65536e6)
+    assert X["files_that_fit"]({"base": [before], "doc": [after], **MANY}, {}) == pytest.approx(1e6)
+
+
+def test_the_pool_that_is_full_first_decides():
+    def both(meta, data):
+        pools = [("meta", meta), ("data", data)]
+        stats = [{"name": n, "stats": {"bytes_used": b, "avail_raw": a, "objects": 0}} for n, (b, a) in pools]
+        return json.dumps({"pools": stats})
+
+    inputs = {"base": [both((0, 1e9), (0, 1e12))], "doc": [both((1e6, 5e6), (1e6, 1e12))], **MANY}
+    assert X["files_that_fit"](inputs, {}) == pytest.approx(5000)
+
+
+def test_pools_that_did_not_grow_say_nothing():
+    same = df(bytes_used=5, avail_raw=1e9, objects=1)
+    assert math.isnan(X["files_that_fit"]({"base": [same], "doc": [same], **MANY}, {}))
+
+
+def usage(free, inodes_free=1e6):
+    return json.dumps({"blocks_free": free, "block": 4096, "inodes": 1e6, "inodes_free": inodes_free})
+
+
+def test_files_in_an_image_are_bound_by_bytes_or_by_inodes():
+    # 1000 files took a block each: the 6000 blocks of the empty image hold 6000, unless its inodes end before.
+    inputs = {"base": [usage(6000)], "doc": [usage(5000)], **MANY}
+    assert X["inodes_fit"](inputs, {}) == pytest.approx(6000)
+    assert X["inodes_fit"]({**inputs, "base": [usage(6000, 1700)]}, {}) == 1700
+
+
+def test_use_of_an_image_that_bends_is_not_held_out():
+    made = [filegen(window([1], made=[n])) for n in (100, 200, 600, 1800)]
+    even = [usage(1e6 - n) for n in (100, 300, 900, 2700)]
+    inputs = {"base": [usage(1e6)], "doc": even, "made": made}
+    assert X["held_out_used"](inputs, {}) == 1
+    assert X["held_out_used"]({**inputs, "doc": [*even[:3], usage(1e6 - 27000)]}, {}) == 0
+
+
+def test_an_entry_that_readdir_does_not_show_is_missing():
+    inputs = {"clients": MANY["made"], "doc": [json.dumps({"tool": "filegen", "distinct": 999})]}
+    assert X["missing"](inputs, {}) == 1
+
+
+def test_an_image_without_large_dir_is_told():
+    shown = "Filesystem features:      has_journal ext_attr dir_index filetype\n"
+    assert X["contains"]({"doc": [shown]}, {"text": "large_dir"}) == 0
+    assert X["contains"]({"doc": [shown]}, {"text": "dir_index"}) == 1

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from avadm_validation.suites.storage.context import Context, Target
+from avadm_validation.suites.storage.extract.series import ALLOCATED
 
-ALLOCATED = 65536
-"""Least bytes that a file takes: the largest bluestore_min_alloc_size (HDD, up to ceph 15)."""
 SHARE = 1 / 8
 """Share of the free space that a check may fill with files, where that is more than the effort's ``file_bytes``."""
 SLOW = 5e7

@@ -10,6 +10,9 @@ from avadm_validation.suites.storage.extract.raw import document, number
 from avadm_validation.suites.storage.extract.types import Inputs, Params
 from avadm_validation.suites.storage.extract.windows import made
 
+ALLOCATED = 65536
+"""Least bytes that an object takes: the largest bluestore_min_alloc_size (HDD, up to release 15)."""
+
 
 def counted(inputs: Inputs) -> list[float]:
     """Return how many files there were at each ``doc``, by filegen's own output: ``made`` holds as many for each."""
@@ -41,22 +44,25 @@ def held_out(inputs: Inputs, params: Params) -> float:
 
 
 def files_that_fit(inputs: Inputs, params: Params) -> float:
-    """Return how many files fit: bytes available over bytes used per file, the least over all pools.
+    """Return how many files fit: bytes available over bytes allocated per file, the least over all pools.
 
-    ``base`` and ``doc`` are ``ceph df detail`` before and after the files ``made``. A pool's ``max_avail`` already
-    allows for replicas, ``stored`` does not hold them.
+    ``base`` and ``doc`` are ``ceph df detail`` before and after the files ``made``. What counts is what is allocated, not
+    what was stored: a small file takes ``bluestore_min_alloc_size`` of each copy. From release 14 on ``bytes_used`` is
+    that, of all copies and with omap, and ``avail_raw`` is what it comes out of. Before, ``bytes_used`` is what was
+    stored, and each object is taken for ``ALLOCATED`` bytes at least; ``max_avail`` allows for the copies.
     """
     before, after = (
         {p["name"]: p["stats"] for p in document((inputs.get(g) or [""])[0]).get("pools", [])}
         for g in ("base", "doc")
     )
+    files = counted(inputs)[-1]
     fits = []
     for name, stat in after.items():
-        grown = stat.get("stored", stat.get("bytes_used", 0)) - before.get(name, {}).get(
-            "stored", before.get(name, {}).get("bytes_used", 0)
-        )
+        more = {k: stat.get(k, 0) - before.get(name, {}).get(k, 0) for k in ("bytes_used", "objects")}
+        raw = "avail_raw" in stat
+        grown = more["bytes_used"] if raw else max(more["bytes_used"], more["objects"] * ALLOCATED)
         if grown > 0:
-            fits.append(stat["max_avail"] / (grown / counted(inputs)[-1]))
+            fits.append(stat["avail_raw" if raw else "max_avail"] / (grown / files))
     return min(fits, default=math.nan)
 
 
