@@ -25,7 +25,7 @@ def accept(*checks, timeout=540):
     return done.returncode, {c["id"]: c for c in json.loads(done.stdout)["checks"]}
 
 
-def wait_healthy(lab, limit=120):
+def wait_healthy(lab, limit=300):
     """Wait until the cluster is healthy; scrubs that a killed run held off are the next run's to let go."""
     until, mon = time.monotonic() + limit, lab.names("mon")[0]
     held = "HEALTH_WARN noscrub,nodeep-scrub flag(s) set"
