@@ -139,6 +139,23 @@ def test_an_inconclusive_check_is_measured_again_once_and_longer(tmp_path, monke
     assert any("measured again with windows 3 times as long" in r for r in check.reasons)
 
 
+def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(tmp_path, monkeypatch):
+    began = []
+
+    def act(ctx):
+        began.append(ctx.rec.check)
+        return measured(ctx)
+
+    usual, quiet = FakeCheck(act), FakeCheck(act)
+    usual.ID, quiet.ID = "A-BD5", "A-BD6"
+    monkeypatch.setattr(runner, "CHECKS", (usual, quiet))
+    monkeypatch.setattr(runner, "MEASURED_FIRST", (quiet,))
+    monkeypatch.setitem(EFFORTS, "A-BD5", EFFORTS["A-BD6"])
+    results = suite(tmp_path, FakeFleet(answers())).execute()
+    assert began == ["A-BD6", "A-BD5"]
+    assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
+
+
 def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):
     ran = []
 

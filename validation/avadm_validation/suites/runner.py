@@ -24,7 +24,7 @@ from avadm_validation.protocol.fleet import Fleet
 from avadm_validation.protocol.judge import check_verdict, deciding, judged
 from avadm_validation.protocol.manifest import Manifest
 from avadm_validation.protocol.model import CheckResult, Class, Verdict
-from avadm_validation.suites.storage import CHECKS, PRECONDITIONS, Check
+from avadm_validation.suites.storage import CHECKS, MEASURED_FIRST, PRECONDITIONS, Check
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
 from avadm_validation.suites.storage.guard import Guard
 from avadm_validation.suites.storage.space import plan
@@ -124,7 +124,7 @@ class Suite:
         )
 
     def execute(self, only: Sequence[str] = ()) -> list[CheckResult]:
-        """Run the suite (or the checks named) and return the results, preconditions first."""
+        """Run the suite (or the checks named) and return the results in the order of ``CHECKS``, preconditions first."""
         params = efforts(self.target.kind, self.effort)
         chosen = [c for c in CHECKS if not only or c.ID in only]
         guard = Guard(self.context("guard", {}))
@@ -137,7 +137,7 @@ class Suite:
             writes = plan(self.target, {c.ID: params[c.ID] for c in chosen})
             first = self.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
             results.append(first)
-            for check in chosen:
+            for check in sorted(chosen, key=lambda c: c not in MEASURED_FIRST):
                 if first.verdict is not Verdict.PASS:
                     reasons = ["the preconditions are not met", *first.reasons]
                     results.append(self.blank(check, Verdict.BLOCKED, reasons))
@@ -150,7 +150,8 @@ class Suite:
                 self.left += guard.leave()
                 for text in self.left:
                     self.warn(text)
-        return results
+        place = {c.ID: i for i, c in enumerate((PRECONDITIONS, *CHECKS))}
+        return sorted(results, key=lambda r: place[r.id])
 
     def unfit(self, check: Check) -> str:
         """Return why a check has nothing to measure at this site, "" where it has."""
