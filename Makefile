@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo lab-down test lint unit test-lab test-faults dashboards clean
+.PHONY: help setup demo lab-down test lint unit test-lab test-faults bench dashboards clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing)
 
 test-faults: $(STAMP) ## Negative controls of the acceptance checks: planted faults turn each red (slow).
 	@scripts/test-lab "lab and slow"
+
+bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
+	@$(BIN)/python bench/run.py
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py
