@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo lab-down test lint unit test-lab test-faults bench dashboards clean
+.PHONY: help setup demo lab-down test lint unit test-lab test-faults bench dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ bench: $(STAMP) ## Measure installation, second run and the controller's work, a
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py
 	@$(BIN)/python scripts/alerts-table
+
+reference: $(STAMP) ## Generate docs/reference: every verb's options, every role's variables.
+	@$(BIN)/python scripts/reference
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info
