@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.faults.planting import sweep
+from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
+
 
 @dataclass(frozen=True)
 class Lab:
@@ -23,8 +26,8 @@ class Lab:
         """Return one node."""
         return next(n for n in self.nodes if n["name"] == name)
 
-    def run(self, name, command, timeout=120):
-        """Run a shell command on a node; return the CompletedProcess with text output."""
+    def argv(self, name):
+        """Return the ssh command that runs what follows it on a node."""
         node = self.node(name)
         ssh, known = node["ssh"], Path(node["ssh"]["key"]).with_name("known_hosts")
         options = {
@@ -35,12 +38,12 @@ class Lab:
         }
         argv = ["ssh", "-i", ssh["key"], "-p", str(ssh["port"])]
         argv += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        return [*argv, f"{ssh['user']}@{node['address']}"]
+
+    def run(self, name, command, timeout=120):
+        """Run a shell command on a node; return the CompletedProcess with text output."""
         return subprocess.run(
-            [*argv, f"{ssh['user']}@{node['address']}", command],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+            [*self.argv(name), command], capture_output=True, text=True, timeout=timeout, check=False
         )
 
     def sh(self, name, command, timeout=120):
@@ -55,4 +58,19 @@ def lab():
     """The running lab; without one the test is an error."""
     avadm = Path(sys.executable).parent / "avadm"
     listed = subprocess.run([avadm, "lab", "list", "--json"], capture_output=True, text=True, check=True)
-    return Lab(json.loads(listed.stdout)["nodes"])
+    found = Lab(json.loads(listed.stdout)["nodes"])
+    for line in sweep(found):
+        print(f"left by a test that was killed: {line}", file=sys.stderr)
+    return found
+
+
+@pytest.fixture
+def tried(request):
+    """Return a function that notes what a test plants; the table of them is printed and stored at the end."""
+    rows = request.config.stash.setdefault(ROWS, [])
+
+    def note(part, planted, wanted):
+        rows.append(Tried(part, planted, wanted, request.node.nodeid))
+        return rows[-1]
+
+    return note

@@ -3,12 +3,14 @@
 import json
 import shutil
 import subprocess
-import time
-from pathlib import Path
 
 import pytest
 
+from avadm import paths
+from avadm_validation.suites.storage import CHECKS
+from tests.controls.acceptance import FAULTS
 from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
+from tests.lab.faults.planting import planted
 
 pytestmark = pytest.mark.lab
 
@@ -26,7 +28,7 @@ def exclusive_report(lab):
     wait_healthy(lab)
     status, checks = accept("A-BD6")
     assert (status, checks["A-BD6"]["verdict"]) == (0, "PASS"), checks["A-BD6"]["reasons"]
-    return max(Path("runs").glob("*-accept")) / "report"
+    return max(paths.runs().glob("*-accept")) / "report"
 
 
 def test_a_second_writer_is_refused_and_the_report_verifies(exclusive_report):
@@ -55,32 +57,19 @@ def test_an_edited_raw_file_is_noticed(exclusive_report, tmp_path):
     assert verify(copy) == 1
 
 
-def test_a_stopped_osd_blocks_every_check(lab):
-    node = lab.names("osd")[0]
-    osd = lab.sh(node, "ls /var/lib/ceph/osd").split()[0].removeprefix("ceph-")
-    lab.sh(node, f"systemctl stop ceph-osd@{osd}")
-    try:
-        time.sleep(3)
-        status, checks = accept("A-BD6")
-        assert status == 1
-        assert checks["A-BD6"]["verdict"] == "BLOCKED"
-    finally:
-        lab.sh(node, f"systemctl start ceph-osd@{osd}")
-        wait_healthy(lab)
-
-
-@pytest.mark.slow
-def test_a_slow_network_fails_small_files(lab):
-    clients = lab.names("client")
-    for client in clients:
-        lab.sh(client, "tc qdisc add dev eth0 root tbf rate 3mbit burst 32kb latency 400ms")
-    try:
-        status, checks = accept("A-FS1")
-        assert status == 1
-        assert checks["A-FS1"]["verdict"] == "FAIL", checks["A-FS1"]["reasons"]
-    finally:
-        for client in clients:
-            lab.sh(client, "tc qdisc del dev eth0 root")
+def test_a_stopped_osd_blocks_every_check(lab, tried):
+    row = tried("negative control", "an OSD is stopped", "every check BLOCKED")
+    [fault] = [f for f in FAULTS if f.name == "osd-stopped"]
+    [act] = fault.acts
+    wait_healthy(lab)
+    with planted(lab, act.nodes, fault.name, act.do, act.undo):
+        status, checks = accept()
+    wait_healthy(lab)
+    row.came = f"{sum(c['verdict'] == 'BLOCKED' for c in checks.values())} of {len(checks)} BLOCKED"
+    assert status == 1
+    assert {c: r["verdict"] for c, r in checks.items()} == dict.fromkeys(
+        ("preconditions", *(c.ID for c in CHECKS)), "BLOCKED"
+    )
 
 
 def test_flags_are_given_back_and_nothing_is_left_behind(lab, exclusive_report):

@@ -1,0 +1,41 @@
+"""scripts/faults-table: what was stored becomes a page; a later run's row takes an earlier one's place."""
+
+import json
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+from tests.lab.record import Tried, write
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "faults-table"
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    loader = SourceFileLoader("faults_table", str(SCRIPT))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "TARGET", tmp_path / "faults.md")
+    return module
+
+
+def test_rows_become_a_page_and_later_ones_win(script, monkeypatch, tmp_path):
+    first = write([Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)], tmp_path / "1")
+    rows = [Tried("reboot", "stor1 | power", "back", "t::a", "all back", True, 3.6)]
+    rows.append(Tried("negative control", "slow link", "A-FS1 FAIL", "t::b", "A-FS1 FAIL", True, 20))
+    second = write(rows, tmp_path / "2")
+    assert len(json.loads(second.read_text())) == 2
+    monkeypatch.setattr("sys.argv", ["faults-table", str(first), str(second)])
+    assert script.main() == 0
+    faults, controls = script.TARGET.read_text().split("## Negative controls of acceptance")
+    assert "| reboot | stor1 \\| power | back | all back | as wanted | 4 |" in faults
+    assert "it stays away" not in faults
+    assert "slow link" in controls and "slow link" not in faults
+
+
+def test_without_a_file_it_says_how(script, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["faults-table"])
+    assert script.main() == 2
+    assert "usage" in capsys.readouterr().err
