@@ -22,7 +22,9 @@ def script(monkeypatch, tmp_path):
 
 
 def test_rows_become_a_page_and_later_ones_win(script, monkeypatch, tmp_path):
-    first = write([Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)], tmp_path / "1")
+    first = write(
+        [Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)], tmp_path / "1"
+    )
     rows = [Tried("reboot", "stor1 | power", "back", "t::a", "all back", True, 3.6)]
     rows.append(Tried("negative control", "slow link", "A-FS1 FAIL", "t::b", "A-FS1 FAIL", True, 20))
     second = write(rows, tmp_path / "2")
