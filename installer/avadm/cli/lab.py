@@ -113,6 +113,11 @@ def lab() -> None:
 @click.option("--disks", type=int, help="Disks of each storage node [default: 2].")
 @click.option("--disk-size", help="Size of each disk, e.g. 10G; sparse [default: 10G].")
 @click.option("--subnet", help="Network of the nodes [default: 10.77.0.0/24].")
+@click.option(
+    "--release",
+    type=click.Choice(["bookworm", "bullseye"]),
+    help="Debian release of the nodes: 12 with ceph 16.2, 11 with ceph 14.2 [default: bookworm].",
+)
 def up(
     name: str | None,
     storage: int | None,
@@ -120,6 +125,7 @@ def up(
     disks: int | None,
     disk_size: str | None,
     subnet: str | None,
+    release: str | None,
 ) -> None:
     """Make the lab, or repair it.
 
@@ -143,6 +149,7 @@ def up(
             disks=disks,
             disk_bytes=parse_size(disk_size) if disk_size else None,
             subnet=network,
+            release=release,
         )
         changed = it.up()
     seconds = time.monotonic() - begun

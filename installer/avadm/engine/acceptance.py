@@ -68,6 +68,7 @@ def target_of(site_file: SiteFile) -> Target:
         pool=pool,
         rbd_user=rbd_entity(pool).removeprefix("client.") if pool else "",
         python=site_file.profile.python,
+        ceph_python=site_file.profile.ceph_python or site_file.profile.python,
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
     )

@@ -175,11 +175,11 @@ class Lab:
         return exclusive(paths.cache() / "lab.lock", self.report)
 
     def _same_as_before(self) -> None:
-        """A lab's subnet, disks and sizes stay; only its number of nodes may grow."""
+        """A lab's release, subnet, disks and sizes stay; only its number of nodes may grow."""
         before = self.folder.config()
         if before is None:
             return
-        fixed = ("name", "subnet", "disks", "disk_bytes")
+        fixed = ("name", "subnet", "disks", "disk_bytes", "release")
         wrong = [k for k in fixed if getattr(before, k) != getattr(self.config, k)]
         wrong += [k for k in ("storage", "compute") if getattr(before, k) > getattr(self.config, k)]
         if wrong:

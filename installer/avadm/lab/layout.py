@@ -6,7 +6,7 @@ import re
 import string
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,6 +28,7 @@ class Config(BaseModel):
         disks: block devices of each storage node.
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
+        release: Debian release of the nodes; the profile lab-RELEASE has its versions.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,6 +39,7 @@ class Config(BaseModel):
     disks: Annotated[int, Field(ge=1, le=12)] = 2
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
+    release: Literal["bookworm", "bullseye"] = "bookworm"
 
     @property
     def gateway(self) -> IPv4Address:

@@ -34,7 +34,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
     data = {
         "version": 1,
         "name": config.name,
-        "profile": "lab-bookworm",
+        "profile": f"lab-{config.release}",
         "network": {"management": str(config.subnet), "domain": config.domain},
         "ssh": {"user": "root", "key": "id_ed25519", "known_hosts": "known_hosts"},
         "packages": {"proxy": proxy},

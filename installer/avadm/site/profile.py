@@ -19,6 +19,7 @@ class Profile(BaseModel):
         name: the profile's name.
         os: distribution, release and kernel that every node must run ("" = any, but all equal).
         python: interpreter on the nodes.
+        ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
         versions: component to version prefix, compared with what runs (I7).
         packages: Ansible role name to the package names that it installs.
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
@@ -29,6 +30,7 @@ class Profile(BaseModel):
     name: str
     os: dict[str, str]
     python: str = "/usr/bin/python3"
+    ceph_python: str | None = None
     versions: dict[str, str]
     packages: dict[str, list[str]]
     features: dict[str, Any]

@@ -25,6 +25,10 @@ def test_is_a_site_file_with_pinned_keys_and_approved_disks():
     ]
 
 
+def test_the_release_chooses_the_profile():
+    assert made(Config(release="bullseye")).profile == "lab-bullseye"
+
+
 def test_all_node_counts_give_a_valid_file():
     for storage, compute in ((1, 1), (2, 1), (5, 4)):
         assert len(made(Config(storage=storage, compute=compute)).nodes) == storage + compute

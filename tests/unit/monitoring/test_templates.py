@@ -206,7 +206,10 @@ SINCE = {
     "node_exporter": {
         "--collector.disable-defaults": (1, 0),
         "--collector.diskstats.device-exclude": (1, 4),
+        "--collector.diskstats.ignored-devices": (0, 15),
         "--collector.filesystem.fs-types-exclude": (1, 2),
+        "--collector.filesystem.ignored-fs-types": (0, 15),
+        "--collector.filesystem.ignored-mount-points": (0, 15),
         "--collector.filesystem.mount-points-exclude": (1, 2),
         "--collector.netdev.device-exclude": (1, 1),
         "--collector.nvme": (1, 2),

@@ -1,4 +1,4 @@
-"""The node image: a plain Debian server made by mmdebstrap, built once for each recipe.
+"""The node image: a plain Debian server made by mmdebstrap, built once for each release and recipe.
 
 It holds what a site's machines have from their own installer, and nothing that only a role needs.
 """
@@ -16,14 +16,15 @@ from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
-SUITE = "bookworm"
+ICU = {"bookworm": "libicu72", "bullseye": "libicu67"}
+"""Each release that nodes may run, and what it calls ICU: the one package whose name tells the release."""
 # What the installer of an Ubuntu 16.04 server puts on each machine (its tasks standard and server, where a role's
 # packages need it): a site's machines have these before the first role runs.
 PACKAGES = (
     "systemd,systemd-sysv,dbus,udev,kmod,openssh-server,openssl,python3,python3-apt,perl,sudo,procps,file,xz-utils,"
     "iproute2,iputils-ping,netbase,ca-certificates,curl,gnupg,logrotate,cron,fuse3,lvm2,"
     "tzdata,lsb-release,e2fsprogs,xfsprogs,parted,gdisk,hdparm,dmidecode,uuid-runtime,psmisc,cryptsetup-bin,"
-    "libcurl3-gnutls,libglib2.0-0,libicu72,libxml2,"
+    "libcurl3-gnutls,libglib2.0-0,{icu},libxml2,"
     "python3-requests,python3-yaml,python3-six,python3-pkg-resources,python3-distutils,python3-prettytable"
 )
 _HOOK = """set -e
@@ -56,29 +57,32 @@ _FILES = {
 }
 
 
-def command(tar: Path, extra: Path, mirror: str | None) -> list[str]:
-    """Return the command that builds the image's tar from the overlay archive ``extra``."""
+def command(release: str, tar: Path, extra: Path, mirror: str | None) -> list[str]:
+    """Return the command that builds a release's image from the overlay archive ``extra``."""
+    packages = PACKAGES.format(icu=ICU[release])
     return [
-        "mmdebstrap", "--variant=apt", f"--include={PACKAGES}", "--aptopt=Acquire::Languages \"none\"",
+        "mmdebstrap", "--variant=apt", f"--include={packages}", "--aptopt=Acquire::Languages \"none\"",
         "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
         f"--customize-hook=tar-in {extra} /", f"--customize-hook={_HOOK}",
-        SUITE, str(tar), *([mirror] if mirror else []),
+        release, str(tar), *([mirror] if mirror else []),
     ]  # fmt: skip
 
 
-def digest() -> str:
-    """Return 12 hex digits that change with the recipe."""
-    recipe = "\0".join(command(Path("tar"), Path("extra"), os.environ.get("AVADM_LAB_MIRROR")))
+def digest(release: str) -> str:
+    """Return 12 hex digits that change with a release's recipe."""
+    recipe = "\0".join(command(release, Path("tar"), Path("extra"), os.environ.get("AVADM_LAB_MIRROR")))
     return hashlib.sha256(recipe.encode() + overlay()).hexdigest()[:12]
 
 
-def tag() -> str:
-    """Return the image's name for the present recipe."""
-    return f"avadm-node:{digest()}"
+def tag(release: str) -> str:
+    """Return the name of a release's image for the present recipe."""
+    return f"avadm-node:{digest(release)}"
 
 
-def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: Reporter) -> str:
-    """Have the image in the engine, built or imported where missing; return its name.
+def ensure(
+    docker: Docker, proc: Proc, store: Path, proxy: str | None, report: Reporter, release: str
+) -> str:
+    """Have a release's image in the engine, built or imported where missing; return its name.
 
     Args:
         docker: the engine.
@@ -86,17 +90,18 @@ def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: R
         store: folder where the image's tar is kept.
         proxy: HTTP proxy for the build's downloads (not kept in the image).
         report: told what takes time.
+        release: code name of the Debian release, one of ``ICU``.
 
     Raises:
         AvadmError: the build failed.
     """
-    name = tag()
+    name = tag(release)
     if docker.run("image", "inspect", "--format", "{{.Id}}", name).ok:
         return name
-    tar = store / f"node-{digest()}.tar"
+    tar = store / f"node-{digest(release)}.tar"
     if not tar.exists():
-        with step(report, f"building the node image (Debian {SUITE})"):
-            _build(proc, tar, proxy)
+        with step(report, f"building the node image (Debian {release})"):
+            _build(proc, tar, proxy, release)
     with step(report, "importing the node image"):
         changes = ["--change", 'CMD ["/sbin/init"]', "--change", "LABEL avadm.image=node"]
         docker.must("Importing the node image", "import", *changes, str(tar), name, timeout=300)
@@ -110,15 +115,17 @@ def remove(docker: Docker, lab: str) -> int:
     return sum(docker.run("image", "rm", i, timeout=120).ok for i in dict.fromkeys([*kept, *node]))
 
 
-def _build(proc: Proc, tar: Path, proxy: str | None) -> None:
+def _build(proc: Proc, tar: Path, proxy: str | None, release: str) -> None:
     tar.parent.mkdir(parents=True, exist_ok=True)
+    present = {f"node-{digest(known)}.tar" for known in ICU}
     for old in tar.parent.glob("node-*"):
-        old.unlink()
+        if old.name not in present:
+            old.unlink()
     extra, fresh = tar.with_suffix(".overlay"), tar.with_name(f"node-{os.getpid()}.part.tar")
     extra.write_bytes(overlay())
     try:
         done = proc.run(
-            command(fresh, extra, os.environ.get("AVADM_LAB_MIRROR")),
+            command(release, fresh, extra, os.environ.get("AVADM_LAB_MIRROR")),
             timeout=900,
             env={"http_proxy": proxy} if proxy else None,
         )

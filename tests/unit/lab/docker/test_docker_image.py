@@ -1,12 +1,15 @@
 import io
 import tarfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from avadm.errors import AvadmError
 from avadm.lab.docker import image
 from avadm.lab.docker.client import Docker
+from avadm.lab.layout import Config
+from avadm.site import profile
 from tests.unit.lab.fakes import FakeProc, Said
 
 
@@ -19,13 +22,13 @@ def builds(proc):
     proc.on("docker image inspect", rc=1)
 
 
-def ensure(proc, store, proxy=None):
-    return image.ensure(Docker(proc), proc, store, proxy, Said())
+def ensure(proc, store, proxy=None, release="bookworm"):
+    return image.ensure(Docker(proc), proc, store, proxy, Said(), release)
 
 
 def test_an_image_in_the_engine_is_used(tmp_path):
     proc = FakeProc()
-    assert ensure(proc, tmp_path) == image.tag()
+    assert ensure(proc, tmp_path) == image.tag("bookworm")
     assert not proc.ran("mmdebstrap|import")
 
 
@@ -36,7 +39,7 @@ def test_built_imported_and_kept(tmp_path):
     ensure(proc, tmp_path)
     assert len(proc.ran("mmdebstrap")) == 1
     assert len(proc.ran("docker import")) == 2
-    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest()}.tar"]
+    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest("bookworm")}.tar"]
 
 
 def test_a_failed_build_leaves_nothing_behind(tmp_path):
@@ -50,14 +53,30 @@ def test_a_failed_build_leaves_nothing_behind(tmp_path):
 
 
 def test_another_recipe_is_another_image(monkeypatch, tmp_path):
-    before = image.tag()
+    before = image.tag("bookworm")
     monkeypatch.setattr(image, "PACKAGES", image.PACKAGES + ",vim")
-    assert image.tag() != before
+    assert image.tag("bookworm") != before
     (tmp_path / "node-000000000000.tar").write_text("old")
     proc = FakeProc()
     builds(proc)
     ensure(proc, tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest()}.tar"]
+    assert [p.name for p in tmp_path.iterdir()] == [f"node-{image.digest("bookworm")}.tar"]
+
+
+def test_each_release_has_an_image_and_neither_build_removes_the_others(tmp_path):
+    proc = FakeProc()
+    builds(proc)
+    names = {ensure(proc, tmp_path, release=release) for release in image.ICU}
+    assert len(names) == len(image.ICU) == len(list(tmp_path.iterdir()))
+    assert {argv.split()[-2] for argv in proc.ran("mmdebstrap")} == set(image.ICU)
+
+
+def test_every_release_that_can_be_asked_for_has_an_image_and_a_profile():
+    releases = get_args(Config.model_fields["release"].annotation)
+    assert set(releases) == set(image.ICU)
+    for release in releases:
+        loaded = profile.load(f"lab-{release}")
+        assert loaded.os["distribution"] == "Debian"
 
 
 def test_overlay_is_the_same_each_time_and_holds_no_policy():

@@ -39,6 +39,7 @@ class Target:
         pool: pool of rbd images; None where there is none.
         rbd_user: cephx user (without ``client.``) that clients use for images.
         python: interpreter on nodes.
+        ceph_python: interpreter on clients that has ceph's bindings.
         max_skew_ms: largest clock difference allowed.
         notes: what the reader must know of the site.
     """
@@ -54,6 +55,7 @@ class Target:
     pool: str | None = "rbd"
     rbd_user: str = "rbd"
     python: str = "python3"
+    ceph_python: str = "python3"
     max_skew_ms: float = 50.0
     notes: tuple[str, ...] = ()
 
@@ -147,7 +149,12 @@ class Context:
 
     def tool(self, script: str, *arguments: str | float, **options: str | float) -> str:
         """Return the command line of a tool on a node; ``try_s=3`` becomes ``--try-s 3``."""
-        line = [self.target.python, f"{self.tools}/{script}", *map(str, arguments)]
+        return self._tool(self.target.python, script, arguments, options)
+
+    def _tool(
+        self, python: str, script: str, arguments: Sequence[object], options: Mapping[str, object]
+    ) -> str:
+        line = [python, f"{self.tools}/{script}", *map(str, arguments)]
         for name, value in options.items():
             line += [f"--{name.replace('_', '-')}", str(value)]
         return f"{self.noted} exec {' '.join(map(shlex.quote, line))}"
@@ -159,8 +166,8 @@ class Context:
 
     def image_tool(self, script: str, *arguments: str | float, image: str, **options: str | float) -> str:
         """Return the command line of a tool that opens an image of the pool as the clients' user."""
-        user, pool = self.target.rbd_user, str(self.target.pool)
-        return self.tool(script, *arguments, user=user, pool=pool, image=image, **options)
+        place = {"user": self.target.rbd_user, "pool": str(self.target.pool), "image": image}
+        return self._tool(self.target.ceph_python, script, arguments, {**place, **options})
 
     def gate(self) -> float:
         """Return a start on the nodes' clock that every client can make."""

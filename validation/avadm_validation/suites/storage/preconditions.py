@@ -121,7 +121,7 @@ def _clients(ctx: Context) -> list[str]:
         "                  'mount': kinds[-1] if kinds else '', 'cores': out('nproc'), 'kernel': out('uname', '-r'),\n"
         "                  'memory_kib': [l.split()[1] for l in open('/proc/meminfo')][0]}))\n"
     )
-    command = f"{ctx.target.python} -c {shlex.quote(script)}"
+    command = f"{ctx.target.ceph_python} -c {shlex.quote(script)}"
     return ctx.everywhere(dict.fromkeys(ctx.target.clients, command), "facts", timeout=60)
 
 
