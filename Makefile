@@ -6,10 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo lab-down test lint unit test-lab test-faults bench dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye test-faults bench dashboards reference clean
 
 help: ## Show the targets.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml scripts/setup
 	@scripts/setup $(VENV)
@@ -19,6 +19,12 @@ setup: $(STAMP) ## Make the virtual environment (.venv) with everything pinned.
 
 demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it, write the report.
 	@scripts/demo
+
+# Debian 11 is a lab of its own, beside the usual one.
+demo-bullseye test-bullseye: export AVADM_LAB_DIR = $(CURDIR)/.lab-bullseye
+
+demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
+	@scripts/demo --release bullseye
 
 lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
@@ -34,6 +40,9 @@ unit: $(STAMP) ## Unit tests: seconds.
 
 test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing), test what runs.
 	@scripts/test-lab
+
+test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
+	@scripts/test-lab "lab and not slow" --release bullseye
 
 test-faults: $(STAMP) ## Negative controls of the acceptance checks: planted faults turn each red (slow).
 	@scripts/test-lab "lab and slow"

@@ -18,6 +18,9 @@ from avadm.lab.proc import Proc, must
 
 ICU = {"bookworm": "libicu72", "bullseye": "libicu67"}
 """Each release that nodes may run, and what it calls ICU: the one package whose name tells the release."""
+# With a mirror named, mmdebstrap takes the main suite of it alone. The index of bullseye-security names ceph packages
+# whose files are gone (404), which apt would choose before those of the main suite.
+_MIRRORS = {"bullseye": "http://deb.debian.org/debian"}
 # What the installer of an Ubuntu 16.04 server puts on each machine (its tasks standard and server, where a role's
 # packages need it): a site's machines have these before the first role runs.
 PACKAGES = (
@@ -57,8 +60,9 @@ _FILES = {
 }
 
 
-def command(release: str, tar: Path, extra: Path, mirror: str | None) -> list[str]:
+def command(release: str, tar: Path, extra: Path) -> list[str]:
     """Return the command that builds a release's image from the overlay archive ``extra``."""
+    mirror = os.environ.get("AVADM_LAB_MIRROR") or _MIRRORS.get(release)
     packages = PACKAGES.format(icu=ICU[release])
     return [
         "mmdebstrap", "--variant=apt", f"--include={packages}", "--aptopt=Acquire::Languages \"none\"",
@@ -70,7 +74,7 @@ def command(release: str, tar: Path, extra: Path, mirror: str | None) -> list[st
 
 def digest(release: str) -> str:
     """Return 12 hex digits that change with a release's recipe."""
-    recipe = "\0".join(command(release, Path("tar"), Path("extra"), os.environ.get("AVADM_LAB_MIRROR")))
+    recipe = "\0".join(command(release, Path("tar"), Path("extra")))
     return hashlib.sha256(recipe.encode() + overlay()).hexdigest()[:12]
 
 
@@ -79,9 +83,7 @@ def tag(release: str) -> str:
     return f"avadm-node:{digest(release)}"
 
 
-def ensure(
-    docker: Docker, proc: Proc, store: Path, proxy: str | None, report: Reporter, release: str
-) -> str:
+def ensure(docker: Docker, proc: Proc, store: Path, proxy: str | None, report: Reporter, release: str) -> str:
     """Have a release's image in the engine, built or imported where missing; return its name.
 
     Args:
@@ -125,7 +127,7 @@ def _build(proc: Proc, tar: Path, proxy: str | None, release: str) -> None:
     extra.write_bytes(overlay())
     try:
         done = proc.run(
-            command(release, fresh, extra, os.environ.get("AVADM_LAB_MIRROR")),
+            command(release, fresh, extra),
             timeout=900,
             env={"http_proxy": proxy} if proxy else None,
         )

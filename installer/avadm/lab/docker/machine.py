@@ -138,7 +138,9 @@ class DockerDriver:
         return said
 
     def _recipe(self) -> tuple[str, list[str]]:
-        tag = image.ensure(self.docker, self.proc, self.caches / "images", self.proxy, self.report, self.config.release)
+        tag = image.ensure(
+            self.docker, self.proc, self.caches / "images", self.proxy, self.report, self.config.release
+        )
         store = self.caches / "docker-flags.json"
         return tag, flags.choose(self.docker, tag, self.config.name, store, self.report)
 
