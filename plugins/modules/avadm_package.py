@@ -230,7 +230,7 @@ class Packages(object):
                     "add the source that has it to packages.sources of the site file, or choose another profile"
                 ),
             )
-        elif "No space left" in said:
+        elif "No space left" in said or "enough free space" in said:
             cause, remedy = "A file system of the node is full.", "free space on / and /var (`apt-get clean`)"
         else:
             cause = "apt-get install failed."

@@ -123,6 +123,7 @@ MESSAGES = {
     "Missing sudo password": "sudo",
     "/bin/sh: 1: /usr/bin/python3: not found": "Python is missing",
     "[Errno 28] No space left on device": "is full",
+    "E: You don't have enough free space in /var/cache/apt/archives/.": "is full",
     "No package matching 'ceph-osd' is available": "package source",
     "E: Unable to locate package ceph": "package source",
     "E: Failed to fetch http://deb/x  Unable to connect to 10.0.0.2:3142:": "cannot reach its package source",

@@ -144,6 +144,7 @@ def test_a_dpkg_that_cannot_be_repaired_is_told(tmp_path):
         ("E: Version '9' for 'fio' was not found", "choose another profile"),
         ("E: Failed to fetch http://x/y.deb  Unable to connect", "source cannot be reached.*packages.proxy"),
         ("E: No space left on device", "full.*free space"),
+        ("E: You don't have enough free space in /var/cache/apt/archives/.", "full.*free space"),
         ("E: Sub-process /usr/bin/dpkg returned an error code (1)", "Sub-process.*apt-get install nosuch"),
     ],
 )
