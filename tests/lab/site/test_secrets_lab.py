@@ -1,0 +1,206 @@
+"""No secret of the vault is anywhere but where it belongs: controller and nodes, files, journals, processes.
+
+Secrets reach the searching shells by their standard input only, so that the search itself leaves none behind.
+"""
+
+import base64
+import binascii
+import contextlib
+import fnmatch
+import os
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from avadm import paths
+from avadm.cli.main import App
+from avadm.site.secrets import Vault
+from avadm_validation.protocol.evidence import sha256
+from tests.lab.faults.drive import avadm, everywhere, healthy
+
+pytestmark = pytest.mark.lab
+
+# Where a secret may lie: pattern, owner, modes. Monitors' databases hold every key; their folder is ceph's alone.
+ALLOWED = (
+    ("/etc/ceph/ceph.client.*.keyring", "root", {0o600}),
+    ("/var/lib/ceph/*/*/keyring", "ceph", {0o600}),
+    ("/var/lib/ceph/bootstrap-osd/ceph.keyring", "root", {0o600}),
+)
+CEPH_ONLY = ("/var/lib/ceph/mon/*/store.db/*",)
+PLACES = "/etc /var/log /var/lib /var/lib/ceph/osd/* /var/spool /var/tmp /tmp /dev/shm /root /home /run /opt /srv /usr/local"
+
+# Prints OWNER MODE PATH of each file with a secret; journals and processes by name. Never what was found.
+SEARCH = f"""
+keys() {{ printf '%s\\n' "$p"; }}
+p=$(cat)
+for d in {PLACES}; do [ -d $d ] && echo $d; done | xargs -I D find D -xdev -type f -size -65536k -print0 2>/dev/null |
+  xargs -0 -r grep -lasF -f <(keys) | xargs -d '\\n' -r stat -c 'file %U %a %n'
+journalctl --no-pager -o export 2>/dev/null | grep -aqF -f <(keys) && echo journal root 640 journal
+true
+"""
+# Looks at each process's arguments and environment until its input's last line; prints names of processes.
+WATCH = """
+keys() { printf '%s\\n' "$p"; }
+p=$(cat)
+while [ ! -e STOP ] && [ $SECONDS -lt 900 ]; do
+  for f in $(grep -lasF -f <(keys) /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null); do
+    echo "process $f $(cat ${f%/*}/comm 2>/dev/null)"
+  done
+  sleep 0.3
+done
+"""
+STOP = "/run/avadm-watch-stop"
+LIMIT_S = 1000
+
+
+class Hidden(str):
+    """A text that a failing test does not print."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "<secrets>"
+
+
+def forms(secret):
+    """Return how a secret may be written: as it is, in base64, in hexadecimal; of a base64 key also its bytes in hex."""
+    raw = [secret.encode()]
+    with contextlib.suppress(binascii.Error):
+        raw.append(base64.b64decode(secret, validate=True))
+    texts = {secret} | {base64.b64encode(b).decode().rstrip("=") for b in raw[:1]} | {b.hex() for b in raw}
+    return texts | {t.upper() for t in texts if t != secret and set(t) <= set("0123456789abcdef")}
+
+
+@pytest.fixture(scope="module")
+def vault():
+    named = os.environ.get("AVADM_SITE")
+    return Vault.open(App(Path(named) if named else None).resolved_site)
+
+
+@pytest.fixture(scope="module")
+def needles(vault):
+    # The fsid is an identifier that ceph prints everywhere, not a key.
+    secrets = [v for v in vault.values() if len(v) > 12 and v.count("-") != 4]
+    assert len(secrets) > 5
+    return Hidden("\n".join(sorted(set().union(*map(forms, secrets)))) + "\n")
+
+
+def ssh(lab, name, script, needles):
+    """Run a bash script on a node with the secrets on its standard input; return its output's lines."""
+    done = subprocess.run(
+        [*lab.argv(name), f"exec bash -c {_quoted(script)}"],
+        input=needles, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{name}: {done.stderr}"
+    return done.stdout.splitlines()
+
+
+def here(script, needles):
+    """Run a bash script on this machine with the secrets on its standard input; return its output's lines."""
+    done = subprocess.run(["bash", "-c", script], input=needles, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def _quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def belongs(line):
+    """Return whether a line of the search names a file that may hold a secret, with the right owner and mode."""
+    kind, owner, mode, path = line.split(" ", 3)
+    if kind != "file":
+        return False
+    if owner == "ceph" and any(fnmatch.fnmatch(path, p) for p in CEPH_ONLY):
+        return True
+    return any(fnmatch.fnmatch(path, p) and owner == o and int(mode, 8) in modes for p, o, modes in ALLOWED)
+
+
+@pytest.fixture(scope="module")
+def applied(lab, vault, needles):
+    """Apply where keys have to be written again, and watch all processes.
+
+    Gives the hashes of the vault's files before, what was seen by node, and the line of a process that has a secret.
+    """
+    healthy(lab)
+    before = {p: sha256(p) for p in (vault.path, vault.password_file)}
+    everywhere(lab, "client", "systemctl stop avadm-cephfs; rm -f /etc/ceph/ceph.client.*.keyring")
+    seen = {}
+    stop = paths.runs() / ".watch-stop"
+    stop.parent.mkdir(exist_ok=True)
+    for node in lab.nodes:
+        lab.sh(node["name"], f"rm -f {STOP}")
+
+    def watch(name):
+        script = WATCH.replace("STOP", STOP if name else str(stop))
+        seen[name or "controller"] = ssh(lab, name, script, needles) if name else here(script, needles)
+
+    threads = [threading.Thread(target=watch, args=(n,)) for n in ("", *(n["name"] for n in lab.nodes))]
+    # A process that does have a secret, to see that the watch works.
+    planted = subprocess.Popen(["sleep", "1800"], env={"PLANTED": needles.splitlines()[0]})
+    for thread in threads:
+        thread.start()
+    try:
+        done = avadm("apply")
+    finally:
+        stop.touch()
+        for node in lab.nodes:
+            lab.run(node["name"], f"touch {STOP}")
+        for thread in threads:
+            thread.join()
+        planted.kill()
+        planted.wait()
+        stop.unlink()
+        for node in lab.nodes:
+            lab.run(node["name"], f"rm -f {STOP}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    healthy(lab)
+    assert set(seen) == {"controller", *(n["name"] for n in lab.nodes)}
+    return (
+        before,
+        {name: set(lines) for name, lines in seen.items()},
+        f"process /proc/{planted.pid}/environ sleep",
+    )
+
+
+def test_the_vault_is_private_and_made_once(vault, applied):
+    before, *_ = applied
+    for path in (vault.path, vault.password_file):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert sha256(path) == before[path], f"{path} was made again"
+
+
+def test_no_process_ever_had_a_secret_in_its_arguments_or_environment(lab, applied):
+    _, seen, planted = applied
+    assert seen.pop("controller") == {planted}
+    assert {name: lines for name, lines in seen.items() if lines} == {}
+
+
+def test_nodes_hold_secrets_only_where_they_belong(lab, needles):
+    holding = 0
+    wrong = []
+    for node in lab.nodes:
+        for line in ssh(lab, node["name"], SEARCH, needles):
+            holding += belongs(line)
+            if not belongs(line):
+                wrong.append(f"{node['name']}: {line}")
+    assert holding >= len(lab.nodes), "the search finds nothing where secrets are"
+    assert wrong == []
+
+
+def test_the_controller_holds_no_secret_in_the_clear(lab, needles, vault):
+    places = [paths.runs(), paths.home() / ".avadm", vault.path.parent, Path.home() / ".ansible", "/dev/shm"]
+    places += [Path.home() / ".bash_history", *Path("/tmp").glob("*ansible*"), *Path("/tmp").glob("avadm*")]
+    script = SEARCH.replace(f"for d in {PLACES}", f"for d in {' '.join(str(p) for p in places)}").replace(
+        "[ -d", "[ -e"
+    )
+    found = here(script, needles)
+    assert found == []
+    # The search sees what there is: the same secret in the clear beside a run is found.
+    (paths.runs() / "planted").write_text(needles.splitlines()[0])
+    try:
+        assert [line for line in here(script, needles) if line.endswith("/planted")]
+    finally:
+        (paths.runs() / "planted").unlink()
