@@ -44,7 +44,7 @@ test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing)
 test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
 	@scripts/test-lab "lab and not slow" --release bullseye
 
-test-faults: $(STAMP) ## Negative controls of the acceptance checks: planted faults turn each red (slow).
+test-faults: $(STAMP) ## Plant faults on the lab: kills, lost nodes and daemons, full disks, negative controls (slow).
 	@scripts/test-lab "lab and slow"
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).

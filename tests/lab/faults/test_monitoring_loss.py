@@ -1,0 +1,145 @@
+"""Monitoring with one replica lost: the other has recorded everything; an alert is told once, neither lost nor doubled."""
+
+import json
+import shlex
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from tests.lab.faults.planting import planted
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+
+PORT = 5270
+TOLD = "/tmp/avadm-fault-told"
+RECEIVER = f"""
+import http.server, json
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with open("{TOLD}", "a") as f:
+            f.writelines(a["labels"]["case"] + chr(10) for a in body["alerts"])
+        self.send_response(200)
+        self.end_headers()
+http.server.ThreadingHTTPServer(("", {PORT}), Receiver).serve_forever()
+"""
+CONFIG = """
+route:
+  receiver: none
+  group_by: [case]
+  group_wait: 5s
+  group_interval: 1h
+  repeat_interval: 12h
+  routes: [{receiver: hook, matchers: ['alertname="AvadmFault"']}]
+receivers: [{name: none}, {name: hook, webhook_configs: [{url: 'http://%s:%d/', send_resolved: false}]}]
+"""
+FILE, KEPT = "/etc/prometheus/alertmanager.yml", "/root/avadm-fault.alertmanager"
+UNIT = "prometheus-alertmanager"
+# How long after group_wait the last of three members waits for those before it (--cluster.peer-timeout 15 s each).
+PATIENCE_S = 5 + 2 * 15 + 5
+
+
+def gaps(lab, asked, seconds):
+    """Return for each node's exporter the longest time between two samples in the last ``seconds``."""
+    url = f"http://{lab.node(asked)['address']}:9090/api/v1/query"
+    query = shlex.quote(f'query=up{{job="node"}}[{seconds}s]')
+    found = json.loads(lab.sh(asked, f"curl -sf --noproxy '*' -G --data-urlencode {query} {url}"))["data"][
+        "result"
+    ]
+    times = {r["metric"]["node"]: [t for t, _ in r["values"]] for r in found}
+    return {n: max(b - a for a, b in pairwise(ts)) for n, ts in times.items()}
+
+
+def test_a_prometheus_is_lost(lab, tried):
+    lost, other = lab.names("prometheus")[:2]
+    row = tried(
+        "Prometheus lost", f"Prometheus on {lost} is stopped for 45 s", f"no gap in what {other} recorded"
+    )
+    with planted(lab, lost, "stopped", "systemctl stop prometheus", "systemctl start prometheus"):
+        time.sleep(45)
+        found = gaps(lab, other, 60)
+    assert set(found) == {n["name"] for n in lab.nodes}
+    # The lab scrapes every 5 s: one that is missing makes 10.
+    assert max(found.values()) < 9, found
+    row.came = (
+        f"longest time between two samples of any node: {max(found.values()):.1f} s (one scrape each 5 s)"
+    )
+
+
+class Mesh:
+    """The lab's Alertmanagers with a receiver that counts."""
+
+    def __init__(self, lab, counter):
+        self.lab, self.counter = lab, counter
+        self.members = lab.names("alertmanager")
+
+    def post(self, case):
+        """Send an alert to every member that takes it, as each Prometheus does."""
+        ends = (datetime.now(UTC) + timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        alert = json.dumps([{"labels": {"alertname": "AvadmFault", "case": case}, "endsAt": ends}])
+        taken = 0
+        for name in self.members:
+            url = f"http://{self.lab.node(name)['address']}:9093/api/v2/alerts"
+            command = (
+                f"curl -sf --noproxy '*' -H 'Content-Type: application/json' -d {shlex.quote(alert)} {url}"
+            )
+            taken += self.lab.run(self.counter, command).returncode == 0
+        return taken
+
+    def told(self, case):
+        """Return how often the receiver was told of a case."""
+        return self.lab.run(self.counter, f"cat {TOLD} 2>/dev/null").stdout.split().count(case)
+
+    def ready(self):
+        """Wait until every member sees all of the mesh."""
+        for _ in range(60):
+            peers = []
+            for name in self.members:
+                url = f"http://{self.lab.node(name)['address']}:9093/api/v2/status"
+                status = self.lab.run(self.counter, f"curl -sf --noproxy '*' {url}").stdout
+                peers.append(len(json.loads(status)["cluster"]["peers"]) if status else 0)
+            if set(peers) == {len(self.members)}:
+                return
+            time.sleep(1)
+        raise AssertionError(f"the mesh is not whole: {peers}")
+
+
+@pytest.fixture
+def mesh(lab):
+    counter = lab.names("mon")[0]
+    config = shlex.quote(CONFIG % (lab.node(counter)["address"], PORT))
+    with ExitStack() as stack:
+        receive = f"systemd-run --quiet --unit=avadm-fault-receiver python3 -c {shlex.quote(RECEIVER)}"
+        stop = f"systemctl stop avadm-fault-receiver 2>/dev/null; rm -f {TOLD}"
+        stack.enter_context(planted(lab, counter, "receiver", f"{stop}; {receive}", stop + "; true"))
+        do = f"cp -a {FILE} {KEPT} && printf '%s' {config} | tee {FILE} >/dev/null && systemctl reload {UNIT}"
+        undo = f"if [ -e {KEPT} ]; then mv {KEPT} {FILE}; systemctl reload-or-restart {UNIT}; fi"
+        stack.enter_context(planted(lab, "alertmanager", "receiver", do, undo))
+        made = Mesh(lab, counter)
+        made.ready()
+        yield made
+
+
+def test_an_alertmanager_is_lost(lab, tried, mesh):
+    row = tried(
+        "Alertmanager lost",
+        "each Alertmanager in turn is stopped after it took an alert and before it told of it; the alert is sent again later",
+        "each alert told exactly once",
+    )
+    counts = {}
+    for victim in mesh.members:
+        case = f"without-{victim}"
+        assert mesh.post(case) == len(mesh.members)
+        with planted(lab, victim, "stopped", f"systemctl stop {UNIT}", f"systemctl start {UNIT}"):
+            time.sleep(PATIENCE_S)
+            counts[case] = mesh.told(case)
+        mesh.ready()
+        mesh.post(case)
+    time.sleep(PATIENCE_S)
+    after = {case: mesh.told(case) for case in counts}
+    row.came = f"told: {', '.join(f'{c} {n}' for c, n in after.items())}"
+    assert counts == dict.fromkeys(counts, 1), counts
+    assert after == counts
