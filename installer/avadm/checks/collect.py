@@ -6,10 +6,12 @@ import json
 import shlex
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
 from avadm.checks.base import Clock, Context
+from avadm.checks.peers import Peer, peers
 from avadm.checks.services import ports
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
@@ -19,6 +21,7 @@ from avadm.site.render.core import packages
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 PRECISE = 0.25  # a clock is measured anew while its error is more than this share of the allowed skew
 TRIES = 5
+PARTS = ("net_probe", "sources_probe", "probe")
 
 
 def collect(
@@ -33,11 +36,12 @@ def collect(
         fleet: how to reach them.
         only: the facts that are needed; all where None.
     """
-    script = (files("avadm.checks") / "probe.py").read_text()
+    script = probe()
+    asked = peers(nodes, site.network)
     command = f"date +%s.%N; {shlex.quote(profile.python)} -; date +%s.%N"
 
     def ask(node: Node) -> Result:
-        stdin = _parameters(site, profile, node, only) + script
+        stdin = _parameters(site, profile, node, asked[node.name], only) + script
         return fleet.run(node.name, command, timeout=TIMEOUT, stdin=stdin.encode())
 
     # Not `map`, which gives all nodes the same stdin: each node has its own packages and devices.
@@ -70,7 +74,14 @@ def collect(
     return Context(site, profile, nodes, facts, unreachable, clocks)
 
 
-def _parameters(site: Site, profile: Profile, node: Node, only: Collection[str] | None) -> str:
+def probe() -> str:
+    """Return the script that collects the facts, one text for one round trip."""
+    return "".join((files("avadm.checks") / f"{name}.py").read_text() for name in PARTS)
+
+
+def _parameters(
+    site: Site, profile: Profile, node: Node, asked: list[Peer], only: Collection[str] | None
+) -> str:
     """Return the line of Python that goes before the probe."""
     params = {
         "packages": packages(node, profile),
@@ -78,6 +89,11 @@ def _parameters(site: Site, profile: Profile, node: Node, only: Collection[str] 
         "sources": site.packages.sources,
         "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],
         "ports": sorted(ports(node)),
+        "own": [str(a) for a in (node.address, node.storage_address) if a is not None],
+        "names": [node.name, f"{node.name}.{site.network.domain}"],
+        "peers": [asdict(p) for p in asked],
+        "ssh_port": site.ssh.port,
+        "time": site.time.servers,
         "only": None if only is None else sorted(only),
     }
     # A literal of JSON inside a literal of Python: json.dumps twice gives one that 2.7 and 3 both read.

@@ -1,8 +1,8 @@
 """Collects, on a node, the facts that preflight needs; Python 2.7 and 3, changes nothing.
 
 It is sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: packages, proxy, sources, devices,
-ports, only; a proxy may hold a password, hence not through argv) and prints one JSON
-object. A fact that cannot be had is null, with its reason under ``errors``.
+ports, own, names, peers, ssh_port, time, only; a proxy may hold a password, hence not through argv), net_probe.py and
+sources_probe.py, and prints one JSON object. A fact that cannot be had is null, with its reason under ``errors``.
 """
 
 import glob
@@ -15,8 +15,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 ERRORS = {}
+WAITS = ("resolution", "peers", "time_sources", "package_sources")
 
 
 def read(path):
@@ -48,6 +50,19 @@ def addresses():
     """IPv4 addresses of this machine, from the kernel's own table (ip(8) may not be installed yet)."""
     found = re.findall(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL", read("/proc/net/fib_trie"))
     return sorted(set(found))
+
+
+def drives():
+    """Disks of this machine: name, GiB, whether they spin (null: not told)."""
+    found = []
+    for name in sorted(os.listdir("/sys/block")):
+        base = "/sys/block/%s/" % name
+        if re.match(r"(loop|ram|zram|dm-|md|sr|fd|nbd|rbd)", name) or slurp(base + "removable") == "1":
+            continue
+        turning = slurp(base + "queue/rotational")
+        gib = int(slurp(base + "size") or 0) // 2**21
+        found.append({"name": name, "gib": gib, "rotational": None if turning is None else turning == "1"})
+    return found
 
 
 def memory():
@@ -146,6 +161,7 @@ def device(wanted, table):
         "signature": signature,
         "rotational": None,
         "whole": os.path.exists(base + "/queue"),
+        "gib": int(slurp(base + "/size") or 0) // 2**21,
     }
     if os.path.exists(base + "/queue/rotational") and not name.startswith("loop"):
         fact["rotational"] = read(base + "/queue/rotational").strip() == "1"
@@ -161,35 +177,33 @@ def holders(base):
     return sorted(found)
 
 
-def packages(names, proxy, sources):
-    """Package name to the version that could be installed, or null; with the trouble of the update."""
+def apt_options(proxy, sources, folder):
+    """Options for apt: the site's proxy and sources in place of the node's, in a folder of our own."""
     options = ["-o", "Acquire::http::Proxy=" + proxy] if proxy else []
     options += ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "-o", "DPkg::Lock::Timeout=60"]
-    folder = None
-    try:
-        if sources:
-            # The node's own lists stay untouched: the base phase writes the sources, not preflight.
-            folder = tempfile.mkdtemp()
-            os.mkdir(folder + "/lists")
-            with open(folder + "/sources.list", "w") as out:
-                out.write("\n".join(sources) + "\n")
-            options += [
-                "-o",
-                "Dir::Etc::SourceList=" + folder + "/sources.list",
-                "-o",
-                "Dir::Etc::SourceParts=-",
-            ]
-            options += ["-o", "Dir::State::Lists=" + folder + "/lists"]
+    if sources:
+        # The node's own lists stay untouched: the base phase writes the sources, not preflight.
+        os.mkdir(folder + "/lists")
+        with open(folder + "/sources.list", "w") as out:
+            out.write("\n".join(sources) + "\n")
+        for key, value in (
+            ("Etc::SourceList", folder + "/sources.list"),
+            ("Etc::SourceParts", "-"),
+            ("State::Lists", folder + "/lists"),
+        ):
+            options += ["-o", "Dir::%s=%s" % (key, value)]
+    return options
+
+
+def packages(names, options):
+    """Package name to the version that could be installed, or null; with the trouble of the update."""
+    found = candidates(names, options)
+    trouble = None
+    if not all(found.values()):
+        code, _, err = call("apt-get", "-q", "update", *options)
+        trouble = err.strip()[-400:] if code != 0 or "Failed to fetch" in err else None
         found = candidates(names, options)
-        trouble = None
-        if not all(found.values()):
-            code, _, err = call("apt-get", "-q", "update", *options)
-            trouble = err.strip()[-400:] if code != 0 or "Failed to fetch" in err else None
-            found = candidates(names, options)
-        return {"candidates": found, "trouble": trouble}
-    finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+    return {"candidates": found, "trouble": trouble}
 
 
 def candidates(names, options):
@@ -204,6 +218,15 @@ def candidates(names, options):
 
 def main(params):
     """Collect everything; one missing fact hides no other."""
+    folder = tempfile.mkdtemp()
+    try:
+        collect(params, apt_options(params["proxy"], params["sources"], folder))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def collect(params, options):
+    """Collect the facts that are wanted and print them."""
     jobs = {
         "os": release,
         "hostname": socket.gethostname,
@@ -213,18 +236,36 @@ def main(params):
         "hosts": hosts,
         "listening": lambda: listening(set(params["ports"])),
         "devices": lambda: devices(params["devices"]),
-        "packages": lambda: packages(params["packages"], params["proxy"], params["sources"]),
+        "packages": lambda: packages(params["packages"], options),
         "python": platform.python_version,
+        "cpus": lambda: os.sysconf("SC_NPROCESSORS_ONLN"),
+        "drives": drives,
+        "machine_id": lambda: slurp("/etc/machine-id") or "",
+        "nics": lambda: nics(params["own"]),
+        "resolution": lambda: resolution(params["names"], params["own"][0]),
+        "peers": lambda: peers(params["peers"], params["ssh_port"]),
+        "time_sources": lambda: time_sources(params["time"]),
+        "package_sources": lambda: package_sources(call, params["proxy"], options),
     }
     facts = {}
-    for name, job in jobs.items():
-        if params["only"] is not None and name not in params["only"]:
-            continue
+
+    def take(name, job):
         try:
             facts[name] = job()
         except Exception as error:
             facts[name] = None
             ERRORS[name] = "%s: %s" % (type(error).__name__, error)
+
+    wanted = [n for n in jobs if params["only"] is None or n in params["only"]]
+    # What waits for others waits at the same time; the rest goes one by one, or threads would fight for the CPU.
+    waiting = [threading.Thread(target=take, args=(n, jobs[n])) for n in wanted if n in WAITS]
+    for thread in waiting:
+        thread.start()
+    for name in wanted:
+        if name not in WAITS:
+            take(name, jobs[name])
+    for thread in waiting:
+        thread.join()
     facts["errors"] = ERRORS
     sys.stdout.write(json.dumps(facts) + "\n")
 

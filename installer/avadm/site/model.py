@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from datetime import date
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
+
+CheckId = Literal[
+    "reachability",
+    "os",
+    "kernel",
+    "names",
+    "identity",
+    "hosts",
+    "resolution",
+    "clocks",
+    "time-sources",
+    "nics",
+    "latency",
+    "path-mtu",
+    "hardware",
+    "disks",
+    "package-sources",
+    "packages",
+    "memory",
+    "space",
+    "ports",
+]
 
 
 def _text(value: object) -> object:
@@ -35,6 +58,12 @@ class Network(Model):
     """Subnet of all nodes (P1); also ceph's public network."""
     storage: Subnet | None = None
     """Ceph's cluster (replication) network; the management subnet where there is none."""
+    mtu: int | None = Field(default=None, ge=1280, le=9216)
+    """MTU of the management network; where absent, that of most nodes."""
+    storage_mtu: int | None = Field(default=None, ge=1280, le=9216)
+    """MTU of the storage network, e.g. 9000 for jumbo frames; where absent, that of most nodes."""
+    max_latency_ms: float = Field(default=2.0, gt=0)
+    """Longest round trip between two nodes of the room, milliseconds."""
     pods: Subnet = IPv4Network("10.244.0.0/16")
     """Addresses of pods."""
     services: Subnet = IPv4Network("10.96.0.0/16")
@@ -179,6 +208,40 @@ class Components(Model):
     """Metrics and alerts."""
 
 
+class Hardware(Model):
+    """The least that a machine with a role has; a node with several roles has the largest of each."""
+
+    cores: int | None = Field(default=None, ge=1)
+    """Processors as the kernel counts them."""
+    memory_gib: float | None = Field(default=None, gt=0)
+    """Memory, GiB."""
+    memory_gib_per_device: float | None = Field(default=None, gt=0)
+    """Memory for each approved device, GiB."""
+    disks_gib: list[int] = []
+    """Sizes of the disks besides the approved devices, GiB as sold."""
+    devices: int | None = Field(default=None, ge=1)
+    """Approved devices."""
+    device_gib: int | None = Field(default=None, ge=1)
+    """Size of each approved device, GiB as sold."""
+    nic_gbit: float | None = Field(default=None, gt=0)
+    """Speed of the links on both networks, Gbit/s."""
+
+
+class Waiver(Model):
+    """A finding of preflight that the site lives with for a while: shown, but it stops nothing."""
+
+    check: CheckId
+    """Check whose findings are waived."""
+    nodes: list[str] = Field(min_length=1)
+    """Names, patterns (`stor*`) or roles; `all` for every node and for findings about no single one."""
+    who: str = Field(min_length=1)
+    """Who answers for it."""
+    why: str = Field(min_length=1)
+    """Reason."""
+    until: date
+    """Last day on which it holds, YYYY-MM-DD; after it the waiver itself is an error."""
+
+
 class Site(Model):
     """A whole site file."""
 
@@ -198,6 +261,10 @@ class Site(Model):
     """Package sources."""
     nodes: list[Node] = Field(min_length=1, max_length=256)
     """The machines (P1: at most 256)."""
+    hardware: dict[RoleName, Hardware] = {}
+    """Role to the least that its machines have, before the profile's figures (P3 to P10)."""
+    waivers: list[Waiver] = []
+    """Findings of preflight that are waived."""
     components: Components = Components()
     """Knobs of the components."""
     extra_vars: dict[str, Any] = {}

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.site.model import Hardware, RoleName
 
 
 class Profile(BaseModel):
@@ -22,6 +23,7 @@ class Profile(BaseModel):
         ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
         versions: component to version prefix, compared with what runs (I7).
         packages: Ansible role name to the package names that it installs.
+        hardware: role to the least that its machines have (P3 to P10).
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
     """
 
@@ -33,6 +35,7 @@ class Profile(BaseModel):
     ceph_python: str | None = None
     versions: dict[str, str]
     packages: dict[str, list[str]]
+    hardware: dict[RoleName, Hardware] = {}
     features: dict[str, Any]
 
 

@@ -9,6 +9,23 @@ from avadm.site import profile
 from avadm.site.model import Site
 
 
+def nic(mac: str) -> dict[str, Any]:
+    return {"name": "eth0", "prefix": 24, "mac": mac, "mtu": 1500, "speed": 10000, "duplex": "full"}
+
+
+def peer(name: str) -> dict[str, Any]:
+    ms = [0.1 + i / 100 for i in range(10)]
+    return {
+        "network": "management",
+        "name": name,
+        "by": "icmp",
+        "sent": 10,
+        "ms": ms,
+        "size": 1500,
+        "full": "passed",
+    }
+
+
 def good_facts(name: str, last: int) -> dict[str, Any]:
     return {
         "os": {
@@ -34,10 +51,19 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
                 "signature": [],
                 "rotational": False,
                 "whole": True,
+                "gib": 4000,
             }
         ],
         "packages": {"candidates": {"ceph-common": "1:16.2.15+ds-0", "chrony": "4.3-2"}, "trouble": None},
         "clock": [1.0, 2.0],
+        "cpus": 64,
+        "drives": [{"name": "sda", "gib": 240, "rotational": False}],
+        "machine_id": f"{last:032x}",
+        "nics": {f"10.0.0.{last}": nic(f"02:00:00:00:00:{last:02x}")},
+        "resolution": {name: {"answer": ["127.0.1.1"], "seconds": 0.0}},
+        "time_sources": {"ntp1.example": "ok"},
+        "package_sources": {"http://deb.example/dists/bookworm/InRelease": "ok"},
+        "peers": [peer(other) for other in ("stor1", "stor2", "stor3") if other != name],
         "errors": {},
     }
 
@@ -49,6 +75,7 @@ def site() -> Site:
             "name": "t",
             "profile": "lab-bookworm",
             "network": {"management": "10.0.0.0/24", "domain": "t.example"},
+            "hardware": {"mds": {"cores": 36, "memory_gib": 48, "disks_gib": [240], "device_gib": 4000}},
             "nodes": [
                 {
                     "name": f"stor{i}",

@@ -1,70 +1,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from avadm.checks.base import Clock, worst
 from avadm.checks.preflight import CHECKS, judge
 from avadm.site import profile
-
-
-def planted(context, change):
-    """Return the findings of all checks after a change to stor2's facts."""
-    change(context.facts["stor2"])
-    return judge(context)
+from avadm.site.model import CheckId
+from tests.controls.preflight import ANSWERS, VOLUME
 
 
 def test_good_nodes_give_no_finding(context):
     assert {name: found for name, found in judge(context).items() if found} == {}
 
 
-def _device(**values):
-    return lambda f: f["devices"][0].update(values)
+@pytest.mark.parametrize("fault", ANSWERS, ids=lambda f: f"{f.check}-{f.text}")
+def test_planted_fault_is_found_by_its_check_alone(context, fault):
+    fault.plant(context)
+    found = judge(context)
+    assert [name for name, findings in found.items() if findings] == [fault.check]
+    assert worst(found[fault.check]) == fault.result
+    assert {f.host for f in found[fault.check]} == set(fault.hosts)
+    assert fault.says in " ".join(str(v) for f in found[fault.check] for v in f.as_dict().values())
+    assert all(f.remedy for f in found[fault.check])
 
 
-UUID = "0f2b6d3c--9a41--4b0e--8a77--5d1c9e0f4a2b"
-VOLUME = f"ceph--{UUID}-osd--block--{UUID}"
-
-# Each check must be able to fail: check, result, a word of the finding, the planted fault.
-FAULTS = [
-    ("os", "error", "Ubuntu", lambda f: f["os"].update(id="ubuntu", release="16.04", name="Ubuntu 16.04")),
-    ("os", "error", "Debian 11", lambda f: f["os"].update(release="11", name="Debian 11")),
-    ("kernel", "error", "5.10", lambda f: f["os"].update(kernel="5.10.0")),
-    ("names", "error", "other", lambda f: f.update(hostname="other")),
-    ("names", "error", "10.0.0.99", lambda f: f.update(addresses=["127.0.0.1", "10.0.0.99"])),
-    ("hosts", "warning", "10.9.9.9", lambda f: f["hosts"].update({"stor1.t.example": ["10.9.9.9"]})),
-    ("disks", "error", "not there", lambda f: f.update(devices=[{"matches": 0}])),
-    ("disks", "error", "several", lambda f: f.update(devices=[{"matches": 2}])),
-    ("disks", "error", "partition", _device(whole=False)),
-    ("disks", "error", "mounted on /data", _device(used=["/data"])),
-    ("disks", "error", "swap", _device(used=["swap"])),
-    ("disks", "error", "held by md0", _device(holders=["md0"])),
-    ("disks", "error", "partition sdb1", _device(partitions=["sdb1"])),
-    ("disks", "error", "signature ext4", _device(signature=["ext4"])),
-    ("disks", "error", "mounted", _device(signature=["ceph_bluestore"], used=["/data"])),
-    ("disks", "error", "held by vg-data", _device(signature=["LVM2_member"], holders=["vg-data"])),
-    ("disks", "error", "held by vg-data", _device(signature=["LVM2_member"], holders=[VOLUME, "vg-data"])),
-    ("disks", "error", "signature LVM2_member", _device(signature=["LVM2_member"])),
-    ("disks", "warning", "spinning", _device(rotational=True)),
-    ("packages", "error", "chrony", lambda f: f["packages"]["candidates"].update(chrony=None)),
-    ("packages", "error", "18.2", lambda f: f["packages"]["candidates"].update({"ceph-common": "18.2.7-1"})),
-    ("memory", "warning", "MiB", lambda f: f["memory"].update(total_mib=4096)),
-    ("space", "error", "/tmp", lambda f: f["space"].update({"/tmp": 3})),
-    ("space", "warning", "/var/lib", lambda f: f["space"].update({"/var/lib": 2000})),
-    ("ports", "error", "nginx", lambda f: f["listening"].update({"6789": ["nginx"]})),
-    ("ports", "error", "cannot be seen", lambda f: f["listening"].update({"9100": []})),
-]
-
-
-@pytest.mark.parametrize(("check", "result", "word", "change"), FAULTS)
-def test_planted_fault_is_found_by_its_check_alone(context, check, result, word, change):
-    found = planted(context, change)
-    assert [name for name, findings in found.items() if findings] == [check]
-    assert worst(found[check]) == result
-    assert {f.host for f in found[check]} == {"stor2"}
-    assert word in " ".join(str(v) for f in found[check] for v in f.as_dict().values())
-    assert all(f.remedy for f in found[check])
+def test_every_check_has_a_fault_and_every_error_that_a_waiver_may_name_is_a_check():
+    assert {f.check for f in ANSWERS} == {c.id for c in CHECKS} == set(get_args(CheckId))
 
 
 @pytest.mark.parametrize(

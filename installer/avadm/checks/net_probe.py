@@ -1,0 +1,178 @@
+"""Network facts of the preflight probe; Python 2.7 and 3, changes nothing; sent in front of probe.py.
+
+Echo requests are made here and not by ping(8): minimal machines lack it, and one socket asks all peers at once.
+"""
+
+import errno
+import os
+import random
+import select
+import socket
+import struct
+import time
+
+WARM, ROUNDS = 1, 10  # echo requests to each peer; the first ones pay for ARP and are not counted
+CONNECTS = 3  # TCP connections to a peer that answers no echo request
+PAUSE, PATIENCE = 0.01, 1.0  # seconds between two rounds, and after the last
+ECHO_HEADERS = 28  # bytes of IPv4 and ICMP headers
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the path is said to take
+SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h
+now = getattr(time, "perf_counter", time.time)
+
+
+def slurp(path):
+    """Return a file's text, None where the kernel has no answer (a link that is down has no speed)."""
+    try:
+        with open(path) as source:
+            return source.read().strip()
+    except (OSError, IOError):
+        return None
+
+
+def number(text):
+    return int(text) if text and text.lstrip("-").isdigit() else None
+
+
+def quad(value):
+    return struct.unpack("!I", socket.inet_aton(value))[0]
+
+
+def nics(addresses):
+    """The interface of each address: name, prefix length, MAC, MTU, speed in Mbit/s (null: not told), duplex."""
+    links = []
+    for line in open("/proc/net/route").read().splitlines()[1:]:
+        name, target, gateway, _, _, _, _, mask = line.split()[:8]
+        if int(gateway, 16) == 0:
+            target, mask = (struct.unpack("<I", struct.pack("!I", int(v, 16)))[0] for v in (target, mask))
+            links.append((mask, target, name))
+    found = {}
+    for address in addresses:
+        for mask, target, name in sorted(links, reverse=True):
+            if quad(address) & mask == target:
+                base = "/sys/class/net/%s/" % name
+                speed = number(slurp(base + "speed"))
+                found[address] = {
+                    "name": name,
+                    "prefix": bin(mask).count("1"),
+                    "mac": slurp(base + "address"),
+                    "mtu": number(slurp(base + "mtu")),
+                    "speed": speed if speed and speed > 0 else None,
+                    "duplex": slurp(base + "duplex"),
+                }
+                break
+    return found
+
+
+def echo(ident, sequence, size):
+    """Return an ICMP echo request of `size` bytes on the wire, IPv4 header included."""
+    payload = b"a" * max(0, size - ECHO_HEADERS)
+    head = struct.pack("!BBHHH", 8, 0, 0, ident, sequence)
+    data = bytearray(head + payload + (b"\0" if len(payload) % 2 else b""))
+    total = sum(data[0::2]) * 256 + sum(data[1::2])
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack("!BBHHH", 8, 0, ~total & 0xFFFF, ident, sequence) + payload
+
+
+class Pinger(object):
+    """Echo requests to many peers through one socket: small ones timed, one of full size that must not be cut."""
+
+    def __init__(self, peers):
+        self.peers = peers
+        self.ident = random.randint(1, 65535)
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        self.socket.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+        # Echo replies alone: other nodes' requests would only wake us up.
+        self.socket.setsockopt(SOL_RAW, ICMP_FILTER, struct.pack("I", 0xFFFFFFFF & ~1))
+        self.socket.setblocking(False)
+        self.sent = {}
+        self.times = [[] for _ in peers]
+        self.full = [None] * len(peers)
+
+    def send(self, sequence, index, size):
+        self.sent[sequence] = (index, now())
+        try:
+            self.socket.sendto(echo(self.ident, sequence, size), (self.peers[index]["address"], 0))
+        except (OSError, IOError) as error:
+            if error.errno == errno.EMSGSIZE:
+                self.full[index] = "own-mtu"
+
+    def receive(self, until, sequence=None):
+        """Take answers until a time, or until that of one request came."""
+        while self.sent and (sequence is None or sequence in self.sent):
+            left = until - now()
+            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+                return
+            data, sender = self.socket.recvfrom(65535)
+            came = now()
+            header = (struct.unpack("!B", data[:1])[0] & 15) * 4
+            kind, _, _, ident, answered = struct.unpack("!BBHHH", data[header : header + 8])
+            index, started = self.sent.get(answered, (None, 0.0))
+            if kind != 0 or ident != self.ident or index is None:
+                continue
+            if sender[0] != self.peers[index]["address"]:
+                continue
+            del self.sent[answered]
+            if answered < len(self.peers):
+                self.full[index] = "passed"
+            elif answered >= len(self.peers) * (1 + WARM):
+                self.times[index].append((came - started) * 1000)
+
+    def run(self):
+        """Ask all; a request waits for its answer a little, so that no answer waits for our own sending."""
+        count = len(self.peers)
+        for turn in range(1, 1 + WARM + ROUNDS):
+            for index in range(count):
+                self.send(turn * count + index, index, 64)
+                self.receive(now() + 0.002, turn * count + index)
+            self.receive(now() + PAUSE)
+        for index, peer in enumerate(self.peers):
+            self.send(index, index, peer["size"])
+        self.receive(now() + PATIENCE)
+        self.socket.close()
+
+
+def connects(address, port):
+    """Milliseconds of TCP connections, for a network that does not let echo requests through."""
+    times = []
+    for _ in range(CONNECTS):
+        started = now()
+        try:
+            socket.create_connection((address, port), 2).close()
+        except (OSError, IOError):
+            break
+        times.append((now() - started) * 1000)
+    return times
+
+
+def peers(wanted, port):
+    """Per peer: how it was asked, how often, the round trips in ms, and whether a full frame passed."""
+    for peer in wanted:
+        if not peer["size"]:
+            peer["size"] = (nics([peer["own"]]).get(peer["own"]) or {}).get("mtu") or 1500
+    pinger = None
+    try:
+        pinger = Pinger(wanted)
+        pinger.run()
+    except (OSError, IOError) as error:
+        if error.errno not in (errno.EPERM, errno.EACCES):
+            raise
+    silent = [p["address"] for i, p in enumerate(wanted) if pinger is None or not pinger.times[i]]
+    tcp = at_once(lambda address: connects(address, port), silent)  # noqa: F821  (of sources_probe.py)
+    found = []
+    for index, peer in enumerate(wanted):
+        times, by, sent, full = tcp.get(peer["address"]), "tcp", CONNECTS, None
+        if pinger is not None and not times:
+            times, by, sent, full = pinger.times[index], "icmp", ROUNDS, pinger.full[index]
+        found.append(
+            {
+                "network": peer["network"],
+                "name": peer["name"],
+                "by": by,
+                "sent": sent,
+                "ms": [round(t, 3) for t in sorted(times)],
+                "size": peer["size"],
+                "full": full or ("unknown" if by == "tcp" else "lost"),
+            }
+        )
+    return found

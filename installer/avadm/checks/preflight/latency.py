@@ -1,0 +1,151 @@
+"""Round trips between nodes: none lost, none too long, none far above what is usual here.
+
+Each node measures a few peers (checks/peers.py), so that one bad node shows in all of its pairs and is named.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from statistics import median
+from typing import Any, NamedTuple
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding, Severity
+
+LOSS = 0.2  # share of ten requests; one lost is told as a warning
+# A pair is an outlier beyond the median by this many standard deviations (1.4826 x the median absolute deviation), if
+# it is also twice the median and this many milliseconds above it: on a quiet network all are within a tenth.
+DEVIATIONS, SCALE, TIMES, FLOOR_MS = 6.0, 1.4826, 2.0, 0.25
+SHOWN = 4  # pairs named in one finding
+
+
+class Pair(NamedTuple):
+    """One measured way: from and to, on which network, and what the probe tells."""
+
+    first: str
+    second: str
+    network: str
+    fact: dict[str, Any]
+
+    @property
+    def best(self) -> float | None:
+        """Shortest round trip in ms: what waiting for a busy CPU adds is not the network's; None without any."""
+        return self.fact["ms"][0] if self.fact["ms"] else None
+
+    @property
+    def lost(self) -> float:
+        """Share of the requests that were not answered."""
+        return 1 - len(self.fact["ms"]) / self.fact["sent"]
+
+    def __str__(self) -> str:
+        return f"{self.first}–{self.second}"
+
+
+class Fault(NamedTuple):
+    """What is wrong with some pairs: the same sentence for all of them, and what was found on each."""
+
+    what: str
+    wanted: str
+    remedy: str
+    severity: Severity
+    pairs: list[tuple[Pair, str]]
+
+
+def pairs(context: Context) -> list[Pair]:
+    """Return what was measured, without pairs whose other end could not be asked at all."""
+    known = set(context.facts)
+    return [
+        Pair(node.name, fact["name"], fact["network"], fact)
+        for node, facts in context.each("peers")
+        for fact in facts
+        if fact["name"] in known
+    ]
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return a finding per node that is common to most of its bad pairs, and per bad pair that none explains."""
+    found = []
+    everything = pairs(context)
+    for network in ("management", "storage"):
+        here = [p for p in everything if p.network == network]
+        for fault in (_losing(here), _late(context, here), _unusual(context, here)):
+            found += findings("latency", fault, here, f"{network} network")
+    return found
+
+
+def _losing(here: list[Pair]) -> Fault:
+    bad = [p for p in here if p.lost > 0]
+    worst = max((p.lost for p in bad), default=0.0)
+    return Fault(
+        "Requests between nodes are lost.",
+        "none",
+        "Look at cable, switch port, duplex and address (is it used twice?); a firewall must let nodes talk.",
+        Severity.ERROR if worst >= LOSS else Severity.WARNING,
+        [(p, f"{p.lost:.0%} lost") for p in bad],
+    )
+
+
+def _late(context: Context, here: list[Pair]) -> Fault:
+    limit = context.site.network.max_latency_ms
+    return Fault(
+        "Round trips between nodes are too long.",
+        f"at most {limit:g} ms (network.max_latency_ms)",
+        "Are they in one room, on one subnet? Look at the switches between them and at what loads the link.",
+        Severity.ERROR,
+        [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and p.best > limit],
+    )
+
+
+def _unusual(context: Context, here: list[Pair]) -> Fault:
+    times = [p.best for p in here if p.best is not None]
+    usual = median(times) if times else 0.0
+    deviation = SCALE * median(abs(t - usual) for t in times) if times else 0.0
+    limit = max(usual + DEVIATIONS * deviation, TIMES * usual, usual + FLOOR_MS)
+    most = context.site.network.max_latency_ms
+    return Fault(
+        "Round trips between nodes are longer than is usual here.",
+        f"about {usual:.2f} ms, as most of {len(times)} pairs",
+        "Look at cable, switch port and path of the node, and at what loads it.",
+        Severity.WARNING,
+        [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and limit < p.best <= most],
+    )
+
+
+def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list[Finding]:
+    """Return a fault's findings: nodes to which most of their pairs' trouble is common, then what is left."""
+    of: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for pair in here:
+        for name in (pair.first, pair.second):
+            of[name].add((pair.first, pair.second))
+    left, found = list(fault.pairs), []
+
+    def finding(some: list[tuple[Pair, str]], host: str | None, total: int) -> Finding:
+        shown = ", ".join(f"{pair} {value}" for pair, value in some[:SHOWN])
+        more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
+        count = f"{len(some)} of its {total} pairs: " if host else ""
+        return Finding(
+            check,
+            fault.what,
+            where,
+            f"{count}{shown}{more}",
+            fault.wanted,
+            fault.remedy,
+            fault.severity,
+            host,
+        )
+
+    while left:
+        bad: dict[str, int] = defaultdict(int)
+        for pair, _ in left:
+            bad[pair.first] += 1
+            bad[pair.second] += 1
+        host = max(bad, key=lambda n: (bad[n] / len(of[n]), bad[n]))
+        if bad[host] < 2 or bad[host] * 2 < len(of[host]):
+            break
+        found.append(finding([x for x in left if host in x[0][:2]], host, len(of[host])))
+        left = [x for x in left if host not in x[0][:2]]
+    return found + [finding([x], None, 0) for x in left]
+
+
+CHECK = Check("latency", "round trips between nodes", ("peers",), judge)

@@ -1,0 +1,41 @@
+"""Packets of full size pass between nodes uncut: a switch that forgot jumbo frames lets only small ones through."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.checks.preflight.latency import Fault, findings, pairs
+from avadm.findings import Finding, Severity
+
+WRONG = {
+    "lost": (
+        "Packets of full size do not pass between nodes.",
+        "Set the MTU of every switch port and interface on that network, or ask for a smaller one in the site file.",
+        Severity.ERROR,
+    ),
+    "own-mtu": (
+        "The interface is set too small for packets of full size.",
+        "Set its MTU to what the site file asks for.",
+        Severity.ERROR,
+    ),
+    "unknown": (
+        "Whether packets of full size pass cannot be told: echo requests are not answered, TCP is.",
+        "Let ICMP through between nodes: without it the kernel too cannot find out what size passes.",
+        Severity.WARNING,
+    ),
+}
+
+
+def judge(context: Context) -> list[Finding]:
+    """Return findings for pairs between which full frames do not pass; pairs without any answer are `latency`'s."""
+    found = []
+    everything = [p for p in pairs(context) if p.best is not None]
+    for network in ("management", "storage"):
+        here = [p for p in everything if p.network == network]
+        for kind, (what, remedy, severity) in WRONG.items():
+            bad = [(p, f"{p.fact['size']} bytes") for p in here if p.fact["full"] == kind]
+            fault = Fault(what, "full frames uncut", remedy, severity, bad)
+            found += findings("path-mtu", fault, here, f"{network} network")
+    return found
+
+
+CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge)

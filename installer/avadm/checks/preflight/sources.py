@@ -1,0 +1,48 @@
+"""Time servers and package sources really answer, asked from each node."""
+
+from __future__ import annotations
+
+from avadm.checks.base import Check, Context
+from avadm.findings import Finding
+
+
+def _time(context: Context) -> list[Finding]:
+    """Return an error per node and time server that gives no good answer."""
+    remedy = "Check time.servers in the site file, UDP port 123 on the way, and the server itself."
+    return [
+        Finding(
+            "time-sources",
+            f"The time server {server} gives no good answer.",
+            "UDP 123",
+            said,
+            "an answer from a synchronised server",
+            remedy,
+            host=node.name,
+        )
+        for node, answers in context.each("time_sources")
+        for server, said in answers.items()
+        if said != "ok"
+    ]
+
+
+def _packages(context: Context) -> list[Finding]:
+    """Return an error per node and package source whose index cannot be had."""
+    remedy = "Check packages.sources and packages.proxy in the site file, and the way there."
+    return [
+        Finding(
+            "package-sources",
+            "A package source does not answer.",
+            index,
+            said,
+            "its index",
+            remedy,
+            host=node.name,
+        )
+        for node, answers in context.each("package_sources")
+        for index, said in answers.items()
+        if said != "ok"
+    ]
+
+
+TIME = Check("time-sources", "time servers answer", ("time_sources",), _time)
+PACKAGES = Check("package-sources", "package sources answer", ("package_sources",), _packages)

@@ -1,0 +1,321 @@
+"""Faults that turn preflight checks red: in what a node answers, seen by the real judges, or in a simulated host.
+
+``ANSWERS`` change what stor2, one of three good nodes, would answer. ``HOSTS`` are made in a running simulated host
+(tests/room) and seen by the real probe over real ssh.
+"""
+
+from dataclasses import dataclass, replace
+
+from tests.controls.control import Control
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a node's answer.
+
+    Attributes:
+        check: the check that must find it, alone.
+        text: what is planted, in words.
+        result: ``error`` or ``warning``.
+        says: words of the finding.
+        plant: puts it into the context of three good nodes.
+        hosts: the nodes that the findings name.
+    """
+
+    check: str
+    text: str
+    result: str
+    says: str
+    plant: object
+    hosts: tuple = ("stor2",)
+
+
+@dataclass(frozen=True)
+class HostFault:
+    """A fault in a simulated host.
+
+    Attributes:
+        check: the check that must find it.
+        text: what is planted, in words.
+        result: ``error`` or ``warning``.
+        says: words of the finding.
+        plant: shell command that plants it.
+        undo: shell command that takes it away.
+        on: the host, or None for beside them, on the switch.
+        host: the node that the finding names.
+        besides: other checks that rightly see it too.
+    """
+
+    check: str
+    text: str
+    result: str
+    says: str
+    plant: str
+    undo: str
+    on: str | None = "cpu004"
+    host: str | None = "cpu004"
+    besides: tuple = ()
+
+
+def _facts(change):
+    return lambda context: change(context.facts["stor2"])
+
+
+def _fact(name, **values):
+    return _facts(lambda f: f[name].update(values))
+
+
+def _set(**values):
+    return _facts(lambda f: f.update(values))
+
+
+def _device(**values):
+    return _facts(lambda f: f["devices"][0].update(values))
+
+
+def _nic(**values):
+    return _facts(lambda f: f["nics"]["10.0.0.2"].update(values))
+
+
+def _pairs(**values):
+    """Change what is measured on every way to or from stor2."""
+
+    def plant(context):
+        for name, facts in context.facts.items():
+            for fact in facts["peers"]:
+                if "stor2" in (name, fact["name"]):
+                    fact.update(values)
+
+    return plant
+
+
+def _own_pairs(**values):
+    return _facts(lambda f: [p.update(values) for p in f["peers"]])
+
+
+def _gone(context):
+    del context.facts["stor2"]
+    context.unreachable["stor2"] = "connection refused: nothing listens on stor2"
+
+
+def _clock(offset, error):
+    return lambda context: context.clocks.update(
+        stor2=replace(context.clocks["stor2"], offset_ms=offset, error_ms=error)
+    )
+
+
+UUID = "0f2b6d3c--9a41--4b0e--8a77--5d1c9e0f4a2b"
+VOLUME = f"ceph--{UUID}-osd--block--{UUID}"
+MIRROR = "http://deb.example/dists/bookworm/InRelease"
+
+ANSWERS = (
+    Fault("reachability", "sshd stopped", "error", "connection refused", _gone),
+    Fault(
+        "os",
+        "Ubuntu 16.04 among Debian 12",
+        "error",
+        "Ubuntu",
+        _fact("os", id="ubuntu", release="16.04", name="Ubuntu 16.04"),
+    ),
+    Fault(
+        "os", "Debian 11 among Debian 12", "error", "Debian 11", _fact("os", release="11", name="Debian 11")
+    ),
+    Fault("kernel", "an older kernel than the others", "error", "5.10", _fact("os", kernel="5.10.0")),
+    Fault("names", "another host name", "error", "other", _set(hostname="other")),
+    Fault(
+        "names",
+        "the site file's address on no interface",
+        "error",
+        "10.0.0.99",
+        _set(addresses=["127.0.0.1", "10.0.0.99"]),
+    ),
+    Fault(
+        "identity",
+        "a cloned machine-id",
+        "error",
+        "machine-id",
+        _set(machine_id=f"{1:032x}"),
+        ("stor1", "stor2"),
+    ),
+    Fault(
+        "identity", "a cloned MAC address", "error", "MAC", _nic(mac="02:00:00:00:00:01"), ("stor1", "stor2")
+    ),
+    Fault("identity", "no machine-id", "error", "no machine-id", _set(machine_id="")),
+    Fault(
+        "hosts",
+        "/etc/hosts sends a node elsewhere",
+        "warning",
+        "10.9.9.9",
+        _fact("hosts", **{"stor1.t.example": ["10.9.9.9"]}),
+    ),
+    Fault(
+        "resolution",
+        "DNS sends the node's name elsewhere",
+        "warning",
+        "10.9.9.9",
+        _fact("resolution", **{"stor2.t.example": {"answer": ["10.9.9.9"], "seconds": 0.1}}),
+    ),
+    Fault(
+        "resolution",
+        "DNS gives the address another name",
+        "warning",
+        "other.example",
+        _fact("resolution", **{"10.0.0.2": {"answer": ["other.example"], "seconds": 0.1}}),
+    ),
+    Fault(
+        "resolution",
+        "a dead DNS server",
+        "warning",
+        "10.0 s",
+        _fact("resolution", stor2={"answer": [], "seconds": 10.0}),
+    ),
+    Fault("clocks", "clock 200 ms ahead", "error", "+200 ms", _clock(205.0, 5.0)),
+    Fault("clocks", "clock 200 ms behind", "error", "-200 ms", _clock(-195.0, 5.0)),
+    Fault("clocks", "an answer too late to tell", "warning", "cannot be told", _clock(5.0, 80.0)),
+    Fault(
+        "time-sources",
+        "a time server that does not answer",
+        "error",
+        "no answer",
+        _fact("time_sources", **{"ntp1.example": "no answer"}),
+    ),
+    Fault("nics", "another netmask", "error", "/16", _nic(prefix=16)),
+    Fault("nics", "half duplex", "error", "half", _nic(duplex="half")),
+    Fault("nics", "MTU 9000 among 1500", "error", "9000", _nic(mtu=9000)),
+    Fault("nics", "1 Gbit/s among 10", "warning", "1 Gbit/s", _nic(speed=1000)),
+    Fault("latency", "20 ms on each way of a node", "error", "20.00 ms", _pairs(ms=[20.0] * 10)),
+    Fault(
+        "latency",
+        "1 ms on each way of a node, where 0.1 is usual",
+        "warning",
+        "2 of its 2 pairs",
+        _pairs(ms=[1.0] * 10),
+    ),
+    Fault("latency", "half of the packets lost", "error", "50% lost", _pairs(ms=[0.1] * 5)),
+    Fault("latency", "one packet of ten lost", "warning", "10% lost", _pairs(ms=[0.1] * 9)),
+    Fault("path-mtu", "full frames vanish on the way", "error", "do not pass", _pairs(full="lost")),
+    Fault(
+        "path-mtu",
+        "own interface smaller than asked for",
+        "error",
+        "9000 bytes",
+        _own_pairs(full="own-mtu", size=9000),
+    ),
+    Fault(
+        "path-mtu",
+        "a firewall that drops ICMP",
+        "warning",
+        "cannot be told",
+        _pairs(full="unknown", by="tcp"),
+    ),
+    Fault("hardware", "too few processors", "error", "at least 36", _set(cpus=8)),
+    Fault("hardware", "too little memory", "error", "at least 48 GiB", _fact("memory", total_mib=32 * 1024)),
+    Fault(
+        "hardware",
+        "no disk of the size asked for",
+        "error",
+        "120 GiB",
+        _set(drives=[{"name": "sda", "gib": 120, "rotational": False}]),
+    ),
+    Fault("hardware", "a device smaller than asked for", "error", "/dev/sdb 900 GiB", _device(gib=900)),
+    Fault("disks", "approved device pulled", "error", "not there", _set(devices=[{"matches": 0}])),
+    Fault("disks", "two devices of one serial number", "error", "several", _set(devices=[{"matches": 2}])),
+    Fault("disks", "a partition approved", "error", "partition", _device(whole=False)),
+    Fault("disks", "mounted", "error", "mounted on /data", _device(used=["/data"])),
+    Fault("disks", "used as swap", "error", "swap", _device(used=["swap"])),
+    Fault("disks", "RAID member", "error", "held by md0", _device(holders=["md0"])),
+    Fault("disks", "partitioned", "error", "partition sdb1", _device(partitions=["sdb1"])),
+    Fault("disks", "a file system on it", "error", "signature ext4", _device(signature=["ext4"])),
+    Fault(
+        "disks",
+        "an OSD's device mounted",
+        "error",
+        "mounted",
+        _device(signature=["ceph_bluestore"], used=["/data"]),
+    ),
+    Fault(
+        "disks",
+        "a volume group that is not ours",
+        "error",
+        "held by vg-data",
+        _device(signature=["LVM2_member"], holders=["vg-data"]),
+    ),
+    Fault(
+        "disks",
+        "ours and another volume on one device",
+        "error",
+        "held by vg-data",
+        _device(signature=["LVM2_member"], holders=[VOLUME, "vg-data"]),
+    ),
+    Fault(
+        "disks",
+        "a physical volume without group",
+        "error",
+        "signature LVM2_member",
+        _device(signature=["LVM2_member"]),
+    ),
+    Fault("disks", "a spinning disk approved as SSD", "warning", "spinning", _device(rotational=True)),
+    Fault(
+        "package-sources",
+        "a mirror that refuses",
+        "error",
+        "refused",
+        _fact("package_sources", **{MIRROR: "connection refused"}),
+    ),
+    Fault(
+        "packages",
+        "a package in no source",
+        "error",
+        "chrony",
+        _facts(lambda f: f["packages"]["candidates"].update(chrony=None)),
+    ),
+    Fault(
+        "packages",
+        "a newer ceph than the profile's",
+        "error",
+        "18.2",
+        _facts(lambda f: f["packages"]["candidates"].update({"ceph-common": "18.2.7-1"})),
+    ),
+    Fault(
+        "memory", "less memory than the services want", "warning", "MiB", _fact("memory", total_mib=46 * 1024)
+    ),
+    Fault("space", "a full /tmp", "error", "/tmp", _fact("space", **{"/tmp": 3})),
+    Fault("space", "little room for a monitor", "warning", "/var/lib", _fact("space", **{"/var/lib": 2000})),
+    Fault(
+        "ports",
+        "a web server on a monitor's port",
+        "error",
+        "nginx",
+        _fact("listening", **{"6789": ["nginx"]}),
+    ),
+    Fault(
+        "ports",
+        "a listener that cannot be seen",
+        "error",
+        "cannot be seen",
+        _fact("listening", **{"9100": []}),
+    ),
+)
+
+HOSTS = ()
+
+
+def _control(fault, where, test):
+    name = f"{fault.check}: {fault.text}"
+    return Control(name, fault.check, fault.text, f"{fault.result}: … {fault.says} …", where, test)
+
+
+CONTROLS = (
+    *(
+        _control(
+            f,
+            "answers",
+            "tests/unit/checks/test_preflight.py::test_planted_fault_is_found_by_its_check_alone",
+        )
+        for f in ANSWERS
+    ),
+    *(
+        _control(f, "simulated host", "tests/lab/room/test_room.py::test_a_planted_fault_is_seen")
+        for f in HOSTS
+    ),
+)
