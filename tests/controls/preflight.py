@@ -14,12 +14,13 @@ class Fault:
     """A fault in a node's answer.
 
     Attributes:
-        check: the check that must find it, alone.
+        check: the check that must find it.
         text: what is planted, in words.
         result: ``error`` or ``warning``.
         says: words of the finding.
         plant: puts it into the context of three good nodes.
         hosts: the nodes that the findings name.
+        besides: other checks that rightly see it too.
     """
 
     check: str
@@ -28,6 +29,7 @@ class Fault:
     says: str
     plant: object
     hosts: tuple = ("stor2",)
+    besides: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ def _facts(change):
     return lambda context: change(context.facts["stor2"])
 
 
-def _fact(name, **values):
-    return _facts(lambda f: f[name].update(values))
+def _fact(fact, /, **values):
+    return _facts(lambda f: f[fact].update(values))
 
 
 def _set(**values):
@@ -277,7 +279,12 @@ ANSWERS = (
         _facts(lambda f: f["packages"]["candidates"].update({"ceph-common": "18.2.7-1"})),
     ),
     Fault(
-        "memory", "less memory than the services want", "warning", "MiB", _fact("memory", total_mib=46 * 1024)
+        "memory",
+        "less memory than the services want",
+        "warning",
+        "MiB",
+        _fact("memory", total_mib=4096),
+        besides=("hardware",),
     ),
     Fault("space", "a full /tmp", "error", "/tmp", _fact("space", **{"/tmp": 3})),
     Fault("space", "little room for a monitor", "warning", "/var/lib", _fact("space", **{"/var/lib": 2000})),

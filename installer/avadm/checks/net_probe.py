@@ -4,7 +4,6 @@ Echo requests are made here and not by ping(8): minimal machines lack it, and on
 """
 
 import errno
-import os
 import random
 import select
 import socket
@@ -158,7 +157,7 @@ def peers(wanted, port):
         if error.errno not in (errno.EPERM, errno.EACCES):
             raise
     silent = [p["address"] for i, p in enumerate(wanted) if pinger is None or not pinger.times[i]]
-    tcp = at_once(lambda address: connects(address, port), silent)  # noqa: F821  (of sources_probe.py)
+    tcp = at_once(lambda address: connects(address, port), silent)
     found = []
     for index, peer in enumerate(wanted):
         times, by, sent, full = tcp.get(peer["address"]), "tcp", CONNECTS, None

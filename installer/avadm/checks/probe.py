@@ -270,4 +270,4 @@ def collect(params, options):
     sys.stdout.write(json.dumps(facts) + "\n")
 
 
-main(json.loads(PARAMS))  # noqa: F821  (the line in front of this file sets it)
+main(json.loads(PARAMS))

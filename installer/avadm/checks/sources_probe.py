@@ -5,7 +5,6 @@ It is sent in front of probe.py.
 
 import re
 import socket
-import struct
 import threading
 import time
 
@@ -53,28 +52,26 @@ def at_once(function, things):
 
 def time_sources(servers):
     """NTP server to ``ok`` or what is wrong with it, from one request each (RFC 5905, mode 3)."""
+    return at_once(lambda server: time_source(server) or time_source(server) or "no answer", servers)
 
-    def ask(server):
-        for attempt in (1, 2):
-            query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            query.settimeout(1.5)
-            try:
-                query.sendto(b"\x23" + 47 * b"\0", (server, 123))
-                answer = query.recv(512)
-            except socket.timeout:
-                if attempt == 2:
-                    return "no answer"
-                continue
-            finally:
-                query.close()
-            leap, stratum = struct.unpack("!BB", answer[:2])
-            if len(answer) < 48 or leap & 7 != 4:
-                return "no NTP answer"
-            if leap >> 6 == 3 or not 0 < stratum < 16:
-                return "it says itself that it is not synchronised (stratum %d)" % stratum
-            return "ok"
 
-    return at_once(ask, servers)
+def time_source(server):
+    """Return what one server says, None where it says nothing."""
+    query = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    query.settimeout(1.5)
+    try:
+        query.sendto(b"\x23" + 47 * b"\0", (server, 123))
+        answer = query.recv(512)
+    except socket.timeout:
+        return None
+    finally:
+        query.close()
+    if len(answer) < 48 or ord(answer[:1]) & 7 != 4:
+        return "no NTP answer"
+    leap, stratum = ord(answer[:1]) >> 6, ord(answer[1:2])
+    if leap == 3 or not 0 < stratum < 16:
+        return "it says itself that it is not synchronised (stratum %d)" % stratum
+    return "ok"
 
 
 def package_sources(call, proxy, options):
@@ -94,7 +91,7 @@ def package_sources(call, proxy, options):
     opener = build_opener(ProxyHandler(proxies))
 
     def ask(uri):
-        wrong = "no answer"
+        wrong = ""
         for name in ("InRelease", "Release"):
             try:
                 opener.open(Request(re.sub("InRelease$", name, uri)), timeout=8).read(1)

@@ -38,7 +38,9 @@ def tables() -> str:
 def _models(path: str, model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     yield path, model
     for name, info in model.model_fields.items():
-        if inner := model_of(info.annotation):
+        if get_origin(info.annotation) is dict and (inner := model_of(get_args(info.annotation)[1])):
+            yield from _models(f"{path}.{name}.*".lstrip("."), inner)
+        elif inner := model_of(info.annotation):
             many = "[]" if get_origin(info.annotation) is list else ""
             yield from _models(f"{path}.{name}{many}".lstrip("."), inner)
 
@@ -70,6 +72,7 @@ def _words(annotation: Any) -> str:
         "Any": "anything",
         "IPv4Address": "address",
         "IPv4Network": "network",
+        "date": "date",
     }
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:

@@ -63,7 +63,7 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
         "resolution": {name: {"answer": ["127.0.1.1"], "seconds": 0.0}},
         "time_sources": {"ntp1.example": "ok"},
         "package_sources": {"http://deb.example/dists/bookworm/InRelease": "ok"},
-        "peers": [peer(other) for other in ("stor1", "stor2", "stor3") if other != name],
+        "peers": [peer(f"stor{last % 3 + 1}")],
         "errors": {},
     }
 

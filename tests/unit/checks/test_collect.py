@@ -7,11 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from importlib.resources import files
 
 import pytest
 
-from avadm.checks.collect import collect
+from avadm.checks.collect import collect, probe
 from avadm.checks.versions import collect as collect_versions
 from avadm.runner.fleet import Result
 from avadm.site import profile
@@ -59,9 +58,8 @@ def test_facts_of_this_machine(site, mine):
 
 
 def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
-    probe = (files("avadm.checks") / "probe.py").read_text()
-    names = {"PARAMS": json.dumps({"only": []})}
-    exec(compile(probe, "probe.py", "exec"), names)  # noqa: S102
+    names = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None})}
+    exec(compile(probe(), "probe.py", "exec"), names)  # noqa: S102
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
     (tmp_path / "holders" / "md0").mkdir()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from statistics import median
+from statistics import median_low
 from typing import Any, NamedTuple
 
 from avadm.checks.base import Check, Context
 from avadm.findings import Finding, Severity
 
 LOSS = 0.2  # share of ten requests; one lost is told as a warning
-# A pair is an outlier beyond the median by this many standard deviations (1.4826 x the median absolute deviation), if
+# A pair is an outlier beyond the nodes' median by this many standard deviations (1.4826 x the median absolute deviation), if
 # it is also twice the median and this many milliseconds above it: on a quiet network all are within a tenth.
 DEVIATIONS, SCALE, TIMES, FLOOR_MS = 6.0, 1.4826, 2.0, 0.25
 SHOWN = 4  # pairs named in one finding
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
     @property
     def lost(self) -> float:
         """Share of the requests that were not answered."""
-        return 1 - len(self.fact["ms"]) / self.fact["sent"]
+        return 1 - len(self.fact["ms"]) / int(self.fact["sent"])
 
     def __str__(self) -> str:
         return f"{self.first}–{self.second}"
@@ -98,14 +98,19 @@ def _late(context: Context, here: list[Pair]) -> Fault:
 
 
 def _unusual(context: Context, here: list[Pair]) -> Fault:
-    times = [p.best for p in here if p.best is not None]
-    usual = median(times) if times else 0.0
-    deviation = SCALE * median(abs(t - usual) for t in times) if times else 0.0
+    of: dict[str, list[float]] = defaultdict(list)
+    for pair in here:
+        for name in (pair.first, pair.second):
+            of[name] += [] if pair.best is None else [pair.best]
+    # Of each node first: among three nodes one bad one spoils two of three pairs, but only its own middle.
+    middles = [median_low(times) for times in of.values() if times]
+    usual = median_low(middles) if middles else 0.0
+    deviation = SCALE * median_low(abs(m - usual) for m in middles) if middles else 0.0
     limit = max(usual + DEVIATIONS * deviation, TIMES * usual, usual + FLOOR_MS)
     most = context.site.network.max_latency_ms
     return Fault(
         "Round trips between nodes are longer than is usual here.",
-        f"about {usual:.2f} ms, as most of {len(times)} pairs",
+        f"about {usual:.2f} ms, as most of {len(here)} pairs",
         "Look at cable, switch port and path of the node, and at what loads it.",
         Severity.WARNING,
         [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and limit < p.best <= most],

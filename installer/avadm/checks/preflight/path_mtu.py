@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from avadm.checks.base import Check, Context
-from avadm.checks.preflight.latency import Fault, findings, pairs
+from avadm.checks.preflight.latency import Fault, Pair, findings, pairs
 from avadm.findings import Finding, Severity
 
 WRONG = {
     "lost": (
         "Packets of full size do not pass between nodes.",
         "Set the MTU of every switch port and interface on that network, or ask for a smaller one in the site file.",
-        Severity.ERROR,
-    ),
-    "own-mtu": (
-        "The interface is set too small for packets of full size.",
-        "Set its MTU to what the site file asks for.",
         Severity.ERROR,
     ),
     "unknown": (
@@ -35,7 +30,24 @@ def judge(context: Context) -> list[Finding]:
             bad = [(p, f"{p.fact['size']} bytes") for p in here if p.fact["full"] == kind]
             fault = Fault(what, "full frames uncut", remedy, severity, bad)
             found += findings("path-mtu", fault, here, f"{network} network")
+        found += _own(network, [p for p in here if p.fact["full"] == "own-mtu"])
     return found
+
+
+def _own(network: str, bad: list[Pair]) -> list[Finding]:
+    """Return an error per node that cannot even send packets of the size that the site file asks for."""
+    return [
+        Finding(
+            "path-mtu",
+            "The interface is set too small for packets of full size.",
+            f"{network} network",
+            f"{node} cannot send {size} bytes",
+            f"{size} bytes",
+            "Set its MTU to what the site file asks for.",
+            host=node,
+        )
+        for node, size in sorted({(p.first, p.fact["size"]) for p in bad})
+    ]
 
 
 CHECK = Check("path-mtu", "packets of full size pass", ("peers",), judge)
