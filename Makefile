@@ -6,10 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye test-faults bench dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye test-faults bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml scripts/setup
 	@scripts/setup $(VENV)
@@ -49,6 +49,9 @@ test-faults: $(STAMP) ## Plant faults on the lab: kills, lost nodes and daemons,
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
 	@$(BIN)/python bench/run.py
+
+bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and probes.
+	@scripts/bench-preflight 256
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py

@@ -5,18 +5,27 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_findings, print_json
+from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding, errors
+from avadm.findings import Finding, Severity, errors
 
 if TYPE_CHECKING:
     from avadm.checks.base import Check
+    from avadm.checks.outcome import Group, Outcome
+    from avadm.checks.waivers import Waived
+    from avadm.site.load import SiteFile
+    from avadm.site.model import Node
+
+SHOWN = 3  # different values of one finding that are told
 
 
 @click.command()
@@ -27,13 +36,25 @@ if TYPE_CHECKING:
 @click.option("--versions", is_flag=True, help="Instead compare what runs with the profile's versions.")
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the result as JUnit XML.",
+)
 @pass_app
 def preflight(
-    app: App, limit: str | None, wanted: tuple[str, ...], versions: bool, only_list: bool, as_json: bool
+    app: App,
+    limit: str | None,
+    wanted: tuple[str, ...],
+    versions: bool,
+    only_list: bool,
+    as_json: bool,
+    junit: Path | None,
 ) -> int:
     """Check that the nodes are fit, changing nothing on them (package lists are fetched where they are old).
 
-    Exit status 1 when a check found an error; warnings are shown only.
+    Exit status 1 when a check found an error; warnings and what the site file waives are shown only.
     """
     from avadm.checks.preflight import CHECKS
     from avadm.cli.nodes import select
@@ -43,30 +64,55 @@ def preflight(
         return _list(checks, as_json)
     site_file = app.site_file()
     nodes = select(site_file.site, limit)
-    begun = time.monotonic()
-    fleet = app.fleet()
-    if versions:
-        from avadm.checks.versions import check as check_versions
-
-        found = {"versions": check_versions(site_file, fleet, nodes=nodes)}
-        titles = {"versions": "what runs is the profile's version"}
-    else:
-        from avadm.checks.collect import collect
-        from avadm.checks.preflight import judge
-
-        facts = {fact for c in checks for fact in c.facts} if wanted else None
-        context = collect(site_file.site, site_file.profile, nodes, fleet, facts)
-        found = judge(context, checks)
-        if "reachability" not in found and context.unreachable:
-            found |= judge(context, _choose(CHECKS, ("reachability",)))
-        titles = {c.id: c.title for c in CHECKS}
-    seconds = time.monotonic() - begun
-    everything = [f for findings in found.values() for f in findings]
+    outcome = (_versions if versions else _facts)(app, site_file, nodes, checks if wanted else None)
+    if junit is not None:
+        _write_junit(outcome, junit)
     if as_json:
-        print_json(_data(site_file.site.name, [n.name for n in nodes], found, titles, seconds))
+        print_json(outcome.as_dict())
     else:
-        _print(found, titles, len(nodes), seconds)
-    return EXIT_FOUND_BAD if errors(everything) else EXIT_GOOD
+        _print(outcome)
+    return EXIT_FOUND_BAD if errors(outcome.everything) else EXIT_GOOD
+
+
+def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> Outcome:
+    """Return what runs against the profile's versions."""
+    from avadm.checks.outcome import Outcome
+    from avadm.checks.versions import check
+
+    begun = time.monotonic()
+    found = {"versions": check(site_file, app.fleet(), nodes=nodes)}
+    titles = {"versions": "what runs is the profile's version"}
+    names = [n.name for n in nodes]
+    return Outcome(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
+
+
+def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check, ...] | None) -> Outcome:
+    """Ask the nodes and return what the checks (all, where None) say of it."""
+    from avadm.checks import waivers
+    from avadm.checks.collect import collect
+    from avadm.checks.outcome import Outcome
+    from avadm.checks.preflight import CHECKS, judge
+
+    begun = time.monotonic()
+    only = None if checks is None else {fact for c in checks for fact in c.facts}
+    context = collect(site_file.site, site_file.profile, nodes, app.fleet(), only)
+    found = judge(context, checks or CHECKS)
+    if "reachability" not in found and context.unreachable:
+        found |= judge(context, _choose(CHECKS, ("reachability",)))
+    names = [n.name for n in nodes]
+    stands, waived = waivers.apply(found, site_file, names, datetime.now(tz=UTC).date())
+    titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
+    return Outcome(site_file.site.name, names, titles, stands, waived, time.monotonic() - begun)
+
+
+def _write_junit(outcome: Outcome, path: Path) -> None:
+    from avadm.report.preflight import write_junit
+
+    try:
+        write_junit(outcome, path)
+    except OSError as e:
+        what, remedy = "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
+        raise AvadmError(Finding("junit", what, str(path), e.strerror or str(e), remedy=remedy)) from e
 
 
 def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ...]:
@@ -97,55 +143,55 @@ def _list(checks: tuple[Check, ...], as_json: bool) -> int:
     return EXIT_GOOD
 
 
-def _data(
-    site: str, nodes: list[str], found: dict[str, list[Finding]], titles: dict[str, str], seconds: float
-) -> dict[str, object]:
-    """Return the result as JSON-ready data."""
+MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "yellow"), Severity.INFO: ("·", "cyan")}
+
+
+def _print(outcome: Outcome) -> None:
+    """Print what was found, the worst first and the same thing on many nodes once; then what is well."""
     from avadm.checks.base import worst
+    from avadm.checks.outcome import group
 
-    return {
-        "site": site,
-        "nodes": nodes,
-        "seconds": round(seconds, 2),
-        "checks": [
-            {
-                "id": name,
-                "title": titles[name],
-                "result": worst(findings),
-                "findings": [f.as_dict() for f in findings],
-            }
-            for name, findings in found.items()
-        ],
-    }
+    groups = group(outcome.everything)
+    for g in groups:
+        mark, style = MARKS[g.finding.severity]
+        console.print(Text(f"{mark} {_headline(g)}", style=style))
+        _details(g)
+    by: dict[str, list[Waived]] = defaultdict(list)
+    for w in (w for some in outcome.waived.values() for w in some):
+        by[f"waived by {w.waiver.who} until {w.waiver.until}: {w.waiver.why}"].append(w)
+    for words, some in by.items():
+        for g in group(w.finding for w in some):
+            console.print(Text(f"~ {_headline(g)}", style="cyan"))
+            console.print(Text(f"    {words}"))
+    good = [name for name, findings in outcome.found.items() if worst(findings) == "ok"]
+    if good:
+        console.print(Text(f"✓ {', '.join(good)}", style="green"))
+    bad = sum(g.finding.severity is Severity.ERROR for g in groups)
+    waived = sum(map(len, outcome.waived.values()))
+    console.print(
+        f"{len(outcome.nodes)} nodes, {len(outcome.found)} checks, {outcome.seconds:.1f} s: "
+        + (f"{bad} errors to mend first" if bad else "nothing stands in the way")
+        + (f"; {waived} findings waived." if waived else ".")
+    )
 
 
-def _print(found: dict[str, list[Finding]], titles: dict[str, str], nodes: int, seconds: float) -> None:
-    """Print the table of checks, then what was found, the same thing on several nodes once."""
-    from avadm.checks.base import worst
+def _headline(group: Group) -> str:
+    """Return ``12 nodes: kernel 4.15, wanted 4.18: cpu01-12``."""
     from avadm.cli.nodes import compact
 
-    marks = {
-        "ok": "[green]✓ ok[/green]",
-        "warning": "[yellow]! warning[/yellow]",
-        "error": "[red]✗ error[/red]",
-    }
-    table = Table("check", "what it makes sure of", "result", "nodes concerned")
-    for name, findings in found.items():
-        table.add_row(name, titles[name], marks[worst(findings)], compact(f.host for f in findings if f.host))
-    console.print(table)
-    groups: dict[Finding, list[str]] = defaultdict(list)
-    for f in (f for findings in found.values() for f in findings):
-        # Where only what was found differs (disk names, offsets), nodes stay apart: the figures matter.
-        key = Finding(f.check, f.what, f.where, f.found, f.wanted, f.remedy, f.severity)
-        groups[key] += [f.host] if f.host else []
-    print_findings(
-        [
-            Finding(f.check, f.what, f.where, f.found, f.wanted, f.remedy, f.severity, compact(hosts) or None)
-            for f, hosts in groups.items()
-        ]
-    )
-    bad = len(errors(list(groups)))
-    console.print(
-        f"{nodes} nodes, {len(found)} checks, {seconds:.1f} s: "
-        + (f"{bad} errors to mend first." if bad else "nothing stands in the way.")
-    )
+    f = group.finding
+    values = sorted(group.found.items(), key=lambda v: -v[1])
+    several = len(values) > 1
+    found = ", ".join(f"{value} ({n}×)" if several and n > 1 else value for value, n in values[:SHOWN])
+    found += f" and {len(values) - SHOWN} others" if len(values) > SHOWN else ""
+    count = f"{len(group.hosts)} nodes: " if len(group.hosts) > 1 else ""
+    wanted = f", wanted {f.wanted}" if f.wanted else ""
+    where = f": {compact(group.hosts)}" if group.hosts else ""
+    return f"{count}{f.check} {found}{wanted}{where}"
+
+
+def _details(group: Group) -> None:
+    f = group.finding
+    console.print(Text(f"    {f.what}" + (f" ({f.where})" if f.where else "")))
+    if f.remedy:
+        console.print(Text(f"    do: {f.remedy}"))

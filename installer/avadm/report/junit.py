@@ -27,7 +27,7 @@ def _case(report: Report, check: CheckResult) -> TestCase:
     case = TestCase(f"{check.id} {check.title}", f"{report.site}.{report.suite}", check.seconds)
     if (kind := _RESULT.get(check.verdict)) is not None:
         message = "; ".join(check.reasons) or text.MEANING[check.verdict]
-        case.result = [kind(_clean(f"{check.verdict.value}: {message}"), check.verdict.value)]
+        case.result = [kind(clean(f"{check.verdict.value}: {message}"), check.verdict.value)]
     measured = text.number(check.measured, check.unit)
     case.system_out = (
         f"measured {measured} {text.interval(check.ci95, check.unit)}, "
@@ -36,7 +36,8 @@ def _case(report: Report, check: CheckResult) -> TestCase:
     return case
 
 
-def _clean(value: str) -> str:
+def clean(value: str) -> str:
+    """Return a text without what XML cannot hold."""
     return _NOT_XML.sub("", value)
 
 

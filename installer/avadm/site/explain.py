@@ -31,6 +31,9 @@ _TYPES = {
     "list": "a list (lines that begin with '- ')",
     "dict": "a mapping (lines of 'key: value')",
     "model": "a mapping (lines of 'key: value')",
+    **dict.fromkeys(
+        ("date", "date_from_datetime", "date_from_datetime_inexact"), "a day, such as 2030-01-31"
+    ),
     "ip_v4_address": "an IPv4 address such as 10.0.0.11",
     "ip_v4_network": "an IPv4 network such as 10.0.0.0/24",
 }

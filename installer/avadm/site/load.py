@@ -139,6 +139,13 @@ _REQUIRED: dict[tuple[str, ...], Any] = {
     ("nodes", "*", "name"): "unnamed",
     ("nodes", "*", "address"): "0.0.0.0",  # noqa: S104
     ("nodes", "*", "devices", "*"): {},
+    ("waivers", "*"): {"check": "os", "nodes": ["all"], "who": "-", "why": "-", "until": "2000-01-01"},
+    ("waivers", "*", "check"): "os",
+    ("waivers", "*", "nodes"): ["all"],
+    ("waivers", "*", "nodes", "*"): "all",
+    ("waivers", "*", "who"): "-",
+    ("waivers", "*", "why"): "-",
+    ("waivers", "*", "until"): "2000-01-01",
     ("components", "ceph", "rbd_pools", "*"): {"name": "unnamed"},
     ("components", "ceph", "rbd_pools", "*", "name"): "unnamed",
 }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -94,3 +95,8 @@ def context(site) -> Context:
     facts = {n.name: good_facts(n.name, i) for i, n in enumerate(site.nodes, 1)}
     clocks = {n.name: Clock(5.0, 1.0) for n in site.nodes}
     return Context(site, profile.load("lab-bookworm"), site.nodes, facts, {}, clocks)
+
+
+@pytest.fixture
+def mine():
+    return profile.load("lab-bookworm").model_copy(update={"python": sys.executable, "packages": {}})

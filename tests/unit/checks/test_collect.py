@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from avadm.checks.collect import collect, probe
+from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
 from avadm.runner.fleet import Result
-from avadm.site import profile
 
 
 class Here:
@@ -34,24 +33,25 @@ class Here:
         )
 
 
-@pytest.fixture
-def mine():
-    return profile.load("lab-bookworm").model_copy(update={"python": sys.executable, "packages": {}})
-
-
 def test_facts_of_this_machine(site, mine):
     context = collect(
         site,
         mine,
         site.nodes,
         Here({"stor2": 5000}, ["stor3"]),
-        ["os", "addresses", "memory", "space", "hosts", "listening", "devices", "hostname", "clock"],
+        [f for c in CHECKS for f in c.facts if f not in ("packages", "package_sources", "time_sources")],
     )
     facts = context.facts["stor1"]
     assert facts["errors"] == {}
     assert "127.0.0.1" in facts["addresses"]
     assert facts["memory"]["total_mib"] > 100
     assert facts["devices"] == [{"matches": 0}]
+    assert [(p["name"], p["network"], p["size"]) for p in facts["peers"]] == [("stor2", "management", 1500)]
+    assert set(facts) >= {f for c in CHECKS for f in c.facts} - {
+        "packages",
+        "package_sources",
+        "time_sources",
+    }
     assert context.unreachable == {"stor3": "connection refused"}
     difference = context.clocks["stor2"].offset_ms - context.clocks["stor1"].offset_ms
     assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1

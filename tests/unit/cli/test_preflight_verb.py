@@ -1,0 +1,115 @@
+"""What `avadm preflight` prints, writes and exits with, over nodes that are made up."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import date, timedelta
+
+import pytest
+from junitparser import JUnitXml
+
+from avadm.checks.base import Context
+from avadm.cli import main
+from avadm.findings import Finding, Severity
+
+TODAY = date(2026, 1, 1)
+SITE = """
+name: base
+profile: lab-bookworm
+network: {management: 10.0.0.0/24, domain: lab.internal}
+time: {servers: [ntp.example.com]}
+nodes:
+"""
+WAIVER = "waivers: [{{check: os, nodes: [{nodes}], who: Ann, why: moved in May, until: {until}}}]\n"
+
+
+def findings():
+    kernel = [
+        Finding("kernel", "Another kernel.", "uname -r", "4.15", "4.18", "Install it.", host=f"cpu{i:02}")
+        for i in range(1, 13)
+    ]
+    os = Finding("os", "Another system.", "", "Debian 11", "Debian 12", "Install it.", host="cpu01")
+    space = Finding("space", "Little room.", "/", "3 MiB", "9 MiB", "Make room.", Severity.WARNING, "cpu02")
+    return {"space": [space], "os": [os], "kernel": kernel, "clocks": []}
+
+
+@pytest.fixture
+def avadm(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("avadm.checks.collect.collect", lambda s, p, n, *_: Context(s, p, n, {}))
+    monkeypatch.setattr("avadm.checks.preflight.judge", lambda *_: findings())
+    nodes = "".join(f"  - {{name: cpu{i:02}, address: 10.0.0.{i}}}\n" for i in range(1, 13))
+
+    def run(*arguments, waiver=""):
+        (tmp_path / "site.yml").write_text(SITE + nodes + waiver)
+        monkeypatch.setattr(
+            sys, "argv", ["avadm", "--site", str(tmp_path / "site.yml"), "preflight", *arguments]
+        )
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        out = capsys.readouterr()
+        assert out.err == ""
+        return ended.value.code, out.out
+
+    return run
+
+
+def test_one_fault_of_many_nodes_is_one_line_and_the_worst_comes_first(avadm):
+    code, out = avadm()
+    assert code == 1
+    heads = [line for line in out.splitlines() if line[0] in "✗!✓~"]
+    assert heads == [
+        "✗ 12 nodes: kernel 4.15, wanted 4.18: cpu01-12",
+        "✗ os Debian 11, wanted Debian 12: cpu01",
+        "! space 3 MiB, wanted 9 MiB: cpu02",
+        "✓ clocks",
+    ]
+    assert "2 errors to mend first" in out
+
+
+def test_a_waived_finding_is_shown_with_its_waiver_and_fails_nothing(avadm):
+    tomorrow = date.today() + timedelta(days=1)
+    code, out = avadm("--json", waiver=WAIVER.format(nodes="cpu01", until=tomorrow))
+    data = json.loads(out)
+    os = next(c for c in data["checks"] if c["id"] == "os")
+    assert (os["result"], os["findings"]) == ("ok", [])
+    assert [(w["host"], w["who"], w["why"], w["until"]) for w in os["waived"]] == [
+        ("cpu01", "Ann", "moved in May", tomorrow.isoformat())
+    ]
+    assert next((g["check"], len(g["hosts"]), g["found"]) for g in data["summary"]) == (
+        "kernel",
+        12,
+        {"4.15": 12},
+    )
+    code, out = avadm(waiver=WAIVER.format(nodes="cpu01", until=tomorrow))
+    assert "~ os Debian 11, wanted Debian 12: cpu01" in out
+    assert f"waived by Ann until {tomorrow}: moved in May" in out
+    assert code == 1  # for the kernel
+
+
+def test_an_ended_waiver_is_an_error_of_its_own(avadm):
+    code, out = avadm(waiver=WAIVER.format(nodes="cpu01", until=TODAY))
+    assert code == 1
+    assert "✗ waivers until 2026-01-01, wanted a day to come" in out
+    assert "✗ os Debian 11" in out
+
+
+def test_junit_has_a_case_for_each_check_and_node(avadm, tmp_path):
+    tomorrow = date.today() + timedelta(days=1)
+    avadm("--junit", str(tmp_path / "j.xml"), waiver=WAIVER.format(nodes="cpu01", until=tomorrow))
+    xml = JUnitXml.fromfile(str(tmp_path / "j.xml"))
+    suites = {s.name: s for s in xml}
+    assert {n: (s.tests, s.failures, s.skipped) for n, s in suites.items()} == {
+        "space": (12, 0, 0),
+        "os": (12, 0, 1),
+        "kernel": (12, 12, 0),
+        "clocks": (12, 0, 0),
+        "waivers": (12, 0, 0),
+    }
+    case = next(c for c in suites["os"] if c.name == "cpu01")
+    assert "Ann" in case.result[0].message
+
+
+def test_a_junit_file_that_cannot_be_written_is_told(avadm, tmp_path):
+    with pytest.raises(AssertionError, match="cannot be written"):
+        avadm("--junit", str(tmp_path / "none" / "j.xml"))
