@@ -41,11 +41,11 @@ class HostFault:
         text: what is planted, in words.
         result: ``error`` or ``warning``.
         says: words of the finding.
-        plant: shell command that plants it.
+        plant: shell command that plants it; $CONFIG is the host's sshd_config.
         undo: shell command that takes it away.
         on: the host, or None for beside them, on the switch.
         host: the node that the finding names.
-        besides: other checks that rightly see it too.
+        besides: other nodes that a finding rightly names too.
     """
 
     check: str
@@ -304,7 +304,136 @@ ANSWERS = (
     ),
 )
 
-HOSTS = ()
+SOURCE = "/etc/apt/sources.list"
+HOSTS = (
+    HostFault(
+        "reachability",
+        "the controller's key is taken away",
+        "error",
+        "authentication failed",
+        "mount --bind /dev/null $(sed -n 's/^AuthorizedKeysFile //p' $CONFIG)",
+        "umount $(sed -n 's/^AuthorizedKeysFile //p' $CONFIG)",
+    ),
+    HostFault(
+        "os",
+        "Debian 11 in /etc/os-release",
+        "error",
+        "Debian 11",
+        "sed -i.was 's/12/11/' /etc/os-release",
+        "mv /etc/os-release.was /etc/os-release",
+    ),
+    HostFault("names", "another host name", "error", "other", "hostname other", "hostname cpu004"),
+    HostFault(
+        "identity",
+        "a cloned machine-id",
+        "error",
+        "same machine-id",
+        "sed -i.was 's/4$/3/' /etc/machine-id",
+        "mv /etc/machine-id.was /etc/machine-id",
+        besides=("cpu003",),
+    ),
+    HostFault(
+        "hosts",
+        "/etc/hosts sends another node elsewhere",
+        "warning",
+        "10.9.9.9",
+        "cp /etc/hosts /etc/hosts.was; echo 10.9.9.9 mon000 >> /etc/hosts",
+        "mv /etc/hosts.was /etc/hosts",
+    ),
+    HostFault(
+        "resolution",
+        "its own name leads elsewhere",
+        "warning",
+        "10.9.9.9",
+        "sed -i.was 's/^127.0.1.1/10.9.9.9/' /etc/hosts",
+        "mv /etc/hosts.was /etc/hosts",
+    ),
+    HostFault(
+        "clocks",
+        "clock 2 s ahead (another `date`: all hosts have one kernel's clock)",
+        "error",
+        "differs from the others' by too much",
+        'cp /bin/date /run/date; printf \'#!/bin/sh\\nexec /run/date -d "+2 seconds" "$@"\\n\' > /run/ahead; '
+        "chmod 755 /run/ahead; mount --bind /run/ahead $(readlink -f /bin/date)",
+        "umount $(readlink -f /bin/date)",
+    ),
+    HostFault(
+        "time-sources",
+        "no way to the time server",
+        "error",
+        "no answer",
+        "ip neigh replace 10.88.0.2 lladdr 02:ff:ff:ff:ff:ff dev eth0 nud permanent",
+        "ip neigh del 10.88.0.2 dev eth0",
+    ),
+    HostFault("nics", "MTU 1400", "error", "1400", "ip link set eth0 mtu 1400", "ip link set eth0 mtu 1500"),
+    HostFault(
+        "latency",
+        "a storage link of 64 kbit/s",
+        "error",
+        "too long",
+        "tc qdisc add dev eth1 root tbf rate 64kbit burst 200 latency 5000ms",
+        "tc qdisc del dev eth1 root",
+    ),
+    HostFault(
+        "latency",
+        "a storage link that drops what it cannot send at once",
+        "error",
+        "are lost",
+        "tc qdisc add dev eth1 root tbf rate 8kbit burst 200 limit 200",
+        "tc qdisc del dev eth1 root",
+    ),
+    HostFault(
+        "path-mtu",
+        "a switch port without jumbo frames",
+        "error",
+        "do not pass",
+        "ip link set v1.cpu004 mtu 1500",
+        "ip link set v1.cpu004 mtu 9000",
+        on=None,
+    ),
+    HostFault(
+        "package-sources",
+        "a mirror that refuses",
+        "error",
+        "refused",
+        f"sed -i.was 's/10.88.0.1/10.88.0.1:81/' {SOURCE}",
+        f"mv {SOURCE}.was {SOURCE}",
+    ),
+    HostFault(
+        "packages",
+        "a source without the packages",
+        "error",
+        "no candidate",
+        f"sed -i.was 's#10.88.0.1#10.88.0.1/none#' {SOURCE}; mv /var/lib/apt/lists /var/lib/apt/lists.was; "
+        "mkdir -p /var/lib/apt/lists/partial",
+        f"mv {SOURCE}.was {SOURCE}; rm -r /var/lib/apt/lists; mv /var/lib/apt/lists.was /var/lib/apt/lists",
+    ),
+    HostFault(
+        "memory",
+        "200 MB of memory (planted in /proc/meminfo)",
+        "warning",
+        "195 MiB",
+        "sed 's/^MemTotal:.*/MemTotal: 200000 kB/' /proc/meminfo > /run/meminfo; "
+        "mount --bind /run/meminfo /proc/meminfo",
+        "umount /proc/meminfo",
+    ),
+    HostFault(
+        "space",
+        "8 MiB in /var/lib",
+        "error",
+        "8 MiB free",
+        "mount -t tmpfs -o size=8m tmpfs /var/lib",
+        "umount /var/lib",
+    ),
+    HostFault(
+        "ports",
+        "a web server on node_exporter's port",
+        "error",
+        "python",
+        "setsid python3 -m http.server 9100 >/dev/null 2>&1 & echo $! > /run/web; sleep 1",
+        "kill $(cat /run/web)",
+    ),
+)
 
 
 def _control(fault, where, test):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import shutil
 import socket
 import socketserver
 import struct
@@ -81,10 +82,10 @@ def start(folder: Path, plan: dict[str, Any]) -> dict[str, subprocess.Popen[str]
     for network in plan["networks"]:
         lines.append(f"link add {network['bridge']} mtu {network['mtu']} type bridge")
         lines.append(f"link set {network['bridge']} up")
-        lines.append(f"addr add {network['address']} dev {network['bridge']}")
+        lines += [f"addr add {a} dev {network['bridge']}" for a in network["addresses"]]
     sh("ip", "-batch", "-", text="\n".join(lines) + "\n")
     serve_packages(folder / "repository", plan["gateway"])
-    serve_time(plan["gateway"])
+    serve_time(plan["time"])
     prepare(folder)
     hosts = {}
     for name in plan["hosts"]:
@@ -149,6 +150,10 @@ def main(folder: Path) -> None:
             argv = ["nsenter", "--all", "--target", child, *argv]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         print(json.dumps({"rc": done.returncode, "said": done.stdout + done.stderr}), flush=True)
+    if plan["remove"]:
+        # Who made the folder may have been killed.
+        sh("umount", "--lazy", str(folder / "hosts.d"))
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,10 @@ from avadm.runner.hostkeys import KnownHosts, parse_key
 from avadm.site import profile as profiles
 
 MANAGEMENT, STORAGE = IPv4Network("10.88.0.0/22"), IPv4Network("10.88.4.0/22")
-GATEWAY = MANAGEMENT[1]
+GATEWAY, TIME = (
+    MANAGEMENT[1],
+    MANAGEMENT[2],
+)  # two addresses, so that one can be cut off without the controller
 PROFILE = "lab-bookworm"
 JUMBO = 9000
 FIRST = 10  # the first host's number in both networks
@@ -206,8 +209,12 @@ class Room:
     def _plan(self) -> None:
         """Write what inside.py shall start."""
         networks = [
-            {"bridge": "br0", "mtu": 1500, "address": f"{GATEWAY}/{MANAGEMENT.prefixlen}"},
-            {"bridge": "br1", "mtu": JUMBO, "address": f"{STORAGE[1]}/{STORAGE.prefixlen}"},
+            {
+                "bridge": "br0",
+                "mtu": 1500,
+                "addresses": [f"{a}/{MANAGEMENT.prefixlen}" for a in (GATEWAY, TIME)],
+            },
+            {"bridge": "br1", "mtu": JUMBO, "addresses": [f"{STORAGE[1]}/{STORAGE.prefixlen}"]},
         ]
         links = {
             h.name: [
@@ -225,8 +232,10 @@ class Room:
         plan = {
             "networks": networks,
             "gateway": str(GATEWAY),
+            "time": str(TIME),
             "hosts": links,
             "ssh": [h.address for h in self.hosts],
+            "remove": self._own,
         }
         (self.folder / "plan.json").write_text(json.dumps(plan))
 
@@ -243,7 +252,7 @@ class Room:
                 "storage_mtu": JUMBO,
                 "domain": "room.test",
             },
-            "time": {"servers": [str(GATEWAY)]},
+            "time": {"servers": [str(TIME)]},
             "nodes": [
                 {
                     "name": h.name,
