@@ -8,7 +8,7 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import container, flags, image, network, nodefiles
+from avadm.lab.docker import container, flags, image, inotify, network, nodefiles
 from avadm.lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.container import Inspected
 from avadm.lab.docker.loops import Loops
@@ -81,6 +81,8 @@ class DockerDriver:
         for node in work:
             if fault := states[node.name].fault:
                 self.report.note(f"{node.name}: {fault}")
+        if lack := inotify.shortage(work):
+            self.report.note(lack)
         found = self._containers()
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}
