@@ -48,7 +48,8 @@ def test_every_daemon_of_the_site_file_runs(lab, ceph, wanted):
     found = [managers["active_name"], *(one["name"] for one in managers["standbys"])]
     assert sorted(found) == sorted(lab.names("mgr"))
     osds = wanted.all["ceph_common_osds"]
-    assert (status["osdmap"]["num_up_osds"], status["osdmap"]["num_in_osds"]) == (osds, osds)
+    osdmap = status["osdmap"].get("osdmap", status["osdmap"])  # one level deeper until 14
+    assert (osdmap["num_up_osds"], osdmap["num_in_osds"]) == (osds, osds)
 
 
 def test_pools_are_as_computed(ceph, wanted):
