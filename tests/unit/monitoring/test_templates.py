@@ -129,7 +129,7 @@ def test_the_replica_label_is_dropped_from_alerts_and_every_alertmanager_is_name
     alerting = YAML(typ="safe").load(prometheus_config(tmp_path))["alerting"]
     assert {"regex": "replica", "action": "labeldrop"} in alerting["alert_relabel_configs"]
     assert alerting["alertmanagers"] == [
-        {"static_configs": [{"targets": ["10.0.0.1:9093", "10.0.0.2:9093"]}]}
+        {"api_version": "v2", "static_configs": [{"targets": ["10.0.0.1:9093", "10.0.0.2:9093"]}]}
     ]
 
 
