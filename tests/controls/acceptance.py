@@ -48,7 +48,7 @@ class Fault:
 def when_there(path, act):
     """Return a script that waits for a file (a pattern) and acts on it as $f."""
     return (
-        f"for i in $(seq 4000); do for f in {path}; do if [ -s $f ]; then {act}; exit $?; fi; done; sleep 0.05; done; "
+        f'for i in $(seq 4000); do for f in {path}; do if [ -s "$f" ]; then {act}; exit $?; fi; done; sleep 0.05; done; '
         "exit 1"
     )
 
@@ -158,12 +158,15 @@ FAULTS = (
         {"A-FS2": ("read-aggregate",), "A-BD1": ("read",), "A-BD2": ("read",)},
     ),
     Fault(
-        "folder-gone",
-        "a folder that files are being made in is renamed",
+        "file-there",
+        "a file lies where one is to be made",
         (
             Act(
                 "client:0",
-                when_there(f"{WORK}/A-FS3/*/r3.p0/0000005", 'd=$(dirname $f); mv "$d" "$d.planted"'),
+                when_there(
+                    f"{WORK}/A-FS3/$(hostname)/r0.p0/0000000",
+                    'd=$(dirname $(dirname "$f")); mkdir -p $d/r3.p0 && echo planted > $d/r3.p0/0000007',
+                ),
             ),
         ),
         {"A-FS3": ("errors",)},

@@ -31,7 +31,8 @@ def healthy(lab):
 def meanwhile(lab, node, script):
     """Run a script on a node beside the check; it must have done its work by the end."""
     done = []
-    thread = threading.Thread(target=lambda: done.append(lab.run(node, script, timeout=300)))
+    # A daemon: where the check breaks, nobody waits for the script.
+    thread = threading.Thread(target=lambda: done.append(lab.run(node, script, timeout=300)), daemon=True)
     thread.start()
     yield
     thread.join()

@@ -1,16 +1,15 @@
 """Planting faults on nodes so that each is taken away again, by the next run where this one was killed.
 
-What takes a fault away is written to the node's disk before the fault is planted; the sweep runs what it finds there.
+What takes a fault away is written to the node's disk before the fault is planted, under the process that planted it; the
+sweep runs what it finds there of processes that are gone.
 """
 
+import os
 import shlex
 from contextlib import contextmanager
+from pathlib import Path
 
 NOTES = "/var/lib/avadm-faults"
-SWEEP = (
-    f"for f in {NOTES}/*; do if [ -e $f ]; then echo $f; sh -e $f >&2 && rm -f $f || echo failed $f; fi; done; "
-    f"rmdir {NOTES} 2>/dev/null || true"
-)
 
 
 def named(lab, where):
@@ -24,7 +23,7 @@ def named(lab, where):
 def planted(lab, where, name, do, undo):
     """Run ``do`` on nodes and ``undo`` there at the end, whatever happens between."""
     nodes = named(lab, where)
-    note = f"mkdir -p {NOTES} && printf '%s\\n' {shlex.quote(undo)} > {NOTES}/{name}"
+    note = f"mkdir -p {NOTES} && printf '%s\\n' {shlex.quote(undo)} > {NOTES}/{name}.{os.getpid()}"
     try:
         for node in nodes:
             lab.sh(node, f"{note} && {{ {do}\n}}")
@@ -33,21 +32,22 @@ def planted(lab, where, name, do, undo):
         left = [
             f"{node}: {done.stdout}{done.stderr}"
             for node in nodes
-            if "failed" in (done := _lift(lab, node, name)).stdout
+            if "failed" in (done := _lift(lab, node, f"{name}.{os.getpid()}")).stdout
         ]
         assert not left, f"the fault {name} could not be taken away: {left}"
 
 
-def _lift(lab, node, name):
-    note = f"{NOTES}/{name}"
-    return lab.run(
-        node,
-        f"if [ -e {note} ]; then sh -e {note} && rm -f {note} || echo failed; fi; rmdir {NOTES} 2>/dev/null || true",
-    )
+def _lift(lab, node, note):
+    path = f"{NOTES}/{note}"
+    line = f"if [ -e {path} ]; then sh -e {path} && rm -f {path} || echo failed; fi; rmdir {NOTES} 2>/dev/null || true"
+    return lab.run(node, line)
 
 
 def sweep(lab):
     """Take away what killed tests left on any node; return what was found, in lines."""
-    return [
-        f"{n['name']}: {line}" for n in lab.nodes for line in lab.run(n["name"], SWEEP).stdout.splitlines()
-    ]
+    found = []
+    for node in (n["name"] for n in lab.nodes):
+        for note in lab.run(node, f"ls {NOTES} 2>/dev/null").stdout.split():
+            if not Path(f"/proc/{note.rpartition('.')[2]}").exists():
+                found.append(f"{node}: {note} {_lift(lab, node, note).stdout.strip()}".strip())
+    return found

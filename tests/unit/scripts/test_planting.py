@@ -1,0 +1,56 @@
+"""Faults of a process that is gone are swept from the nodes; those of one that is at work are not."""
+
+import subprocess
+
+import pytest
+
+from tests.lab.faults import planting
+
+
+class OneNode:
+    """A lab of one node: this machine's shell."""
+
+    nodes = ({"name": "n1"},)
+
+    def names(self, role):
+        return ["n1"] if role == "osd" else []
+
+    def run(self, name, command, timeout=120):
+        return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    def sh(self, name, command, timeout=120):
+        done = self.run(name, command)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    monkeypatch.setattr(planting, "NOTES", str(tmp_path / "notes"))
+    return OneNode()
+
+
+def test_a_fault_is_taken_away_whatever_happens(lab, tmp_path):
+    flag = tmp_path / "flag"
+    with pytest.raises(RuntimeError), planting.planted(lab, "osd:0", "f", f"touch {flag}", f"rm -f {flag}"):
+        assert flag.exists()
+        raise RuntimeError
+    assert not flag.exists() and not (tmp_path / "notes").exists()
+
+
+def test_a_fault_that_cannot_be_taken_away_is_told(lab):
+    with (
+        pytest.raises(AssertionError, match="could not be taken away"),
+        planting.planted(lab, "n1", "f", ":", "false"),
+    ):
+        pass
+
+
+def test_the_sweep_leaves_alone_what_a_living_process_planted(lab, tmp_path):
+    flag, dead = tmp_path / "flag", subprocess.Popen(["true"])
+    dead.wait()
+    with planting.planted(lab, "osd", "mine", f"touch {flag}", f"rm -f {flag}"):
+        (tmp_path / "notes" / f"theirs.{dead.pid}").write_text(f"touch {tmp_path}/swept\n")
+        assert planting.sweep(lab) == [f"n1: theirs.{dead.pid}"]
+        assert (tmp_path / "swept").exists() and flag.exists()
+    assert not flag.exists()
