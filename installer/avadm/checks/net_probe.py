@@ -4,7 +4,7 @@ Echo requests are made here and not by ping(8): minimal machines lack it, and on
 """
 
 import errno
-import random
+import os
 import select
 import socket
 import struct
@@ -78,7 +78,7 @@ class Pinger(object):
 
     def __init__(self, peers):
         self.peers = peers
-        self.ident = random.randint(1, 65535)
+        self.ident = struct.unpack("!H", os.urandom(2))[0]
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
         self.socket.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
         # Echo replies alone: other nodes' requests would only wake us up.

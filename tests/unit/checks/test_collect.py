@@ -6,6 +6,7 @@ import json
 import subprocess
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -103,3 +104,34 @@ def test_versions_of_this_machine(site, mine):
     assert collected["unreachable"] == {"stor2": "connection refused"}
     assert set(collected["nodes"]) == {"stor1", "stor3"}
     assert collected["components"]["kernel"]
+
+
+class Slow(Here):
+    """A fleet whose first answers come late, and which counts how often each node is asked for its clock alone."""
+
+    def __init__(self, late, **more):
+        super().__init__(**more)
+        self.late, self.asked = late, []
+
+    def run(self, node, command, **more):
+        result = super().run(node, command, **more)
+        if command == "date +%s.%N":
+            self.asked.append(node)
+            return result
+        return replace(result, started=result.started - self.late, seconds=result.seconds + 2 * self.late)
+
+
+@pytest.mark.parametrize(
+    ("late", "offsets", "again"),
+    [
+        (0.001, {}, set()),  # soon enough to be sure that any two are within 50 ms
+        (0.3, {}, {"stor1", "stor2", "stor3"}),
+        (0.3, {"stor2": 5000}, {"stor1", "stor3"}),  # stor2 is surely wrong
+    ],
+)
+def test_only_clocks_that_are_not_sure_are_measured_again(site, mine, late, offsets, again):
+    wide = site.model_copy(update={"time": site.time.model_copy(update={"max_skew_ms": 400.0})})
+    fleet = Slow(late, offsets=offsets)
+    context = collect(wide, mine, wide.nodes, fleet, ["os", "clock"])
+    assert set(fleet.asked) == again
+    assert set(context.clocks) == {"stor1", "stor2", "stor3"}
