@@ -37,6 +37,12 @@ def profile():
     return App().site_file().profile
 
 
+def is_of_the_node(line):
+    """Whether a note is of a program like ceph: python, options, a file. Ansible and avadm start theirs without one."""
+    first = next((word for word in line.split()[2:] if not word.startswith("-")), "")
+    return first.startswith("/")
+
+
 def test_modules_run_under_the_profiles_python(lab, profile):
     """While `avadm apply` runs, each node's pythons note that they start."""
     nodes = [n["name"] for n in lab.nodes]
@@ -50,10 +56,7 @@ def test_modules_run_under_the_profiles_python(lab, profile):
         for name in nodes:
             lab.sh(name, PUT_BACK)
     for name, lines in notes.items():
-        # A program of the node's own, like ceph, is a python and a path; Ansible and avadm start theirs without a file.
-        ours = [
-            words[1] for line in lines if not (words := line.split())[2:3] or not words[2].startswith("/")
-        ]
+        ours = [line.split()[1] for line in lines if not is_of_the_node(line)]
         assert any("mitogen" in program for program in ours), f"{name}: {lines}"
         assert {program.partition("(")[0] for program in ours} == {profile.python}, f"{name}: {lines}"
 
