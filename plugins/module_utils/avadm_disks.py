@@ -1,5 +1,5 @@
 # Runs on nodes: python 2.7 and 3.
-"""Disk safety (design.md, 8): which device is meant, and whether it is proven blank.
+"""Disk safety (design.md, 8): whether a device that avadm_devices found is proven blank.
 
 A device is blank only if every probe succeeded and found nothing; any doubt is a refusal with its reason
 (K1). Nothing here writes. docs/disk-safety.md says what is proven and what cannot be.
@@ -11,132 +11,10 @@ __metaclass__ = type
 
 import errno
 import os
-import re
 
 from ansible.module_utils import avadm_content as content
 
 MIN_BYTES = 5 << 30  # the least that bluestore makes sense on
-KINDS = ("by_id", "serial", "wwn")
-
-
-class Device(object):
-    """One approved device and what was found about it.
-
-    Attributes:
-        name: the approval as people read it, e.g. "serial S4CNNX0".
-        path: the stable path to use: a /dev/disk/by-id link where there is one.
-        real: the device node behind it.
-        number: "MAJOR:MINOR".
-        bytes: size.
-        reasons: why it is refused; empty while nothing speaks against it.
-    """
-
-    def __init__(self, approved):
-        self.approved = approved
-        self.name = ", ".join("%s %s" % (k, approved[k]) for k in KINDS if approved.get(k)) or "nothing"
-        self.path = self.real = self.number = None
-        self.bytes = 0
-        self.reasons = []
-
-    def refuse(self, reason):
-        """Note a reason, once."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-
-
-def plain(text):
-    """Return an identifier for comparing: blanks as udev writes them in link names, no case, no 0x or naa."""
-    return re.sub(r"^(0x|naa\.|eui\.|t10\.)", "", re.sub(r"[\s/]+", "_", text.strip()).lower())
-
-
-def link_matches(name, identity):
-    """Return whether a by-id link's name carries an identifier of the device."""
-    tail = plain(name.partition("-")[2])
-    known = plain(identity)
-    if tail == known or tail.endswith("_" + known):
-        return True
-    # World-wide names carry prefixes (scsi-3..., wwn-0x...), NVMe names a suffix (_1).
-    return len(known) >= 8 and known in tail or len(tail) >= 8 and tail in known
-
-
-def resolve(machine, approved):
-    """Find the one device that an approval names; reasons say why there is none.
-
-    Args:
-        machine: avadm_machine.Machine.
-        approved: mapping with some of by_id, serial and wwn; the device must match all that are given.
-    """
-    device = Device(approved)
-    try:
-        links = machine.links()
-        candidates = None
-        for kind in KINDS:
-            if approved.get(kind):
-                found = find(machine, kind, approved[kind], links)
-                candidates = found if candidates is None else candidates & found
-        if not candidates:
-            device.refuse("no such device on this node")
-        elif len(candidates) > 1:
-            names = machine.disks()
-            device.refuse(
-                "several devices match: %s (several paths to one disk are not supported)"
-                % ", ".join(names.get(n, n) for n in sorted(candidates))
-            )
-        else:
-            device.number = candidates.pop()
-            locate(machine, device, links)
-    except (IOError, OSError) as error:
-        device.refuse("could not be looked for: %s" % error)
-    return device
-
-
-def find(machine, kind, wanted, links):
-    """Return the numbers of the devices that one identifier matches."""
-    if kind == "by_id":
-        return {links[wanted]} if links.get(wanted) else set()
-    found = set()
-    for number in machine.disks():
-        if any(plain(wanted) == plain(known) for known in machine.identity(number)):
-            found.add(number)
-    for path, number in links.items():
-        name = os.path.basename(path)
-        if number and not re.search(r"-part\d+$", name) and not re.match(r"(dm|md|lvm)-", name):
-            tail = plain(name.partition("-")[2])
-            if tail == plain(wanted) or tail.endswith("_" + plain(wanted)):
-                found.add(number)
-    return found
-
-
-def locate(machine, device, links):
-    """Fill in the paths of a device whose number is known; compare the approval with its own identity."""
-    known = machine.identity(device.number)
-    mine = sorted(p for p, n in links.items() if n == device.number)
-    approved = device.approved
-    if approved.get("by_id"):
-        device.path = approved["by_id"]
-        matching = any(link_matches(os.path.basename(device.path), one) for one in known)
-    else:
-        device.path = mine[0] if mine else "/dev/" + machine.disks().get(device.number, "")
-        wanted = [plain(approved[k]) for k in KINDS if approved.get(k)]
-        matching = all(any(w in plain(one) for one in known) for w in wanted)
-    if known and not matching:
-        device.refuse(
-            "the device says of itself: %s (a stale link, or another disk in its place)"
-            % ", ".join(sorted(known))
-        )
-    device.real = os.path.realpath(machine.path(device.path))
-    if machine.number(device.real) != device.number:
-        device.refuse("%s is not the device %s" % (device.real, device.number))
-
-
-def survey(machine, approvals):
-    """Resolve all approvals of a node; a device that two of them name is refused under both."""
-    devices = [resolve(machine, one) for one in approvals]
-    for device in devices:
-        others = [d.name for d in devices if d is not device and d.number and d.number == device.number]
-        if others:
-            device.refuse("is the same device as %s" % ", ".join(others))
-    return devices
 
 
 def probe(machine, device, min_bytes=MIN_BYTES, writable=False, own=False):
@@ -152,7 +30,8 @@ def probe(machine, device, min_bytes=MIN_BYTES, writable=False, own=False):
     """
     if device.reasons:
         return
-    checks = [("sysfs", whole), ("mounts", unmounted), ("swap", no_swap), ("processes", unopened)]
+    checks = [("sysfs", whole), ("loop devices", no_loop), ("mounts", unmounted)]
+    checks += [("swap", no_swap), ("processes", unopened)]
     for name, check in checks:
         attempt(device, name, check, machine, device)
     handle = None
@@ -166,6 +45,7 @@ def probe(machine, device, min_bytes=MIN_BYTES, writable=False, own=False):
         )
         return
     try:
+        attempt(device, "number", same_device, machine, device, handle)
         attempt(device, "size", big_enough, machine, device, handle, min_bytes)
         if not own:
             attempt(device, "signatures", unsigned, device, handle)
@@ -207,6 +87,12 @@ def whole(machine, device):
         yield "is read-only"
 
 
+def no_loop(machine, device):
+    """No loop device lies on it."""
+    for name in machine.loops_on(numbers(machine, device)):
+        yield "is used by %s" % name
+
+
 def numbers(machine, device):
     """Return the device's number and those of its partitions."""
     base = "/sys/dev/block/" + device.number
@@ -246,6 +132,13 @@ def unopened(machine, device):
         yield "is held open by %s" % holder
 
 
+def same_device(machine, device, handle):
+    """What was opened is the device that was looked for, whatever became of its path meanwhile."""
+    found = machine.number("/proc/self/fd/%d" % handle)
+    if found != device.number:
+        yield "opens as another device, %s" % found
+
+
 def big_enough(machine, device, handle, min_bytes):
     """It takes writes and is as large as is wanted; kernel and device agree on its size."""
     device.bytes = content.size(handle)
@@ -253,7 +146,7 @@ def big_enough(machine, device, handle, min_bytes):
     if sectors is None or int(sectors) * 512 != device.bytes:
         yield "has %d bytes, but sysfs says %s sectors" % (device.bytes, sectors)
     if device.bytes < min_bytes:
-        yield "is too small: %.1f GiB, wanted %.1f GiB" % (device.bytes / 2.0**30, min_bytes / 2.0**30)
+        yield "is too small: %d MiB, wanted %d MiB" % (device.bytes >> 20, min_bytes >> 20)
     if machine.read_only(handle):
         yield "is read-only"
 
@@ -270,14 +163,30 @@ def wipefs_silent(machine, device):
     if rc != 0:
         yield "wipefs could not tell: %s" % ((err or out).strip() or "exit status %d" % rc)
     elif out.strip():
-        yield "wipefs finds: %s" % "; ".join(" ".join(line.split()) for line in out.strip().splitlines()[1:])
+        yield "wipefs finds: %s" % "; ".join(places(out))
+
+
+def places(listed):
+    """Return what wipefs listed (device, offset, type …), each type once: ZFS alone bears its mark at 512 places."""
+    first, count = {}, {}
+    for fields in [line.split() for line in listed.strip().splitlines()[1:]]:
+        what = fields[2] if len(fields) > 2 else " ".join(fields)
+        first.setdefault(what, fields[1] if len(fields) > 1 else "?")
+        count[what] = count.get(what, 0) + 1
+    return [
+        "%s at %s%s"
+        % (what, first[what], " and %d more places" % (count[what] - 1) if count[what] > 1 else "")
+        for what in sorted(first)
+    ]
 
 
 def blkid_silent(machine, device):
     """Libblkid's probe finds nothing; its exit status 2 alone proves nothing: it means "cannot tell" too."""
     rc, out, err = machine.run(["blkid", "-p", "-o", "export", device.real])
     if rc == 0:
-        pairs = [line for line in out.split() if line.startswith(("TYPE=", "PTTYPE=", "USAGE=", "LABEL="))]
+        pairs = [
+            line for line in out.split() if line.startswith(("TYPE=", "PTTYPE=", "USAGE=", "LABEL=", "UUID="))
+        ]
         yield "blkid finds: %s" % (" ".join(pairs) or out.strip() or "something")
     elif rc == 8:
         yield "blkid finds several contradicting signatures"

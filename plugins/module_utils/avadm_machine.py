@@ -67,6 +67,45 @@ class Machine(object):
         """Return the names in a folder, sorted; OSError where it cannot be read."""
         return sorted(os.listdir(self.path(path)))
 
+    def serial(self, number):
+        """Return the serial number that people read on the disk; None where it tells none."""
+        base, udev = "/sys/dev/block/%s" % number, self.udev(number)
+        known = [udev.get("ID_SERIAL_SHORT"), udev.get("ID_SCSI_SERIAL")]
+        known += [self.text(base + "/serial"), self.text(base + "/device/serial"), udev.get("ID_SERIAL")]
+        return next((" ".join(one.split()) for one in known if one and one.split()), None)
+
+    def wwn(self, number):
+        """Return a disk's world-wide name; None where it tells none."""
+        base, udev = "/sys/dev/block/%s" % number, self.udev(number)
+        known = [udev.get("ID_WWN_WITH_EXTENSION"), udev.get("ID_WWN")]
+        return next((k for k in known + [self.text(base + r) for r in ("/wwid", "/device/wwid")] if k), None)
+
+    def entries_if_any(self, path):
+        """Return the names in a folder, sorted; none where there is no such folder."""
+        try:
+            return self.entries(path)
+        except OSError as error:
+            if error.errno in GONE:
+                return []
+            raise
+
+    def loops_on(self, numbers):
+        """Yield the names of loop devices that lie on one of the devices: the kernel tells of them nowhere else."""
+        for folder in sorted(glob.glob(self.path("/sys/class/block/loop*"))):
+            name = os.path.basename(folder)
+            backing = self.text("/sys/class/block/%s/loop/backing_file" % name)
+            if not backing or not backing.startswith("/dev/"):
+                continue
+            try:
+                found = self.number(self.path(backing))
+            except OSError as error:
+                if error.errno not in GONE:
+                    raise
+                # A node of another container's /dev: the kernel's own name is all there is to compare.
+                found = self.text("/sys/class/block/%s/dev" % os.path.basename(backing))
+            if found in numbers:
+                yield name
+
     def disks(self):
         """Return {"MAJOR:MINOR": kernel name} of all whole disks that sysfs knows."""
         found = {}
@@ -97,6 +136,26 @@ class Machine(object):
         keys = ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_WWN", "ID_WWN_WITH_EXTENSION")
         known += [udev.get(key) for key in keys]
         return {" ".join(k.split()) for k in known if k and k.split()}
+
+    def twins(self, number):
+        """Return the numbers of other whole disks that say the same of themselves: other paths to the same disk.
+
+        Namespaces of one NVMe controller share its serial, but not their world-wide names.
+        """
+        base = "/sys/dev/block/%s"
+        mine, found = self.identity(number), []
+        for other in self.disks():
+            theirs = self.identity(other)
+            same = mine & theirs
+            if other == number or not same or self.entries_if_any(base % other + "/slaves"):
+                continue
+            unique = [
+                self.text(base % n + rest) for n in (number, other) for rest in ("/wwid", "/device/wwid")
+            ]
+            names = {u for u in unique if u}
+            if len(names) < 2:
+                found.append(other)
+        return sorted(found)
 
     def links(self):
         """Return {path: "MAJOR:MINOR"} of what lies under /dev/disk/by-id."""

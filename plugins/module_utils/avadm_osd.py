@@ -107,6 +107,10 @@ def judge(machine, device, fsid, journal, min_bytes=avadm_disks.MIN_BYTES):
     if not device.reasons:
         try:
             device.bytes, found = signatures(machine, device.real)
+        except Exception as error:  # whatever it was: nothing is known of it
+            device.refuse("cannot be read: %s" % error)
+    if not device.reasons:
+        try:
             if BLUESTORE in found:
                 osd = bluestore(machine, device, fsid, journal)
             elif PV in found and fsid:

@@ -18,7 +18,7 @@ import re
 import time
 import uuid
 
-from ansible.module_utils import avadm_disks, avadm_osd
+from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
 
 BOOTSTRAP = "/var/lib/ceph/bootstrap-osd/ceph.keyring"
 DATA = "/var/lib/ceph/osd/ceph-%d"
@@ -118,7 +118,8 @@ class Maker(object):
         return number
 
     def look_again(self, device, own=False):
-        """Probe once more, with the device open for writing: nothing may have changed since the first time."""
+        """Find and probe it once more, open for writing: nothing may have changed since the first time."""
+        avadm_devices.recheck(self.machine, device)
         avadm_disks.probe(self.machine, device, self.min_bytes, writable=True, own=own)
         if device.reasons:
             raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))

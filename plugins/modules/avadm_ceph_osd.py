@@ -69,7 +69,7 @@ started:
 
 import time
 
-from ansible.module_utils import avadm_disks, avadm_osd
+from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
 from ansible.module_utils.avadm_machine import Machine
 from ansible.module_utils.avadm_osd_maker import Maker, OsdError
 from ansible.module_utils.basic import AnsibleModule
@@ -150,7 +150,7 @@ def main():
 
     machine, journal = Machine(run), avadm_osd.Journal()
     entries = journal.entries()
-    devices = avadm_disks.survey(machine, given["devices"])
+    devices = avadm_devices.survey(machine, given["devices"])
     least = given["min_bytes"]
     judged = [(d,) + avadm_osd.judge(machine, d, given["fsid"], entries, least) for d in devices]
     described = [avadm_osd.describe(*one) for one in judged]

@@ -41,14 +41,14 @@ devices:
   returned: always
 """
 
-from ansible.module_utils import avadm_disks, avadm_osd
+from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
 from ansible.module_utils.avadm_machine import Machine
 from ansible.module_utils.basic import AnsibleModule
 
 
 def look(machine, approvals, fsid, journal, min_bytes):
     """Return what is found about each approval."""
-    devices = avadm_disks.survey(machine, approvals)
+    devices = avadm_devices.survey(machine, approvals)
     return [
         avadm_osd.describe(device, *avadm_osd.judge(machine, device, fsid, journal, min_bytes))
         for device in devices

@@ -256,6 +256,13 @@ ANSWERS = (
         "signature LVM2_member",
         _device(signature=["LVM2_member"]),
     ),
+    Fault(
+        "disks",
+        "data far behind a blank start",
+        "error",
+        "has data at byte 7",
+        lambda context: context.facts["stor2"]["proof"][0].update(reasons=["has data at byte 7"]),
+    ),
     Fault("disks", "a spinning disk approved as SSD", "warning", "spinning", _device(rotational=True)),
     Fault(
         "package-sources",

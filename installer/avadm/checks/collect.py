@@ -14,6 +14,7 @@ from typing import Any
 from avadm.checks.base import Clock, Context
 from avadm.checks.peers import Peer, peers
 from avadm.checks.services import ports
+from avadm.disks.code import proof
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
@@ -95,6 +96,7 @@ def _parameters(
         "peers": [asdict(p) for p in asked],
         "ssh_port": site.ssh.port,
         "time": site.time.servers,
+        "proof": proof(site, node) if only is None or "proof" in only else None,
         "only": None if only is None else sorted(only),
     }
     # A literal of JSON inside a literal of Python: json.dumps twice gives one that 2.7 and 3 both read.

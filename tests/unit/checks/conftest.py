@@ -55,6 +55,7 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
                 "gib": 4000,
             }
         ],
+        "proof": [{"state": "blank", "reasons": []}],
         "packages": {"candidates": {"ceph-common": "1:16.2.15+ds-0", "chrony": "4.3-2"}, "trouble": None},
         "clock": [1.0, 2.0],
         "cpus": 64,

@@ -1,4 +1,4 @@
-"""Approved devices exist, are what the site file says and seem free; only avadm_disks proves them blank."""
+"""Approved devices exist, are what the site file says, and are proven blank or are our OSDs (avadm_disks)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,18 @@ def judge(context: Context) -> list[Finding]:
                 )
             elif path:
                 seen[path] = _name(device)
-    return found
+    return found + _unproven(context, {(f.host, f.where) for f in found if f.severity is Severity.ERROR})
+
+
+def _unproven(context: Context, told: set[tuple[str | None, str]]) -> list[Finding]:
+    """Return what the role that makes OSDs would refuse, but for what was told already."""
+    remedy = "See docs/disk-safety.md; `avadm disk list` shows all disks of the node."
+    return [
+        _finding(node, device, "It is not proven that the device is blank.", found, "blank", remedy)
+        for node, reports in context.each("proof")
+        for device, report in zip(node.devices, reports, strict=True)
+        if (found := "; ".join(report["reasons"])) and (node.name, _name(device)) not in told
+    ]
 
 
 def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
@@ -91,4 +102,4 @@ def _finding(
     return Finding("disks", what, _name(device), found, wanted, remedy, severity, node.name)
 
 
-CHECK = Check("disks", "approved devices are there and free", ("devices",), judge, frozenset({"osd"}))
+CHECK = Check("disks", "approved devices are there and free", ("devices", "proof"), judge, frozenset({"osd"}))

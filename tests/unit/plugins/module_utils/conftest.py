@@ -6,7 +6,7 @@ from pathlib import Path
 
 import avadm_ceph_osd
 import pytest
-from ansible.module_utils import avadm_disks, avadm_osd, avadm_osd_maker
+from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd, avadm_osd_maker
 from ansible.module_utils.avadm_machine import Machine
 from fake_osd import APPROVED, OURS, Ceph
 
@@ -84,7 +84,7 @@ def reasons():
     """Return a function: the reasons against one approval, after all probes."""
 
     def look(machine, **approved):
-        (device,) = avadm_disks.survey(machine, [approved or {"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
+        (device,) = avadm_devices.survey(machine, [approved or {"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
         avadm_disks.probe(machine, device, min_bytes=MIB)
         return device.reasons
 
@@ -108,7 +108,7 @@ def node(machine, tmp_path, monkeypatch, request):
 
     def apply():
         entries = maker.journal.entries()
-        (device,) = avadm_disks.survey(machine, [APPROVED])
+        (device,) = avadm_devices.survey(machine, [APPROVED])
         judged = [(device, *avadm_osd.judge(machine, device, OURS, entries, MIB))]
         return avadm_ceph_osd.ensure(maker, given, judged, entries, lambda: 0)
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ansible.module_utils import avadm_disks, avadm_osd
+from ansible.module_utils import avadm_devices, avadm_osd
 
 MIB = 1 << 20
 OURS, THEIRS, UUID = "our-cluster", "their-cluster", "11111111-2222-3333-4444-555555555555"
@@ -36,7 +36,7 @@ def volume_on(machine, node, cluster=OURS, label=None):
 
 
 def judge(machine, journal=None, fsid=OURS, approved=APPROVED):
-    (device,) = avadm_disks.survey(machine, [approved])
+    (device,) = avadm_devices.survey(machine, [approved])
     state, osd = avadm_osd.judge(machine, device, fsid, journal or {}, MIB)
     return state, osd, device
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_content, avadm_disks
+from ansible.module_utils import avadm_content, avadm_devices, avadm_disks
 
 MIB = 1 << 20
 BASE = "/sys/dev/block/8:16"
@@ -77,7 +77,7 @@ def test_a_dangling_link(machine, reasons):
 
 def test_the_same_disk_approved_twice_is_refused_under_both_names(machine):
     machine.add_disk(serial="S1")
-    devices = avadm_disks.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}, {"serial": "S1"}])
+    devices = avadm_devices.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}, {"serial": "S1"}])
     assert [d.reasons for d in devices] == [
         ["is the same device as serial S1"],
         ["is the same device as by_id /dev/disk/by-id/scsi-DISK_S1"],
@@ -193,9 +193,9 @@ def test_write_protected_by_its_own_word_or_by_sysfs(machine, reasons):
 
 def test_too_small(machine):
     machine.add_disk()
-    (device,) = avadm_disks.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
+    (device,) = avadm_devices.survey(machine, [{"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
     avadm_disks.probe(machine, device)
-    assert device.reasons == ["is too small: 0.0 GiB, wanted 5.0 GiB"]
+    assert device.reasons == ["is too small: 8 MiB, wanted 5120 MiB"]
 
 
 def test_sizes_that_differ(machine, reasons):
@@ -233,7 +233,7 @@ def test_zeros_and_ones_mixed_are_data(machine, reasons):
         ("blkid", (8, "", ""), "blkid finds several contradicting signatures"),
         ("blkid", (2, "", "error: no luck"), "blkid could not tell: error: no luck"),
         ("blkid", (127, "", ""), "blkid could not tell: exit status 127"),
-        ("wipefs", (0, "DEVICE OFFSET TYPE\nsdb 0x0 drbd\n", ""), "wipefs finds: sdb 0x0 drbd"),
+        ("wipefs", (0, "DEVICE OFFSET TYPE\nsdb 0x0 drbd\n", ""), "wipefs finds: drbd at 0x0"),
         ("wipefs", (1, "", "probing failed"), "wipefs could not tell: probing failed"),
     ],
 )
@@ -279,6 +279,8 @@ def test_samples_cover_both_ends_and_are_spread_evenly():
     assert regions[0] == (0, 16 * MIB)
     assert regions[-1] == (size - 16 * MIB, 16 * MIB)
     starts = [offset for offset, _length in regions[1:-1]]
+    assert starts[64:] == [copy for copy in avadm_content.COPIES if copy >= 16 * MIB]
+    starts = starts[:64]
     assert len(starts) == 64
     gaps = [b - a for a, b in pairwise(starts)]
     assert max(gaps) - min(gaps) <= 1

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_disks, avadm_osd, avadm_osd_maker
+from ansible.module_utils import avadm_devices, avadm_osd, avadm_osd_maker
 from fake_osd import APPROVED, DONE, MIB, OURS, THEIRS, UUID, judge, osd_on
 
 
@@ -56,7 +56,7 @@ def test_a_label_that_cannot_be_read_is_a_refusal(machine):
 def test_all_refused_devices_and_reasons_come_in_one_text(machine):
     machine.write("/proc/swaps", "F\n/dev/sdb p 1 0 -2\n")
     machine.add_disk()
-    devices = avadm_disks.survey(machine, [APPROVED, {"serial": "NONE"}])
+    devices = avadm_devices.survey(machine, [APPROVED, {"serial": "NONE"}])
     for device in devices:
         avadm_osd.judge(machine, device, OURS, {}, MIB)
     text = avadm_osd.refusals(devices)

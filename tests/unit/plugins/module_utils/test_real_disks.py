@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_disks
+from ansible.module_utils import avadm_devices, avadm_disks
 from ansible.module_utils.avadm_machine import Machine
 
 MIB = 1 << 20
@@ -64,7 +64,7 @@ def readable(process):
 
 def reasons(device, min_bytes=MIB):
     machine = Links(device)
-    (found,) = avadm_disks.survey(machine, [{"by_id": device}])
+    (found,) = avadm_devices.survey(machine, [{"by_id": device}])
     avadm_disks.probe(machine, found, min_bytes, writable=True)
     return found.reasons
 
@@ -118,7 +118,7 @@ def test_blank_is_accepted_and_unchanged(disk):
 
 
 def test_too_small(disk):
-    assert reasons(disk[0], min_bytes=SIZE + 1) == ["is too small: 0.4 GiB, wanted 0.4 GiB"]
+    assert reasons(disk[0], min_bytes=SIZE + 1) == ["is too small: 384 MiB, wanted 384 MiB"]
 
 
 def test_read_only(disk):
