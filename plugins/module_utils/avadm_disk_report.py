@@ -33,13 +33,13 @@ def cluster(machine):
     return found.group(1) if found else ""
 
 
-def approved(given):
+def approved(given, machine=None):
     """Return what is found about each approval.
 
     Args:
         given: mapping with devices, and perhaps fsid and min_bytes.
     """
-    machine = Machine(run)
+    machine = machine or Machine(run)
     devices = avadm_devices.survey(machine, given["devices"])
     return judged(machine, devices, given)
 
@@ -52,13 +52,13 @@ def judged(machine, devices, given):
     return [avadm_osd.describe(one, *avadm_osd.judge(machine, one, fsid, journal, least)) for one in devices]
 
 
-def every(given):
+def every(given, machine=None):
     """Return every whole disk of the node: description, approval that would name it, and what it is.
 
     Args:
         given: mapping with devices (the approvals of the site file), and perhaps fsid and min_bytes.
     """
-    machine = Machine(run)
+    machine = machine or Machine(run)
     links = machine.links()
     named = {}
     for one in avadm_devices.survey(machine, given["devices"]):
@@ -69,6 +69,8 @@ def every(given):
         if machine.text(base + "/size") in (None, "0"):
             continue
         names = stable(links, number)
+        if not names and re.match(r"(loop|ram|zram|dm-|md|sr|fd|nbd|rbd)\d", kernel):
+            continue  # no disk, but something made of one, or of a file
         approval = avadm_devices.approval(machine, number, names)
         device = avadm_devices.resolve(machine, approval) if approval else avadm_devices.Device({})
         if not approval:

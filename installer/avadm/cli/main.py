@@ -30,6 +30,7 @@ VERBS = {
     "apply": "Install, or bring up to date, what the site file describes.",
     "bootstrap": "Pin host keys and install the controller's key on new nodes.",
     "completion": "Print the shell's completion script.",
+    "disk": "List, approve and erase the nodes' disks.",
     "lab": "A lab of container nodes on this machine.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
@@ -43,6 +44,7 @@ STOPPED = {
     "accept": "What nodes were measuring ends there by itself. The same command measures from the start.",
     "apply": "What nodes had begun ends there by itself. The same command goes on where it stood.",
     "bootstrap": "The same command goes on: what is done is left alone.",
+    "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
 }
 

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from avadm.site.model import Node, Site
 
 # In the order in which they import one another.
-MODULES = ("avadm_content", "avadm_machine", "avadm_devices", "avadm_disks", "avadm_osd", "avadm_disk_report")
+MODULES = (
+    "avadm_content",
+    "avadm_machine",
+    "avadm_devices",
+    "avadm_disks",
+    "avadm_osd",
+    "avadm_disk_report",
+    "avadm_zap",
+)
 
 # Python 2.7 and 3. Ansible need not be on the node: its package is only the name under which the files import.
 _LOADER = """

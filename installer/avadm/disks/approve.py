@@ -1,0 +1,110 @@
+"""Approving disks: an entry in the site file, which otherwise stays as its author wrote it."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.util import load_yaml_guess_indent
+
+from avadm.disks.nodes import Disk
+from avadm.errors import AvadmError
+from avadm.findings import Finding, errors
+from avadm.site.load import examine
+from avadm.site.text import read_text
+
+
+def refusals(disks: Sequence[Disk]) -> list[Finding]:
+    """Return why disks cannot be approved: only one that is blank, or our OSD already, can."""
+    return [
+        Finding(
+            "disk-refused",
+            "This disk cannot be approved.",
+            disk.report["path"] or disk.report["real"],
+            "; ".join(disk.report["reasons"]),
+            "a disk that is proven blank, or an OSD of this cluster",
+            "Is it the right disk? If what is on it may go: `avadm disk zap`.",
+            host=disk.node,
+        )
+        for disk in disks
+        if disk.report["state"] not in ("blank", "osd", "unfinished")
+    ]
+
+
+def entry(disk: Disk) -> dict[str, str]:
+    """Return a disk's entry under ``devices``."""
+    made = dict(disk.report["approval"])
+    if disk.report["rotational"]:
+        made["device_class"] = "hdd"
+    elif disk.report["kernel"].startswith("nvme"):
+        made["device_class"] = "nvme"
+    return made
+
+
+def edited(text: str, node: str, entries: Sequence[dict[str, str]]) -> str:
+    """Return a site file's text with devices added to a node; comments, quotes and order stay.
+
+    Raises:
+        KeyError: the file has no such node (of its own: it may come from an anchor).
+    """
+    _, indent, offset = load_yaml_guess_indent(text)
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    yaml.indent(mapping=2, sequence=indent or 4, offset=offset if offset is not None else 2)
+    data: Any = yaml.load(text)
+    found = next((n for n in data["nodes"] if n["name"] == node), None)
+    if found is None:
+        raise KeyError(node)
+    if not found.get("devices"):
+        found["devices"] = CommentedSeq()
+    for one in entries:
+        made = CommentedMap(one)
+        made.fa.set_flow_style()
+        found["devices"].append(made)
+    out = io.StringIO()
+    yaml.dump(data, out)
+    return out.getvalue()
+
+
+def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
+    """Write approvals into a site file and return the difference, as a unified diff.
+
+    Raises:
+        AvadmError: the file cannot be read or written, or would not be good any more; then it is as before.
+    """
+    before = read_text(path)
+    after = edited(before, node, entries)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".yml", dir=path.parent)
+    made = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(after)
+            stream.flush()
+            os.fsync(stream.fileno())
+        made.chmod(stat.S_IMODE(path.stat().st_mode))
+        _, findings = examine(made)
+        if bad := errors(findings):
+            raise AvadmError(bad)
+        # A link stays a link: what it leads to is written.
+        made.replace(path.resolve())
+    except OSError as error:
+        raise AvadmError(
+            Finding(
+                "site-unwritable", "The site file cannot be written.", str(path), error.strerror or str(error)
+            )
+        ) from error
+    finally:
+        made.unlink(missing_ok=True)
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), path.name, path.name, n=2
+    )
+    return "".join(lines)

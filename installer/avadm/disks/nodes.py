@@ -1,0 +1,144 @@
+"""What the nodes say of their disks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from avadm.disks.code import approvals, script
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.fleet import Fleet
+from avadm.site.model import Node, Site
+
+TIMEOUT = 600.0  # seconds; each blank disk is read for 96 MiB
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One whole disk of a node.
+
+    Attributes:
+        node: the node's name.
+        report: what avadm_disk_report.every said of it.
+    """
+
+    node: str
+    report: Mapping[str, Any]
+
+    @property
+    def names(self) -> set[str]:
+        """Every name that a user may call it by."""
+        path = self.report["real"] or ""
+        names = {
+            path,
+            path.rpartition("/")[2],
+            self.report["kernel"],
+            self.report["serial"],
+            self.report["wwn"],
+        }
+        names |= {part for link in self.report["links"] for part in (link, link.rpartition("/")[2])}
+        return {name for name in names if name}
+
+    @property
+    def confirmation(self) -> str:
+        """What a user types to confirm that this disk is meant: its serial number, or else its stable name."""
+        name = next(iter((self.report["approval"] or {}).values()), self.report["kernel"])
+        return str(self.report["serial"] or name)
+
+    @property
+    def verdict(self) -> str:
+        """``blank``, ``osd.N``, ``osd.N, unfinished`` or ``refused``."""
+        osd = self.report["osd"]
+        if self.report["state"] in ("osd", "unfinished") and osd:
+            return f"osd.{osd['id']}" + (", unfinished" if self.report["state"] == "unfinished" else "")
+        return str(self.report["state"])
+
+    @property
+    def on_it(self) -> str:
+        """What is written on it, a few words."""
+        return ", ".join(self.report["content"]) or (
+            "nothing" if self.report["state"] == "blank" else "not known"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the disk as `avadm disk list --json` shows it."""
+        taken = ("kernel", "real", "links", "serial", "wwn", "model", "size", "rotational", "content")
+        report = {key: self.report[key] for key in taken}
+        return {
+            "node": self.node,
+            **report,
+            "approved": self.report["approved"],
+            "verdict": self.verdict,
+            "osd": self.report["osd"],
+            "reasons": self.report["reasons"],
+        }
+
+
+def ask(fleet: Fleet, python: str, node: str, call: str, given: object, timeout: float = TIMEOUT) -> Any:
+    """Have a function of the nodes' code run on a node and return its answer.
+
+    Raises:
+        AvadmError: the node cannot be reached, or gave no answer.
+    """
+    command = f"{shlex.quote(python)} -"
+    result = fleet.run(node, command, timeout=timeout, stdin=script(call, given).encode())
+    for line in reversed(result.stdout.splitlines()):
+        if line.startswith(("{", "[")):
+            try:
+                return json.loads(line)
+            except ValueError:
+                break
+    said = (result.stderr.strip().splitlines() or [f"exit status {result.rc}"])[-1]
+    raise AvadmError(
+        Finding(
+            "disk-node",
+            "The node could not be asked about its disks.",
+            node,
+            result.error or said,
+            "an answer",
+            "See `avadm preflight --check reachability`.",
+            host=node,
+        )
+    )
+
+
+def survey(fleet: Fleet, site: Site, python: str, nodes: Sequence[Node]) -> tuple[list[Disk], list[Finding]]:
+    """Return all disks of the nodes, and a finding for each node that could not be asked."""
+
+    def one(node: Node) -> list[Disk] | AvadmError:
+        try:
+            found = ask(fleet, python, node.name, "avadm_disk_report.every", approvals(site, node))
+        except AvadmError as error:
+            return error
+        return [Disk(node.name, report) for report in found]
+
+    with ThreadPoolExecutor(len(nodes), thread_name_prefix="disks") as pool:
+        try:
+            answers = list(pool.map(one, nodes))
+        except BaseException:
+            fleet.close(n.name for n in nodes)
+            raise
+    disks = [disk for answer in answers if not isinstance(answer, AvadmError) for disk in answer]
+    return disks, [f for answer in answers if isinstance(answer, AvadmError) for f in answer.findings]
+
+
+def choose(disks: Sequence[Disk], name: str) -> Disk | Finding:
+    """Return the one disk that a user's name means, or what is wrong with the name."""
+    found = [disk for disk in disks if name in disk.names]
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(f"{d.report['kernel']} ({d.confirmation})" for d in found or disks)
+    return Finding(
+        "disk-name",
+        "No disk of the node has this name." if not found else "Several disks of the node have this name.",
+        name,
+        shown or "no disk",
+        "the serial number, WWN, by-id path or kernel name of one disk",
+        "See `avadm disk list`.",
+        host=disks[0].node if disks else None,
+    )

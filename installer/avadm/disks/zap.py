@@ -1,0 +1,124 @@
+"""Erasing one disk: what forbids it, what is shown, what is written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from datetime import UTC, datetime
+from typing import Any
+
+from avadm.disks.nodes import Disk, ask
+from avadm.engine.runfolder import RunFolder, write_atomic
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.fleet import Fleet
+from avadm.site.model import Site
+
+
+def target(disk: Disk) -> dict[str, Any]:
+    """Return what names a disk to avadm_zap: it must still be that one when it is erased."""
+    report = disk.report
+    if not report["approval"]:
+        raise AvadmError(_refusal(disk, report["reasons"]))
+    return {
+        "approval": report["approval"],
+        "numbers": report["numbers"],
+        "serial": report["serial"],
+        "bytes": report["size"],
+    }
+
+
+def refuse_used(fleet: Fleet, site: Site, python: str, disk: Disk) -> None:
+    """Raise AvadmError with all that forbids that a disk is erased."""
+    reasons = list(ask(fleet, python, disk.node, "avadm_zap.look", target(disk))["reasons"])
+    osd = disk.report["osd"]
+    if disk.report["state"] in ("osd", "unfinished") and osd:
+        reasons += _still_ours(fleet, site, osd)
+    if reasons:
+        raise AvadmError(_refusal(disk, reasons))
+
+
+def _still_ours(fleet: Fleet, site: Site, osd: dict[str, Any]) -> list[str]:
+    """Return why an OSD of our cluster may not be erased: the cluster still has it, or cannot be asked."""
+    for node in site.with_role("mon"):
+        result = fleet.run(node.name, "ceph --connect-timeout 20 osd dump --format json", timeout=60)
+        try:
+            known = {one["uuid"] for one in json.loads(result.stdout)["osds"]} if result.ok else None
+        except (ValueError, KeyError):
+            known = None
+        if known is not None:
+            if osd["fsid"] not in known:
+                return []
+            return [
+                f"is osd.{osd['id']} of this cluster. Remedy: take it out, wait until `ceph osd safe-to-destroy "
+                f"{osd['id']}` says yes, stop it, then `ceph osd purge {osd['id']} --yes-i-really-mean-it`"
+            ]
+    return [f"is osd.{osd['id']} of this cluster, and no monitor could say whether it still belongs to it"]
+
+
+def _refusal(disk: Disk, reasons: list[str]) -> Finding:
+    return Finding(
+        "disk-in-use",
+        "This disk is not erased: it is untouched.",
+        f"{disk.report['real']} ({disk.confirmation})",
+        "; ".join(reasons),
+        "a disk that nobody uses",
+        "Is it the right disk? Else end what uses it first.",
+        host=disk.node,
+    )
+
+
+def erase(fleet: Fleet, site: Site, python: str, disk: Disk) -> RunFolder:
+    """Erase a disk, with an entry of who, when and what before and after; return the run folder.
+
+    Raises:
+        AvadmError: it is in use by now, or is not blank afterwards.
+    """
+    folder = RunFolder.create("disk-zap")
+    begun = datetime.now(UTC)
+    record: dict[str, Any] = {
+        "site": site.name,
+        "who": os.environ.get("SUDO_USER") or os.environ.get("USER") or str(os.getuid()),
+        "from": socket.gethostname(),
+        "when": f"{begun:%Y-%m-%dT%H:%M:%SZ}",
+        "disk": disk.as_dict(),
+        "result": "begun",
+    }
+    folder.write_json("zap.json", record)
+    trouble: AvadmError | None = None
+    try:
+        answer = ask(fleet, python, disk.node, "avadm_zap.zap", target(disk))
+    except AvadmError as error:
+        # The connection may have broken when the node had begun.
+        record["result"], trouble = "not known", error
+    else:
+        record |= answer
+        record["result"], finding = _outcome(disk, answer)
+        trouble = AvadmError(finding) if finding else None
+    seconds = round((datetime.now(UTC) - begun).total_seconds(), 1)
+    folder.write_json("zap.json", {**record, "seconds": seconds})
+    summary = {"site": site.name, "result": "failed" if trouble else "good", "seconds": seconds}
+    folder.write_json("summary.json", {**summary, "changed": 0 if record["result"] == "refused" else 1})
+    line = f"{record['when']} {record['who']}@{record['from']} zap {disk.node} {disk.report['real']} "
+    write_atomic(folder.log, f"{line}{disk.confirmation}: {record['result']}\n")
+    if trouble:
+        raise trouble
+    return folder
+
+
+def _outcome(disk: Disk, answer: dict[str, Any]) -> tuple[str, Finding | None]:
+    """Return what came of it, in a word, and what is wrong with it."""
+    if answer["reasons"]:
+        return "refused", _refusal(disk, answer["reasons"])
+    if answer["after"]["state"] == "blank":
+        return "blank", None
+    return "not blank", Finding(
+        "disk-not-blank",
+        "The disk was erased, but is not proven blank now.",
+        disk.report["real"],
+        "; ".join(answer["after"]["reasons"]),
+        "blank",
+        "Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
+        host=disk.node,
+    )

@@ -1,0 +1,151 @@
+# Runs on nodes: python 2.7 and 3.
+"""Erases a disk that nobody uses, for `avadm disk zap`: the only code of avadm that does such a thing.
+
+No role and no playbook comes here. What is in use is refused; what is overwritten is exactly what
+avadm_disks reads when it proves a device blank, and the places where libblkid finds anything.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import errno
+import fcntl
+import os
+import re
+import time
+
+from ansible.module_utils import avadm_content, avadm_devices, avadm_disk_report, avadm_disks
+from ansible.module_utils.avadm_machine import Machine
+
+BLKRRPART = 0x125F  # linux/fs.h
+MIB = 1 << 20
+TRIES = 10  # udev looks at a device that was written, which takes it for a moment
+
+
+def look(given, machine=None):
+    """Return {"reasons"}: what forbids that a disk is erased, without touching it.
+
+    Args:
+        given: mapping with approval (what names the disk), numbers, bytes and serial, as they were shown.
+    """
+    machine = machine or Machine(avadm_disk_report.run)
+    return {"reasons": found(machine, given).reasons}
+
+
+def found(machine, given):
+    """Return the device that was shown, with what forbids that it is erased noted on it."""
+    device = avadm_devices.resolve(machine, given["approval"])
+    if device.reasons:
+        return device
+    shown = (given["numbers"], given["serial"])
+    now = (device.number, machine.serial(device.number))
+    if shown != now:
+        device.refuse("is another disk than the one that was shown: %s, now %s" % (shown, now))
+        return device
+    for name, check in (
+        ("sysfs", unstacked),
+        ("loop devices", avadm_disks.no_loop),
+        ("mounts", avadm_disks.unmounted),
+        ("swap", avadm_disks.no_swap),
+        ("processes", avadm_disks.unopened),
+    ):
+        avadm_disks.attempt(device, name, check, machine, device)
+    if not device.reasons:
+        handle = claim(machine, device, os.O_RDONLY)
+        if handle is not None:
+            avadm_disks.attempt(device, "size", same_size, device, handle, given["bytes"])
+            os.close(handle)
+    return device
+
+
+def unstacked(machine, device):
+    """It is a whole disk, and no device lies on it or on a partition of it; partitions that nobody uses may go."""
+    base = "/sys/dev/block/" + device.number
+    names = machine.entries(base)
+    if "partition" in names:
+        yield "is a partition: name the whole disk"
+    parts = [n for n in names if machine.text("%s/%s/partition" % (base, n)) is not None]
+    for part in [base] + ["%s/%s" % (base, n) for n in parts]:
+        for holder in machine.entries(part + "/holders"):
+            yield "is used by %s" % holder
+    for slave in [] if "partition" in names else machine.entries(base + "/slaves"):
+        yield "is made of %s" % slave
+    if machine.text(base + "/ro") != "0":
+        yield "is read-only"
+
+
+def claim(machine, device, flags):
+    """Open the device for us alone; None, with the reason noted, where that cannot be."""
+    try:
+        handle = machine.open(device.real, flags | os.O_EXCL)
+    except OSError as error:
+        device.refuse(
+            "is in use: the kernel refuses an exclusive open"
+            if error.errno == errno.EBUSY
+            else "cannot be opened: %s" % os.strerror(error.errno)
+        )
+        return None
+    avadm_disks.attempt(device, "number", avadm_disks.same_device, machine, device, handle)
+    return handle
+
+
+def same_size(device, handle, wanted):
+    """It is as large as was shown."""
+    device.bytes = avadm_content.size(handle)
+    if device.bytes != wanted:
+        yield "has %d bytes, and %d were shown" % (device.bytes, wanted)
+
+
+def zap(given, machine=None, sleep=time.sleep):
+    """Erase the disk that was shown; return {"reasons", "wiped", "after"}.
+
+    Returns:
+        reasons: why nothing was done; empty where the disk was erased.
+        wiped: [offset, bytes] that were overwritten with zeros.
+        after: description of the disk, judged anew; it must be ``blank``.
+    """
+    machine = machine or Machine(avadm_disk_report.run)
+    device = found(machine, given)
+    if device.reasons:
+        return {"reasons": device.reasons, "wiped": [], "after": None}
+    places = signed(machine, device)
+    handle = claim(machine, device, os.O_RDWR)
+    try:
+        if device.reasons:
+            return {"reasons": device.reasons, "wiped": [], "after": None}
+        length = avadm_content.size(handle)
+        regions = avadm_content.regions(length) + [
+            (at, min(MIB, length - at)) for at in places if at < length
+        ]
+        for offset, count in regions:
+            overwrite(handle, offset, count)
+        os.fsync(handle)
+        try:
+            fcntl.ioctl(handle, BLKRRPART)  # the kernel forgets the partitions that were
+        except (IOError, OSError):
+            pass  # a device that can have none; what is left of them is found below
+    finally:
+        if handle is not None:
+            os.close(handle)
+    after = None
+    for _attempt in range(TRIES):
+        (after,) = avadm_disk_report.approved({"devices": [given["approval"]], "min_bytes": 1}, machine)
+        if after["state"] == "blank":
+            break
+        sleep(0.5)
+    return {"reasons": [], "wiped": regions, "after": after}
+
+
+def signed(machine, device):
+    """Return the offsets at which libblkid finds anything."""
+    rc, out, _err = machine.run(["wipefs", "--no-act", "--parsable", device.real])
+    return [int(text, 16) for text in re.findall(r"\b0x[0-9a-f]+\b", out)] if rc == 0 else []
+
+
+def overwrite(handle, offset, count):
+    """Write zeros."""
+    zeros = b"\x00" * MIB
+    os.lseek(handle, offset, os.SEEK_SET)
+    while count:
+        count -= os.write(handle, zeros[: min(MIB, count)])
