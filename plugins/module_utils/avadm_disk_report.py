@@ -86,7 +86,10 @@ def every(given, machine=None):
             serial=machine.serial(number),
             wwn=machine.wwn(number),
             model=machine.text(base + "/device/model") or machine.udev(number).get("ID_MODEL"),
-            rotational={"0": False, "1": True}.get(machine.text(base + "/queue/rotational")),
+            # What a loop device lies on is not known.
+            rotational=None
+            if kernel.startswith("loop")
+            else {"0": False, "1": True}.get(machine.text(base + "/queue/rotational")),
             size=report["size"] or int(machine.text(base + "/size")) * 512,
             content=content(machine, device),
             numbers=number,

@@ -15,6 +15,8 @@ from avadm.findings import Finding
 
 if TYPE_CHECKING:
     from avadm.disks.nodes import Disk
+    from avadm.runner.fleet import Fleet
+    from avadm.site.load import SiteFile
     from avadm.site.model import Node, Site
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -37,9 +39,9 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
     from avadm.cli.nodes import select
     from avadm.disks.nodes import survey
 
-    site_file = app.site_file()
+    site_file = _site_file(app)
     nodes = select(site_file.site, limit)
-    disks, findings = survey(app.fleet(), site_file.site, site_file.profile.python, nodes)
+    disks, findings = survey(_fleet(site_file), site_file.site, site_file.profile.python, nodes)
     if as_json:
         data = {"site": site_file.site.name, "disks": [d.as_dict() for d in disks]}
         print_json({**data, "findings": as_dicts(findings)})
@@ -52,9 +54,14 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
 @disk.command()
 @click.argument("node")
 @click.argument("disks", metavar="DISK...", nargs=-1, required=True)
+@click.option(
+    "--device-class",
+    type=click.Choice(["ssd", "hdd", "nvme"]),
+    help="CRUSH device class, where the kernel is wrong (behind a RAID controller).",
+)
 @JSON
 @pass_app
-def approve(app: App, node: str, disks: tuple[str, ...], as_json: bool) -> None:
+def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | None, as_json: bool) -> None:
     """Write disks of a node into the site file's `devices`, and show what that changes there.
 
     DISK is a serial number, WWN, by-id path or kernel name. Only a disk that is proven blank, or is an OSD of this
@@ -65,19 +72,17 @@ def approve(app: App, node: str, disks: tuple[str, ...], as_json: bool) -> None:
     from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
 
-    site_file = app.site_file()
-    chosen = _choose(app, _node(site_file.site, node), disks)
+    site_file = _site_file(app)
+    chosen = _choose(site_file, _fleet(site_file), _node(site_file.site, node), disks)
     new = [d for d in chosen if not d.report["approved"]]
     if bad := refusals(new):
         raise AvadmError(bad)
-    diff = ""
+    diff, entries = "", [entry(d, device_class) for d in new]
     if new:
         with locked(state_folder(site_file.path, site_file.site.name), "disk approve"):
-            diff = write(site_file.path, node, [entry(d) for d in new])
+            diff = write(site_file.path, node, entries)
     if as_json:
-        print_json(
-            {"site": site_file.site.name, "node": node, "approved": [entry(d) for d in new], "diff": diff}
-        )
+        print_json({"site": site_file.site.name, "node": node, "approved": entries, "diff": diff})
         return
     if new:
         console.print(Text(diff.rstrip("\n")))
@@ -105,10 +110,9 @@ def zap(app: App, node: str, name: str, typed: str | None, as_json: bool) -> Non
     from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
 
-    site_file = app.site_file()
-    site, python = site_file.site, site_file.profile.python
-    (found,) = _choose(app, _node(site, node), (name,))
-    fleet = app.fleet()
+    site_file = _site_file(app)
+    site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
+    (found,) = _choose(site_file, fleet, _node(site, node), (name,))
     refuse_used(fleet, site, python, found)
     _confirm(found, typed)
     with locked(state_folder(site_file.path, site.name), "disk zap"):
@@ -118,6 +122,23 @@ def zap(app: App, node: str, name: str, typed: str | None, as_json: bool) -> Non
         return
     console.print(Text(f"Erased and proven blank: {_title(found)}"))
     console.print(Text(f"Written down in {folder.path / 'zap.json'}"))
+
+
+def _site_file(app: App) -> SiteFile:
+    """Return the site file, which may still lack the devices that this verb helps to name."""
+    from avadm.disks.approve import MENDED
+    from avadm.site.load import load
+
+    return load(app.resolved_site, MENDED)
+
+
+def _fleet(site_file: SiteFile) -> Fleet:
+    """Return the ssh fan-out to the site's nodes; closed when the verb ends."""
+    from avadm.runner.ssh import SshFleet
+
+    fleet = SshFleet(site_file)
+    click.get_current_context().call_on_close(fleet.close)
+    return fleet
 
 
 def _node(site: Site, name: str) -> Node:
@@ -131,12 +152,11 @@ def _node(site: Site, name: str) -> Node:
         ) from None
 
 
-def _choose(app: App, node: Node, names: tuple[str, ...]) -> list[Disk]:
+def _choose(site_file: SiteFile, fleet: Fleet, node: Node, names: tuple[str, ...]) -> list[Disk]:
     """Return the disks of a node that are named, each once; AvadmError with every name that is none."""
     from avadm.disks.nodes import choose, survey
 
-    site_file = app.site_file()
-    disks, findings = survey(app.fleet(), site_file.site, site_file.profile.python, [node])
+    disks, findings = survey(fleet, site_file.site, site_file.profile.python, [node])
     if findings:
         raise AvadmError(findings)
     answers = [choose(disks, name) for name in names]

@@ -21,6 +21,9 @@ from avadm.findings import Finding, errors
 from avadm.site.load import examine
 from avadm.site.text import read_text
 
+MENDED = frozenset({"osd-without-devices"})
+"""Errors of a site file that approving disks mends."""
+
 
 def refusals(disks: Sequence[Disk]) -> list[Finding]:
     """Return why disks cannot be approved: only one that is blank, or our OSD already, can."""
@@ -39,10 +42,12 @@ def refusals(disks: Sequence[Disk]) -> list[Finding]:
     ]
 
 
-def entry(disk: Disk) -> dict[str, str]:
-    """Return a disk's entry under ``devices``."""
+def entry(disk: Disk, device_class: str | None = None) -> dict[str, str]:
+    """Return a disk's entry under ``devices``; its class as the kernel tells it where none is given."""
     made = dict(disk.report["approval"])
-    if disk.report["rotational"]:
+    if device_class is not None:
+        made["device_class"] = device_class
+    elif disk.report["rotational"]:
         made["device_class"] = "hdd"
     elif disk.report["kernel"].startswith("nvme"):
         made["device_class"] = "nvme"
@@ -61,6 +66,7 @@ def edited(text: str, node: str, entries: Sequence[dict[str, str]]) -> str:
     yaml.width = 4096
     yaml.indent(mapping=2, sequence=indent or 4, offset=offset if offset is not None else 2)
     data: Any = yaml.load(text)
+    base = _dump(yaml, data)
     found = next((n for n in data["nodes"] if n["name"] == node), None)
     if found is None:
         raise KeyError(node)
@@ -68,11 +74,36 @@ def edited(text: str, node: str, entries: Sequence[dict[str, str]]) -> str:
         found["devices"] = CommentedSeq()
     for one in entries:
         made = CommentedMap(one)
-        made.fa.set_flow_style()
         found["devices"].append(made)
+    return _merged(text, base, _dump(yaml, data))
+
+
+def _dump(yaml: YAML, data: Any) -> str:
     out = io.StringIO()
     yaml.dump(data, out)
     return out.getvalue()
+
+
+def _merged(text: str, base: str, new: str) -> str:
+    """Return a text with what differs between its round trip (base) and the edited one (new).
+
+    The round trip alone would spell some of what it leaves alone in its own way (`null`, blanks, long lines).
+    """
+    lines, old, wanted = (t.splitlines(keepends=True) for t in (text, base, new))
+    place: dict[int, int] = {}
+    for block in difflib.SequenceMatcher(None, old, lines, autojunk=False).get_matching_blocks():
+        place |= {block.a + n: block.b + n for n in range(block.size)}
+    for tag, i1, i2, j1, j2 in reversed(
+        difflib.SequenceMatcher(None, old, wanted, autojunk=False).get_opcodes()
+    ):
+        if tag == "equal":
+            continue
+        at = [place.get(n) for n in (range(i1, i2) or [i1 - 1])]
+        if None in at:
+            return new
+        first = at[0] + (1 if tag == "insert" else 0)  # type: ignore[operator]
+        lines[first : first + i2 - i1] = wanted[j1:j2]
+    return "".join(lines)
 
 
 def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
@@ -91,9 +122,9 @@ def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
             stream.flush()
             os.fsync(stream.fileno())
         made.chmod(stat.S_IMODE(path.stat().st_mode))
-        _, findings = examine(made)
-        if bad := errors(findings):
-            raise AvadmError(bad)
+        good, findings = examine(made, MENDED)
+        if good is None:
+            raise AvadmError(errors(findings))
         # A link stays a link: what it leads to is written.
         made.replace(path.resolve())
     except OSError as error:

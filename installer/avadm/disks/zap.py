@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import socket
@@ -79,7 +80,7 @@ def erase(fleet: Fleet, site: Site, python: str, disk: Disk) -> RunFolder:
     begun = datetime.now(UTC)
     record: dict[str, Any] = {
         "site": site.name,
-        "who": os.environ.get("SUDO_USER") or os.environ.get("USER") or str(os.getuid()),
+        "who": os.environ.get("SUDO_USER") or getpass.getuser(),
         "from": socket.gethostname(),
         "when": f"{begun:%Y-%m-%dT%H:%M:%SZ}",
         "disk": disk.as_dict(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,19 +61,23 @@ def beside(site_path: Path, name: str) -> Path:
     return (site_path.parent / path).absolute()
 
 
-def load(path: Path) -> SiteFile:
+def load(path: Path, allow: Collection[str] = ()) -> SiteFile:
     """Load a site file for a verb that needs it whole.
+
+    Args:
+        path: the file.
+        allow: checks whose errors do not stop this verb (it is what mends them).
 
     Raises:
         AvadmError: with every error and warning of the pass (exit code 2).
     """
-    site_file, findings = examine(path)
+    site_file, findings = examine(path, allow)
     if site_file is None:
         raise AvadmError(findings, EXIT_COULD_NOT_RUN)
     return site_file
 
 
-def examine(path: Path) -> tuple[SiteFile | None, list[Finding]]:
+def examine(path: Path, allow: Collection[str] = ()) -> tuple[SiteFile | None, list[Finding]]:
     """Load a site file and return it with all findings; None in its place where one of them is an error.
 
     Raises:
@@ -89,7 +93,8 @@ def examine(path: Path) -> tuple[SiteFile | None, list[Finding]]:
     if site is not None:
         findings += validate(Draft(site, source.where, source.has, frozenset(broken)))
     findings = _in_order(findings)
-    if errors(findings) or site is None or profile is None:
+    stops = [f for f in errors(findings) if f.check not in allow]
+    if stops or site is None or profile is None:
         return None, findings
     return SiteFile(path, site, profile, tuple(findings), source), findings
 

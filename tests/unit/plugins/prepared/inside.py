@@ -13,12 +13,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from prepared_devices import DEVICES, OSD, SIZE, THEIRS, write
 
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS, judge
+from avadm.disks.code import approvals as approvals_of
+from avadm.disks.nodes import Disk, ask
+from avadm.disks.zap import target
 from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
@@ -27,6 +31,18 @@ ROOT = Path(__file__).parents[4]
 BY_ID = Path("/dev/disk/by-id")
 OURS = "0b5f5c1e-0000-4000-8000-00000000000a"
 BLKFLSBUF = 0x1261
+USED = [
+    "mounted",
+    "swapping",
+    "partition-used",
+    "opened",
+    "claimed",
+    "elsewhere",
+    "under-loop",
+    "holder",
+    "read-only",
+]
+ERASED = ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]
 LATER = [name for name, device in DEVICES.items() if device.state == "later"]
 AT_ONCE = [name for name in DEVICES if name not in LATER]
 
@@ -96,8 +112,8 @@ class Stage:
         for path in ("null", "zero", "random", "urandom", "full", "tty"):
             number = Path("/dev", path).stat().st_rdev
             os.mknod(devices / path, 0o666 | 0o020000, number)
-        for link, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
-            (devices / link).symlink_to(f"/proc/self/{target}")
+        for name, path in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+            (devices / name).symlink_to(f"/proc/self/{path}")
         (devices / "shm").mkdir()
         for loop in [*self.loops.values(), *(self.loops[n] + "p1" for n in ("partition", "partition-used"))]:
             text = Path("/sys/class/block", Path(loop).name, "dev").read_text().split(":")
@@ -318,6 +334,23 @@ def preflight(folder, names):
     return found
 
 
+def zaps():
+    """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
+    fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})
+    site = SimpleNamespace(extra_vars={"ceph_osd_min_bytes": SIZE}, nodes=[])
+    answer = ask(fleet, sys.executable, "n1", "avadm_disk_report.every", approvals_of(site, node))
+    disks = {Path(link).name: Disk("n1", one) for one in answer for link in one["links"]}
+    targets = {name: target(disks[link(name).name]) for name in [*USED, *ERASED]}
+    looks = {
+        n: ask(fleet, sys.executable, "n1", "avadm_zap.look", targets[n])["reasons"] for n in [*USED, *ERASED]
+    }
+    # Asked to erase a used one all the same, the node refuses by itself.
+    forced = {n: ask(fleet, sys.executable, "n1", "avadm_zap.zap", targets[n]) for n in USED}
+    assert all(one["wiped"] == [] for one in forced.values()), forced
+    erased = {n: ask(fleet, sys.executable, "n1", "avadm_zap.zap", targets[n]) for n in ERASED}
+    return looks, erased
+
+
 def main():
     """Print the outcome as JSON."""
     folder = Path(sys.argv[1])
@@ -333,6 +366,7 @@ def main():
         result["made"], result["made_calls"] = role(folder, [*LATER, "blank"])
         result["after"] = stage.digests()
         result["loops"] = stage.loops
+        result["zap_refused"], result["zapped"] = zaps()
         json.dump(result, sys.stdout)
     finally:
         stage.end()

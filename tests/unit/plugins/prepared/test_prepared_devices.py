@@ -120,5 +120,32 @@ def test_the_blank_one_is_accepted_and_only_that_one(outcome):
     assert primed == [outcome["loops"]["blank"]]
 
 
+USED = [
+    "mounted",
+    "swapping",
+    "partition-used",
+    "opened",
+    "claimed",
+    "elsewhere",
+    "under-loop",
+    "holder",
+    "read-only",
+]
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_used_device_is_never_erased(outcome, name):
+    assert outcome["zap_refused"][name] != []
+
+
+@pytest.mark.parametrize(
+    "name", ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]
+)
+def test_an_erased_device_is_proven_blank(outcome, name):
+    assert outcome["zap_refused"][name] == []
+    assert outcome["zapped"][name]["reasons"] == []
+    assert outcome["zapped"][name]["after"]["state"] == "blank"
+
+
 def test_the_table_in_the_docs_is_current(outcome):
     assert prepared_table.PAGE.read_text() == prepared_table.page(outcome)

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from disk_fakes import SITE, Node
+
+
+@pytest.fixture
+def node():
+    return Node()
+
+
+@pytest.fixture
+def site_path(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
+    path = tmp_path / "site.yml"
+    path.write_text(SITE)
+    return path

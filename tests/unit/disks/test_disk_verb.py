@@ -1,0 +1,203 @@
+"""`avadm disk`, as a user types it; the node's answers are made up."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from disk_fakes import report
+
+from avadm.cli.main import cli
+from avadm.errors import AvadmError
+
+
+@pytest.fixture
+def avadm(node, site_path, monkeypatch):
+    monkeypatch.setattr("avadm.cli.disk._fleet", lambda site_file: node)
+
+    def run(*words, stdin=""):
+        argv = ["--site", str(site_path), "disk", *words]
+        return CliRunner().invoke(cli, argv, input=stdin, standalone_mode=False)
+
+    return run
+
+
+def finding(result):
+    assert isinstance(result.exception, AvadmError), result.output
+    assert result.exception.exit_code == 2
+    return result.exception.findings[0]
+
+
+def test_list_tells_what_is_on_each_disk_and_why_it_is_refused(avadm, node):
+    node.disks += [
+        report("sdc", state="refused", reasons=["is mounted at /"], content=["ext4"]),
+        report("sdd", state="osd", osd={"id": 3, "fsid": "u"}, approved=["serial X"]),
+    ]
+    result = avadm("list", "--limit", "stor1")
+    assert result.return_value == 0
+    for word in ("/dev/sdb", "4.0 TB", "SER-sdb", "blank", "ext4", "is mounted at /", "osd.3", "yes"):
+        assert word in result.output
+
+
+def test_list_json_has_one_entry_for_each_disk(avadm):
+    data = json.loads(avadm("list", "--json").output)
+    assert [d["node"] for d in data["disks"]] == ["stor1", "stor2", "c1"]
+    assert data["disks"][0]["verdict"] == "blank"
+
+
+def test_list_with_a_node_that_does_not_answer_is_bad(avadm, node):
+    node.error = "no route"
+    result = avadm("list", "--json")
+    assert result.return_value == 1
+    assert {f["host"] for f in json.loads(result.output)["findings"]} == {"stor1", "stor2", "c1"}
+
+
+@pytest.mark.parametrize(
+    "name", ["sdb", "/dev/sdb", "SER-sdb", "0xsdb", "wwn-sdb", "/dev/disk/by-id/wwn-sdb"]
+)
+def test_approve_takes_every_name_of_a_disk(avadm, site_path, name):
+    assert "1 approved" in avadm("approve", "stor2", name).output
+    devices = yaml.safe_load(site_path.read_text())["nodes"][1]["devices"]
+    assert devices == [{"by_id": "/dev/disk/by-id/wwn-sdb"}]
+
+
+@pytest.mark.parametrize("node_name", ["stor1", "stor2"])
+def test_approve_only_adds(avadm, site_path, node_name):
+    before = site_path.read_text()
+    site_path.chmod(0o640)
+    result = avadm("approve", node_name, "sdb")
+    after = site_path.read_text()
+    added = [line for line in after.splitlines() if "wwn-sdb" in line or (line == "    devices:")]
+    assert [line for line in after.splitlines() if line not in added] == before.splitlines()
+    assert stat.S_IMODE(site_path.stat().st_mode) == 0o640
+    assert "+" in result.output
+    assert "wwn-sdb" in result.output
+
+
+def test_approve_of_a_node_that_may_have_none_leaves_the_file_alone(avadm, site_path):
+    before = site_path.read_text()
+    assert finding(avadm("approve", "c1", "sdb"))
+    assert site_path.read_text() == before
+    assert [p.name for p in site_path.parent.iterdir() if p.name.startswith(".site")] == []
+
+
+def test_approve_where_a_node_is_written_on_one_line(avadm, site_path):
+    text = site_path.read_text()
+    line = "  - {name: stor2, address: 10.0.0.2, roles: [osd]}  # second\n"
+    start, end = text.index("  - name: stor2"), text.index("  - {name: c1")
+    site_path.write_text(text[:start] + line + text[end:])
+    avadm("approve", "stor2", "sdb")
+    after = site_path.read_text()
+    assert yaml.safe_load(after)["nodes"][1]["devices"] == [{"by_id": "/dev/disk/by-id/wwn-sdb"}]
+    assert "# second" in after
+    assert "filesystem: null" in after
+
+
+@pytest.mark.parametrize(
+    ("kernel", "rotational", "words", "wanted"),
+    [
+        ("sdb", True, (), "hdd"),
+        ("nvme0n1", False, (), "nvme"),
+        ("sdb", False, (), None),
+        ("sdb", True, ("--device-class", "ssd"), "ssd"),
+    ],
+)
+def test_approve_tells_kinds_apart(avadm, node, site_path, kernel, rotational, words, wanted):
+    site_path.write_text(
+        site_path.read_text().replace("  # slot 1", f"\n        device_class: {wanted or 'ssd'}")
+    )
+    node.disks = [report(kernel, rotational=rotational)]
+    assert "1 approved" in avadm("approve", "stor2", kernel, *words).output
+    (device,) = yaml.safe_load(site_path.read_text())["nodes"][1]["devices"]
+    assert device.get("device_class") == wanted
+
+
+def test_approve_refuses_what_is_not_blank_with_all_its_reasons_and_writes_nothing(avadm, node, site_path):
+    node.disks = [
+        report("sdb"),
+        report("sdc", state="refused", reasons=["is mounted at /", "has partitions: sdc1"]),
+    ]
+    before = site_path.read_text()
+    found = finding(avadm("approve", "stor2", "sdb", "sdc"))
+    assert found.found == "is mounted at /; has partitions: sdc1"
+    assert site_path.read_text() == before
+
+
+def test_approve_names_every_wrong_name(avadm):
+    result = avadm("approve", "stor2", "sdx", "sdy")
+    assert [f.where for f in result.exception.findings] == ["sdx", "sdy"]
+
+
+def test_approve_of_an_approved_disk_changes_nothing(avadm, node, site_path):
+    node.disks = [report(approved=["serial S"])]
+    before = site_path.read_text()
+    assert "0 approved, 1 were already" in avadm("approve", "stor1", "sdb").output
+    assert site_path.read_text() == before
+
+
+def test_an_unknown_node(avadm):
+    assert finding(avadm("approve", "stor9", "sdb")).check == "unknown-node"
+
+
+def test_zap_by_its_serial_is_written_down(avadm, node, tmp_path):
+    assert (
+        "Erased and proven blank: stor1 /dev/sdb"
+        in avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb").output
+    )
+    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
+    data = json.loads(entry.read_text())
+    assert (data["result"], data["disk"]["serial"], data["disk"]["node"]) == ("blank", "SER-sdb", "stor1")
+    assert data["who"]
+    assert data["when"]
+    assert "SER-sdb: blank" in (entry.parent / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("typed", ["SER-sdc", "sdb", "ser-sdb", ""])
+def test_zap_with_a_wrong_serial_touches_nothing(avadm, node, tmp_path, typed):
+    found = finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", typed))
+    assert found.check == "disk-confirm"
+    assert "avadm_zap.zap" not in node.asked
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_zap_without_a_terminal_and_a_serial_touches_nothing(avadm, node):
+    assert "--yes-i-lose SER-sdb" in finding(avadm("zap", "stor1", "sdb")).remedy
+    assert "avadm_zap.zap" not in node.asked
+
+
+def test_zap_refuses_what_is_used_before_it_asks(avadm, node):
+    node.answers["avadm_zap.look"] = {"reasons": ["is mounted at /"]}
+    assert finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found == "is mounted at /"
+    assert "avadm_zap.zap" not in node.asked
+
+
+@pytest.mark.parametrize(
+    ("osds", "word"), [({"osds": [{"uuid": "u"}]}, "ceph osd purge 3"), (None, "no monitor")]
+)
+def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(avadm, node, osds, word):
+    node.disks = [report(state="osd", osd={"id": 3, "fsid": "u"})]
+    node.osds = osds
+    assert word in finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found
+    assert "avadm_zap.zap" not in node.asked
+
+
+def test_zap_takes_an_osd_that_was_purged(avadm, node):
+    node.disks = [report(state="osd", osd={"id": 3, "fsid": "u"})]
+    assert "Erased" in avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb").output
+
+
+def test_zap_that_leaves_something_says_so(avadm, node, tmp_path):
+    node.answers["avadm_zap.zap"]["after"] = report(state="refused", reasons=["has data at byte 9"])
+    assert finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found == "has data at byte 9"
+    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
+    assert json.loads(entry.read_text())["result"] == "not blank"
+
+
+def test_zap_whose_connection_broke_is_written_down_as_not_known(avadm, node, tmp_path):
+    node.answers["avadm_zap.zap"] = "no JSON object"
+    finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb"))
+    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
+    assert json.loads(entry.read_text())["result"] == "not known"
