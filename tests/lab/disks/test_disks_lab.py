@@ -21,7 +21,10 @@ def test_every_approved_disk_is_told_as_the_osd_that_it_is(lab):
     done = avadm("list", "--limit", "osd", "--json")
     assert done.returncode == 0, done.stderr
     disks = [d for d in json.loads(done.stdout)["disks"] if d["approved"]]
-    assert len(disks) == sum(len(lab.node(n)["disks"]) for n in lab.names("osd"))
+    shown = subprocess.run(
+        [AVADM, "site", "show", "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    assert len(disks) == sum(len(n["devices"]) for n in json.loads(shown)["site"]["nodes"])
     assert {d["verdict"] for d in disks} == {f"osd.{n}" for n in range(len(disks))}
 
 
