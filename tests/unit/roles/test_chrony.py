@@ -12,7 +12,7 @@ from avadm.site.render.core import render
 
 DEFAULTS = Path(__file__).parents[3] / "roles/chrony/defaults/main.yml"
 # Distribution release to the chrony in its archive; option to the first release that knows it (chrony's NEWS).
-SHIPPED = {"16.04": (2, 1), "12": (4, 3)}
+SHIPPED = {"16.04": (2, 1), "11": (4, 0), "12": (4, 3)}
 SINCE = {"-F": (2, 2), "orphan": (2, 2), "stratum": (1, 0)}
 
 
