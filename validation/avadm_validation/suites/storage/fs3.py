@@ -19,9 +19,9 @@ BYTES_PER_INODE = 2048  # MDS memory per cached inode: Yan Zheng, ceph-users 201
 
 SETTLE_S = 60.0
 """Seconds to wait at most for the MDS's purging."""
-PAUSE_S = 0.5
-STILL = 2
-"""Looks before the last in which nothing had shrunk either."""
+PAUSE_S = 0.3
+STILL = 1
+"""Looks just before the last that must not have shown more."""
 
 
 def run(ctx: Context) -> Outcome:
