@@ -61,3 +61,11 @@ def test_a_change_of_slope_is_seen():
 def test_what_cannot_be_projected_is_refused(points):
     with pytest.raises(ValueError, match=r"points|positive|one x"):
         stats.project(points, 100)
+
+
+@pytest.mark.parametrize(
+    ("last", "good"), [(1.0, True), (0.8, True), (1.3, True), (0.7, False), (1.4, False)]
+)
+def test_three_points_on_a_line_do_not_refuse_a_good_prediction(last, good):
+    points = [(float(n), 5000.0 * n) for n in (100, 300, 900)]
+    assert stats.holds_out([*points, (2700, 2700 * 5000 * last)]) is good

@@ -143,9 +143,17 @@ def project(points: Sequence[tuple[float, float]], n: float) -> Projection:
     )
 
 
+HELD_OUT_ERROR = 1 / 3
+"""Relative error of a prediction that is good enough, however narrow its interval happens to be."""
+
+
 def holds_out(points: Sequence[tuple[float, float]]) -> bool:
-    """Say whether the largest point lies in the interval that the smaller ones predict (needs four points)."""
+    """Say whether the largest point is what the smaller ones predict (needs four points).
+
+    It lies in their 95 % interval, or within ``HELD_OUT_ERROR`` of the prediction: three points that happen to lie on a line
+    have an interval of almost no width, and would refuse a good model.
+    """
     *rest, last = sorted((math.log10(x), math.log10(y)) for x, y in points)
     lo, hi = fit(rest).interval(last[0])
-    # Rounding: a series without any scatter has an interval of width zero.
-    return lo - 1e-9 <= last[1] <= hi + 1e-9
+    middle, error = (lo + hi) / 2, math.log10(1 + HELD_OUT_ERROR)
+    return min(lo, middle - error) <= last[1] <= max(hi, middle + error)
