@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
-from prepared_devices import DEVICES, OSD, SIZE, THEIRS, write
+from prepared_devices import DEVICES, LATER, OSD, SIZE, THEIRS, USED, write
 
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS, judge
@@ -31,19 +31,7 @@ ROOT = Path(__file__).parents[4]
 BY_ID = Path("/dev/disk/by-id")
 OURS = "0b5f5c1e-0000-4000-8000-00000000000a"
 BLKFLSBUF = 0x1261
-USED = [
-    "mounted",
-    "swapping",
-    "partition-used",
-    "opened",
-    "claimed",
-    "elsewhere",
-    "under-loop",
-    "holder",
-    "read-only",
-]
 ERASED = ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]
-LATER = [name for name, device in DEVICES.items() if device.state == "later"]
 AT_ONCE = [name for name in DEVICES if name not in LATER]
 
 CEPH = """#!/bin/sh

@@ -148,3 +148,18 @@ def how(device: Prepared) -> str:
         made = json.loads(lzma.decompress((IMAGES / f"{device.image}.json.xz").read_bytes()))["command"]
         return f"`{made.split('| ')[-1].split()[0]}`"
     return device.made or "sparse file"
+
+
+LATER = [name for name, device in DEVICES.items() if device.state == "later"]
+# Refused by `avadm disk zap`, since something uses them.
+USED = [
+    "mounted",
+    "swapping",
+    "partition-used",
+    "opened",
+    "claimed",
+    "elsewhere",
+    "under-loop",
+    "holder",
+    "read-only",
+]

@@ -9,9 +9,8 @@ import os
 
 import prepared_table
 import pytest
-from prepared_devices import DEVICES, SIZE
+from prepared_devices import DEVICES, LATER, SIZE, USED
 
-LATER = [name for name, device in DEVICES.items() if device.state == "later"]
 REFUSED = [name for name in DEVICES if name != "blank"]
 
 
@@ -118,19 +117,6 @@ def test_the_blank_one_is_accepted_and_only_that_one(outcome):
     assert "-i 3 " in made[0]  # the fourth of vanishes, swapped, written, blank
     primed = [line.split()[3] for line in outcome["made_calls"] if "prime-osd-dir" in line]
     assert primed == [outcome["loops"]["blank"]]
-
-
-USED = [
-    "mounted",
-    "swapping",
-    "partition-used",
-    "opened",
-    "claimed",
-    "elsewhere",
-    "under-loop",
-    "holder",
-    "read-only",
-]
 
 
 @pytest.mark.parametrize("name", USED)
