@@ -21,8 +21,11 @@ from avadm.site.profile import Profile
 from avadm.site.render.core import packages
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
-TRIES = 5  # of measuring a clock anew
-AT_ONCE = 8  # clocks measured anew: few, so that the controller's own load disturbs little
+TRIES = 3  # of measuring a clock anew, in each pass
+PASSES = (
+    8,
+    1,
+)  # clocks measured at once: a few, and those that are not sure even then alone, undisturbed by others
 PARTS = ("net_probe", "sources_probe", "probe")
 
 
@@ -151,11 +154,12 @@ def _sharpen(clocks: dict[str, Clock], fleet: Fleet, limit: float) -> None:
             best = min(best, _clock(result, stamp, stamp), key=lambda c: c.error_ms)
         return best
 
-    vague = [name for name, clock in clocks.items() if not sure(clock)]
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="clocks") as pool:
-        try:
-            clocks.update(zip(vague, pool.map(measure, vague), strict=True))
-        except BaseException:
-            # ctrl-C: the pool would wait for those it has begun with.
-            fleet.close(vague)
-            raise
+    for at_once in PASSES:
+        vague = [name for name, clock in clocks.items() if not sure(clock)]
+        with ThreadPoolExecutor(at_once, thread_name_prefix="clocks") as pool:
+            try:
+                clocks.update(zip(vague, pool.map(measure, vague), strict=True))
+            except BaseException:
+                # ctrl-C: the pool would wait for those it has begun with.
+                fleet.close(vague)
+                raise
