@@ -137,6 +137,17 @@ def wait(plan: dict[str, Any]) -> None:
 def main(folder: Path) -> None:
     """Start what FOLDER/plan.json says, say so, and obey: one JSON line asks, one answers."""
     plan = json.loads((folder / "plan.json").read_text())
+    try:
+        obey(folder, plan)
+    finally:
+        if plan["remove"]:
+            # Who made the folder may have been killed.
+            subprocess.run(["umount", "--lazy", str(folder / "hosts.d")], check=False)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def obey(folder: Path, plan: dict[str, Any]) -> None:
+    """Start the hosts and do what stdin says until it ends."""
     hosts = start(folder, plan)
     wait(plan)
     print(json.dumps({"ready": len(hosts)}), flush=True)
@@ -150,10 +161,6 @@ def main(folder: Path) -> None:
             argv = ["nsenter", "--all", "--target", child, *argv]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         print(json.dumps({"rc": done.returncode, "said": done.stdout + done.stderr}), flush=True)
-    if plan["remove"]:
-        # Who made the folder may have been killed.
-        sh("umount", "--lazy", str(folder / "hosts.d"))
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
