@@ -35,7 +35,7 @@ set:
   description: Settings that were (in check mode would be) changed in the kernel, with the value before.
   type: dict
   returned: success
-skipped:
+refused:
   description: Settings that could not be set, with the reason.
   type: dict
   returned: success
@@ -120,7 +120,7 @@ def main():
         os.chmod(made, 0o644)
         module.atomic_move(made, path)
     done, skipped = apply(values, module.check_mode)
-    module.exit_json(changed=before != content or bool(done), set=done, skipped=skipped)
+    module.exit_json(changed=before != content or bool(done), set=done, refused=skipped)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 )
 @click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How long and how much.")
 @click.option("--seed", type=int, help="Seed of random choices, to repeat a run.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @pass_app
 def run(
@@ -79,12 +80,14 @@ def run(
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,
+    break_lock: bool,
     as_json: bool,
 ) -> int:
     """Run a suite from the site's client nodes; exit 1 unless every check is PASS or PROJECTED."""
     from avadm.cli.plan import command_line
     from avadm.engine import acceptance
     from avadm.engine.accept_record import AcceptRecord
+    from avadm.engine.cluster_lock import LockNodes, held
     from avadm.engine.runfolder import RunFolder, discard
     from avadm.errors import AvadmError
 
@@ -102,17 +105,22 @@ def run(
         record.done(result)
         show.done(result)
 
+    def tell(note: str) -> None:
+        stderr.print(Text(f"! {note}", style="yellow"))
+        record.note(note)
+
     try:
-        report = acceptance.run(
-            site_file,
-            fleet,
-            folder,
-            only=chosen,
-            effort=effort,
-            seed=seed,
-            progress=step,
-            finished=done,
-        )
+        with held(LockNodes(site_file, fleet), "accept", tell, break_lock=break_lock):
+            report = acceptance.run(
+                site_file,
+                fleet,
+                folder,
+                only=chosen,
+                effort=effort,
+                seed=seed,
+                progress=step,
+                finished=done,
+            )
     except AvadmError:
         if not (folder.path / "report" / "raw").exists():
             discard(folder)

@@ -11,13 +11,19 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
+from avadm.engine.cluster_lock import LockNodes, Seen
+from avadm.engine.fingerprint import Asker
+from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
+from avadm.engine.proof import Verdict, by_ledger, prove, told
 from avadm.plan.phases import Step
 
 if TYPE_CHECKING:
     from avadm.site.model import Site
 
 NAMES_SHOWN = 6
+ORDER = ("failed", "unreachable", "stale", "drift", "unproven", "pending", "done")
+"""States of a host in a plan; a phase's state is the first of those that its hosts have."""
 
 
 def one_limit(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> str | None:
@@ -58,13 +64,25 @@ def command_line(*words: str) -> str:
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
 @limit_option
+@click.option("--offline", is_flag=True, help="Judge by ledger and inputs only; do not ask the nodes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def plan(app: App, phases: tuple[str, ...], limit: str | None, as_json: bool) -> None:
-    """Show which phases would run on which nodes, in which order, and what runs at once."""
-    context = Context.of(app.site_file())
-    steps = context.plan(phases, selected(context.site_file.site, limit))
-    rows = [{**s.as_dict(), "current": context.current(s)} for s in steps]
+def plan(app: App, phases: tuple[str, ...], limit: str | None, offline: bool, as_json: bool) -> None:
+    """Show which phases would run on which nodes, in which order, and why; changes nothing on the nodes.
+
+    Each node is asked once whether what its done phases keep is still so: drift made by hand is named.
+    """
+    context = Context.of(app.site_file(), tolerant=True)
+    limited = selected(context.site_file.site, limit)
+    nodes = LockNodes(context.site_file, app.fleet())
+    note = Mirror(nodes, context.ledger, context.fingerprints).fetch(Seen() if offline else nodes.do("show"))
+    steps = context.plan(phases, limited)
+    if offline:
+        verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
+    else:
+        asker = Asker(context.site_file, nodes.fleet, context.fingerprints.salt)
+        verdicts = prove(context, asker, steps)
+    rows = [_row(context, s, verdicts[s.name]) for s in steps]
     if as_json:
         waves = [[s.name for s in steps if s.wave == w] for w in sorted({s.wave for s in steps})]
         print_json({"site": context.site_file.site.name, "phases": rows, "waves": waves})
@@ -72,9 +90,32 @@ def plan(app: App, phases: tuple[str, ...], limit: str | None, as_json: bool) ->
     console.print(
         f"Plan for site [bold]{context.site_file.site.name}[/bold]; phases of one step run at once.\n"
     )
+    if note:
+        console.print(Text(f"! {note}\n", style="yellow"))
     console.print(_table(steps, rows))
+    for step in steps:
+        for line in told(verdicts[step.name].reasons):
+            console.print(
+                Text(f"{step.name}: {line}", style="dim" if line.startswith("pending") else "yellow")
+            )
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
     console.print(Text(f"\nNothing was changed. To do it: {command}"))
+
+
+def _row(context: Context, step: Step, verdict: Verdict) -> dict[str, Any]:
+    """Return one phase of the plan as JSON-ready data, with the state and reasons of each host and of the cluster."""
+    states: dict[str, dict[str, Any]] = {h: {"state": "done", "reasons": []} for h in step.hosts}
+    for reason in verdict.reasons:
+        entry = states.setdefault(reason.host or "cluster", {"state": "done", "reasons": []})
+        entry["state"] = reason.state
+        entry["reasons"].append(reason.text)
+    worst = [s for s in ORDER if any(e["state"] == s for e in states.values())]
+    about = {
+        "current": context.current(step),
+        "state": worst[0],
+        "proven": verdict.text if verdict.proven else "",
+    }
+    return {**step.as_dict(), **about, "hosts_state": states}
 
 
 def _table(steps: list[Step], rows: list[dict[str, Any]]) -> Table:
@@ -83,7 +124,7 @@ def _table(steps: list[Step], rows: list[dict[str, Any]]) -> Table:
         table.add_column(name, no_wrap=name != "nodes")
     wave = 0
     for step, row in zip(steps, rows, strict=True):
-        state = "done" if row["current"] else "to do"
+        state = row["state"]
         state += " (needed)" if step.pulled_in else ""
         number = str(step.wave) if step.wave != wave else ""
         wave = step.wave

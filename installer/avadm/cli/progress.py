@@ -90,6 +90,10 @@ class Plain(Quiet):
                 self._say(
                     event, f"{event.message} after {duration(view.seconds)}{_changed(view)}{_bad(view)}"
                 )
+            case Kind.UNCHANGED:
+                self._say(event, f"unchanged ({event.message})")
+            case Kind.BECAUSE:
+                self._say(event, f"has to run: {event.message}")
             case Kind.WAITING:
                 self._say(event, f"not started: {event.message}")
             case Kind.FAILED | Kind.UNREACHABLE:
@@ -142,6 +146,8 @@ class LiveDisplay(Quiet):
             what = "cannot be reached" if event.kind is Kind.UNREACHABLE else f"failed: {event.task}"
             line = Text(f"✗ {event.phase} {event.host} {what}: {first_line(event.message)}", style="red")
             self._console.print(line)
+        elif event.kind is Kind.BECAUSE:
+            self._console.print(Text(f"· {event.phase} has to run: {event.message}", style="dim"))
 
     def render(self) -> RenderableType:
         """Return all lines as they are now."""
@@ -165,6 +171,8 @@ class LiveDisplay(Quiet):
         text = view.task if view.state == "running" else f"{view.state}{_changed(view)}"
         if view.state in ("pending", "waiting"):
             text = view.note
+        elif view.state == "unchanged":
+            text = f"unchanged ({view.note})"
         busy = view.state == "running" and (view.finished or view.working)
         total = len(view.finished) + len(view.working)
         hosts = f"{len(view.finished)}/{total}" if busy else f"{view.total} {_nodes(view.total)}"

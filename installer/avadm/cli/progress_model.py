@@ -15,7 +15,7 @@ class PhaseView:
     Attributes:
         name: the phase.
         total: how many nodes take part.
-        state: ``pending``, ``running``, ``done``, ``failed``, ``canceled`` or ``waiting``.
+        state: ``pending``, ``running``, ``done``, ``failed``, ``canceled``, ``unchanged`` or ``waiting``.
         started: epoch seconds, None before it starts.
         seconds: how long it took, once ended.
         task: the task that runs.
@@ -72,6 +72,8 @@ class Model:
             case Kind.PHASE_END:
                 view.state, view.seconds = event.message, event.seconds or 0.0
                 view.working.clear()
+            case Kind.UNCHANGED:
+                view.state, view.note = "unchanged", event.message
             case Kind.WAITING:
                 view.state, view.note = "waiting", event.message
             case Kind.TASK_START:

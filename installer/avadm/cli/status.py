@@ -13,6 +13,9 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
+from avadm.engine.cluster_lock import LockNodes, Seen
+from avadm.engine.controller import named
+from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.runfolder import list_runs
 from avadm.engine.status import advice
@@ -22,20 +25,34 @@ _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "ye
 
 
 @click.command()
+@click.option(
+    "--offline", is_flag=True, help="Read the ledger only; do not ask the nodes for lock and copies."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def status(app: App, as_json: bool) -> None:
-    """Show each phase's state and what to do next; reads the ledger only, not the nodes."""
-    context = Context.of(app.site_file())
+def status(app: App, offline: bool, as_json: bool) -> None:
+    """Show each phase's state, who is at work, and what to do next.
+
+    Reads the ledger, and asks the few nodes that keep the site's lock and copies of the ledger; `avadm plan` asks
+    all nodes whether everything is still so.
+    """
+    site_file = app.site_file()
+    context = Context.of(site_file, tolerant=True)
+    nodes = LockNodes(site_file, app.fleet())
+    seen = Seen() if offline else nodes.do("show")
+    note = Mirror(nodes, context.ledger, context.fingerprints).fetch(seen)
     site = context.site_file.site.name
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)
     data = read_status(context, last)
+    data["lock"] = {"nodes": nodes.names, "holders": list(seen.holders.values()), "silent": seen.silent}
+    data["note"] = note
     if as_json:
         print_json(data)
         return
     console.print(f"Site [bold]{site}[/bold]  {context.site_file.path}\n")
     console.print(_table(data))
     _print_where(data)
+    _print_lock(data["lock"], note)
     if last:
         console.print(Text(f"\nLast run  {last['id']}: {last['result']}"))
     console.print(Text(f"{'' if last else chr(10)}Next      {advice(data, command_line())}"))
@@ -56,6 +73,17 @@ def _table(data: dict[str, Any]) -> Table:
             phase["title"],
         )
     return table
+
+
+def _print_lock(lock: dict[str, Any], note: str) -> None:
+    """Say who holds the lock on the nodes, which of them do not answer, and where the ledger came from."""
+    if note:
+        console.print(Text(f"\n! {note}", style="yellow"))
+    for holder in lock["holders"]:
+        console.print(Text(f"\nAt work   {named(holder)}"))
+    if silent := lock["silent"]:
+        text = f"\n! {len(silent)} of the {len(lock['nodes'])} nodes that keep the lock do not answer: {short(list(silent))}"
+        console.print(Text(text, style="yellow"))
 
 
 def _print_where(data: dict[str, Any]) -> None:

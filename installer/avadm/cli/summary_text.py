@@ -12,6 +12,7 @@ from avadm.cli.progress_model import duration, first_line
 
 _STYLE = {
     "done": "green",
+    "unchanged": "green",
     "failed": "bold red",
     "waiting": "yellow",
     "canceled": "yellow",
@@ -54,7 +55,9 @@ def headline(data: dict[str, Any]) -> str:
     if data.get("check"):
         return f"Dry run: {data['changed']} tasks would change something; nothing was changed."
     if not data["changed"]:
-        return f"Nothing changed: everything was right already ({took})."
+        proven = data["phases"] and all(p["state"] == "unchanged" for p in data["phases"])
+        how = ", proven without running it again" if proven else ""
+        return f"Nothing changed: everything was right already{how} ({took})."
     return f"Done in {took}: {data['changed']} tasks changed something on {_changed_hosts(data)} nodes."
 
 
@@ -80,7 +83,9 @@ def _phases(data: dict[str, Any]) -> Table:
     for name in ("ok", "changed", "failed", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in data["phases"]:
-        result = Text(phase["note"] or phase["state"], style=_STYLE.get(phase["state"], ""))
+        unchanged = phase["state"] == "unchanged"
+        text = "unchanged, proven" if unchanged else phase["note"] or phase["state"]
+        result = Text(text, style=_STYLE.get(phase["state"], ""))
         bad = phase["failed"] + phase["unreachable"]
         took = duration(phase["seconds"]) if phase["state"] != "waiting" else ""
         table.add_row(phase["name"], result, str(phase["ok"]), str(phase["changed"]), str(bad), took)

@@ -57,6 +57,10 @@ class AcceptRecord:
         verdict = result.verdict.value
         self._add(Event(now, result.id, Kind.PHASE_END, message=verdict, seconds=result.seconds))
 
+    def note(self, text: str) -> None:
+        """Write a note into the log."""
+        self._append("log.txt", f"{datetime.now(UTC):%H:%M:%S} {'avadm':<14}{text}")
+
     def finish(self, report: Report | None) -> None:
         """Write the ledger and the summary; without a report the run was stopped."""
         result = "canceled" if report is None else "good" if report.good else "failed"

@@ -34,6 +34,8 @@ class Job:
         vault: the vault file and its password file, where there are secrets.
         versions: called after each phase that went well with the phase's name and the nodes that could be
             reached; its errors fail the phase.
+        settled: called in the background after each phase, with its name and, where it went well, host to the
+            items that its tasks keep; the run waits for it at its end.
         forks: hosts at once, of each phase.
         check: whether to change nothing; the ledger is then left alone.
     """
@@ -45,6 +47,7 @@ class Job:
     digest: Callable[[Step, str], str]
     vault: tuple[Path, Path] | None = None
     versions: Callable[[str, Sequence[str]], list[Finding]] | None = None
+    settled: Callable[[str, Mapping[str, Sequence[str]] | None], None] | None = None
     forks: int = 25
     check: bool = False
 
@@ -89,7 +92,11 @@ class Engine:
         waiting = {s.name: s for s in self._job.steps}
         running: dict[Future[str], Step] = {}
         progress = _Progress()
-        with ThreadPoolExecutor(max_workers=max(1, len(waiting))) as pool:
+        # In this order: a phase hands its work over before its own pool ends.
+        with (
+            ThreadPoolExecutor(2, thread_name_prefix="settled") as self._background,
+            ThreadPoolExecutor(max_workers=max(1, len(waiting))) as pool,
+        ):
             try:
                 while waiting or running:
                     self._launch(waiting, running, progress, pool)
@@ -157,7 +164,20 @@ class Engine:
                 self._ledger.finish(step.name, self._states(step.name, hosts, state))
             seconds = time.time() - started
             self._recorder(Event(time.time(), step.name, Kind.PHASE_END, message=state, seconds=seconds))
+        if self._job.settled is not None and not self._job.check:
+            self._background.submit(self._settle, step.name, state == "done")
         return state
+
+    def _settle(self, phase: str, well: bool) -> None:
+        """Do what follows a phase; what goes wrong there is no failure of the phase."""
+        found, hosts = self._recorder.managed(phase), self._recorder.summary.phases[phase].hosts
+        managed = {h: found.get(h, ()) for h, counts in hosts.items() if not counts.get("unreachable")}
+        try:
+            if self._job.settled is not None:
+                self._job.settled(phase, managed if well else None)
+        except (AvadmError, OSError) as error:
+            text = f"What the phase left could not be recorded: {error}"
+            self._recorder(Event(time.time(), phase, Kind.LOG, message=text))
 
     def _request(self, step: Step, hosts: tuple[str, ...]) -> PlaybookRun:
         vault, password = self._job.vault or (None, None)

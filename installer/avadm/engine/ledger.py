@@ -58,21 +58,42 @@ class Ledger:
     Args:
         path: the JSON file; it need not exist yet.
         site: name of the site.
+        tolerant: whether a file that cannot be understood is noted in ``damage`` instead of raised: a copy on the
+            nodes may replace it (engine/mirror.py).
+
+    Attributes:
+        serial: how often it was written; the greater one of two copies is the newer.
+        damage: why the file cannot be understood, None where it can.
 
     Raises:
         AvadmError: the file is there but cannot be understood.
     """
 
-    def __init__(self, path: Path, site: str) -> None:
+    def __init__(self, path: Path, site: str, *, tolerant: bool = False) -> None:
         self.path = path
         self.site = site
+        self.serial = 0
+        self.damage: AvadmError | None = None
         self._lock = threading.Lock()
-        self._entries = _read(path)
+        self._entries: dict[str, dict[str, Entry]] = {}
+        try:
+            self.serial, self._entries = _read(path)
+        except AvadmError as error:
+            if not tolerant:
+                raise
+            self.damage = error
 
     @classmethod
-    def of(cls, site_path: Path, name: str) -> Ledger:
+    def of(cls, site_path: Path, name: str, *, tolerant: bool = False) -> Ledger:
         """Return the ledger of a site file."""
-        return cls(state_folder(site_path, name) / "ledger.json", name)
+        return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
+
+    def replace(self, data: Mapping[str, Any]) -> None:
+        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
+        serial, entries = _parse(data)
+        with self._lock:
+            self.serial, self._entries, self.damage = serial - 1, entries, None
+            self._save()
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -116,9 +137,10 @@ class Ledger:
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
-        return {"version": VERSION, "site": self.site, "phases": phases}
+        return {"version": VERSION, "serial": self.serial, "site": self.site, "phases": phases}
 
     def _save(self) -> None:
+        self.serial += 1
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
@@ -140,14 +162,18 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(**{**known, "state": State(data["state"])})
 
 
-def _read(path: Path) -> dict[str, dict[str, Entry]]:
+def _parse(data: Mapping[str, Any]) -> tuple[int, dict[str, dict[str, Entry]]]:
+    if data["version"] != VERSION:
+        raise ValueError(f"version {data['version']}")
+    phases = {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
+    return int(data.get("serial", 0)), phases
+
+
+def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]]]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["version"] != VERSION:
-            raise ValueError(f"version {data['version']}")  # noqa: TRY301 - told with the others
-        return {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
+        return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return {}
+        return 0, {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise AvadmError(
             Finding(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avadm import paths
 from avadm.engine.digest import Digests
+from avadm.engine.fingerprint import Fingerprints
 from avadm.engine.ledger import Ledger, State, state_folder
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, Step, make_plan
@@ -26,24 +27,24 @@ class Context:
         site_file: the loaded site file.
         ledger: the site's ledger.
         digests: digests of each phase's inputs now.
+        fingerprints: what each phase left behind.
     """
 
     site_file: SiteFile
     ledger: Ledger
     digests: Digests
+    fingerprints: Fingerprints
 
     @classmethod
-    def of(cls, site_file: SiteFile) -> Context:
-        """Return the context of a site file; nothing is written."""
-        from avadm.site.render.inventory import variables
-        from avadm.site.secrets import Vault
+    def of(cls, site_file: SiteFile, *, tolerant: bool = False) -> Context:
+        """Return the context of a site file; nothing is written. ``tolerant`` is that of Ledger."""
+        name = site_file.site.name
+        prints = Fingerprints(state_folder(site_file.path, name) / "fingerprints.json")
+        return cls(site_file, Ledger.of(site_file.path, name, tolerant=tolerant), _digests(site_file), prints)
 
-        vault = Vault.open(site_file.path)
-        return cls(
-            site_file,
-            Ledger.of(site_file.path, site_file.site.name),
-            Digests(variables(site_file), paths.home(), vault.path),
-        )
+    def refreshed(self) -> Context:
+        """Return the context with the inputs of now: rendering makes secrets on the first run."""
+        return replace(self, digests=_digests(self.site_file))
 
     @property
     def state_folder(self) -> Path:
@@ -74,6 +75,13 @@ class Context:
             and e.digest == self.digests.host(step.phase, h)
             for h in step.hosts
         )
+
+
+def _digests(site_file: SiteFile) -> Digests:
+    from avadm.site.render.inventory import variables
+    from avadm.site.secrets import Vault
+
+    return Digests(variables(site_file), paths.home(), Vault.open(site_file.path).path)
 
 
 def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:

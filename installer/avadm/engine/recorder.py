@@ -27,6 +27,7 @@ class Recorder:
     def __init__(self, folder: RunFolder, on_event: Callable[[Event], None] | None = None) -> None:
         self.summary = Summary()
         self._on_event = on_event
+        self._managed: dict[str, dict[str, dict[str, None]]] = {}
         self._lock = threading.Lock()
         self._events = _private(folder.path / "events.jsonl")
         self._log = _private(folder.log)
@@ -47,10 +48,23 @@ class Recorder:
             if line := log_lines(event):
                 self._log.write(line)
             self.summary.add(event)
+            if event.manages and event.host:
+                hosts = self._managed.setdefault(event.phase, {})
+                hosts.setdefault(event.host, {}).update(dict.fromkeys(event.manages))
             if self._on_event is not None:
                 # A terminal that goes away must not stop an installation.
                 with suppress(OSError):
                     self._on_event(event)
+
+    def note(self, text: str) -> None:
+        """Write a note into the log for people."""
+        with self._lock:
+            self._log.write(f"{datetime.now(UTC):%H:%M:%S} {'avadm':<11}     {text}\n")
+
+    def managed(self, phase: str) -> dict[str, tuple[str, ...]]:
+        """Return host to the items that the tasks of a phase stand for (runner/manages.py)."""
+        with self._lock:
+            return {host: tuple(items) for host, items in self._managed.get(phase, {}).items()}
 
     def dead(self) -> list[str]:
         """Return the hosts that cannot be reached so far."""
@@ -70,6 +84,8 @@ def log_lines(event: Event) -> str:
             return f"{stamp}==== start on {len(event.hosts)} hosts: {' '.join(event.hosts)}\n"
         case Kind.PHASE_END:
             return f"{stamp}==== {event.message} after {event.seconds or 0:.1f} s\n"
+        case Kind.UNCHANGED | Kind.BECAUSE:
+            return f"{stamp}==== {event.kind}: {event.message}\n"
         case Kind.LOG:
             return "".join(f"{stamp}     {line}\n" for line in event.message.splitlines())
         case Kind.STATS:

@@ -50,7 +50,8 @@ class PhaseResult:
         expected: the nodes that took part.
         hosts: host to counts.
         no_hosts_left: whether Ansible gave the phase up before its end.
-        note: why it is waiting.
+        note: why it is waiting, or what was proven.
+        because: why it had to run, where it was done before.
     """
 
     name: str
@@ -60,6 +61,7 @@ class PhaseResult:
     hosts: dict[str, dict[str, int]] = field(default_factory=dict)
     no_hosts_left: bool = False
     note: str = ""
+    because: list[str] = field(default_factory=list)
 
     def count(self, what: str) -> int:
         """Return the sum of one count over the hosts."""
@@ -69,7 +71,7 @@ class PhaseResult:
         """Return the phase as JSON-ready data."""
         data: dict[str, Any] = {"name": self.name, "state": self.state, "seconds": round(self.seconds, 1)}
         data |= {c: self.count(c) for c in COUNTS}
-        return data | {"note": self.note, "hosts": self.hosts}
+        return data | {"note": self.note, "because": self.because, "hosts": self.hosts}
 
 
 class Summary:
@@ -95,6 +97,11 @@ class Summary:
                 phase.state, phase.seconds = event.message, event.seconds or 0.0
             case Kind.WAITING:
                 phase.state, phase.expected, phase.note = "waiting", event.hosts, event.message
+            case Kind.UNCHANGED:
+                phase.state, phase.expected, phase.note = "unchanged", event.hosts, event.message
+                phase.hosts = {h: dict.fromkeys(COUNTS, 0) for h in event.hosts}
+            case Kind.BECAUSE:
+                phase.because.append(event.message)
             case Kind.STATS:
                 phase.hosts = {h: dict(c) for h, c in event.stats.items()}
             case Kind.NO_HOSTS_LEFT:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -24,6 +25,8 @@ STRATEGY = "mitogen_linear"
 """The strategy by measurement (docs/engine.md); AVADM_STRATEGY names another one."""
 
 _PREFIX = "avadm-run-"
+# Phases that start at once would each meet the other's half-imported modules, which import each other in a circle.
+_IMPORTING = threading.Lock()
 # What ansible-runner itself sets.
 _RUNNERS = tuple(
     f"ANSIBLE_{name}"
@@ -181,8 +184,9 @@ class AnsibleRunner:
         canceled: Callable[[], bool],
         folder: str,
     ) -> Outcome:
-        from ansible_runner.config.runner import RunnerConfig
-        from ansible_runner.runner import Runner
+        with _IMPORTING:
+            from ansible_runner.config.runner import RunnerConfig
+            from ansible_runner.runner import Runner
 
         def handle(raw: dict[str, Any]) -> bool:
             event = translate(raw, request.phase, self._redactor)

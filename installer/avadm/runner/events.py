@@ -27,6 +27,8 @@ class Kind(StrEnum):
     PHASE_END = "phase_end"
     WAITING = "waiting"
     CHECK = "check"
+    UNCHANGED = "unchanged"
+    BECAUSE = "because"
 
 
 FINISHED = frozenset({Kind.OK, Kind.CHANGED, Kind.FAILED, Kind.IGNORED, Kind.UNREACHABLE, Kind.SKIPPED})
@@ -50,6 +52,7 @@ class Event:
         remedy: what to do about it, where whoever found it knows (``check``).
         hosts: the nodes of a phase (``phase_start``).
         stats: host to counts ok, changed, failed, unreachable, skipped (``stats``).
+        manages: what the task keeps on the host (runner/manages.py); not written to files.
     """
 
     time: float
@@ -64,6 +67,7 @@ class Event:
     remedy: str = ""
     hosts: tuple[str, ...] = ()
     stats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    manages: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the event as JSON-ready data without its empty fields."""
@@ -85,4 +89,4 @@ class Event:
         return cls(**known)
 
 
-_NAMES = tuple(f.name for f in fields(Event))
+_NAMES = tuple(f.name for f in fields(Event) if f.name != "manages")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from avadm.runner.events import Event, Kind
+from avadm.runner.manages import manages
 from avadm.runner.redact import Redactor
 
 TAIL = 4000
@@ -80,6 +81,8 @@ def _result(kind: Kind, data: Mapping[str, Any], phase: str, redactor: Redactor,
         stderr = stderr or _tail(res, "exception", redactor)
     elif kind is Kind.RETRY:
         message = f"attempt {res.get('attempts', '?')} of {res.get('retries', '?')}"
+    action = str(data.get("resolved_action") or data.get("task_action") or "")
+    kept = manages(action, _task(data), res) if kind in (Kind.OK, Kind.CHANGED) else ()
     return Event(
         when,
         phase,
@@ -90,6 +93,7 @@ def _result(kind: Kind, data: Mapping[str, Any], phase: str, redactor: Redactor,
         message=message,
         stdout=stdout,
         stderr=stderr,
+        manages=kept,
     )
 
 

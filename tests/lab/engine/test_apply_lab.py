@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def avadm(*argv, timeout=300):
 
 @pytest.fixture(scope="module")
 def second_run():
-    """The summary of one more `avadm apply` over what is installed already, and its folder."""
-    done = avadm("apply")
+    """The summary of one more `avadm apply --full` over what is installed already, and its folder."""
+    done = avadm("apply", "--full")
     assert done.returncode == 0, done.stdout + done.stderr
     folder = (paths.runs() / "latest").resolve()
     return json.loads((folder / "summary.json").read_text()), folder, done.stdout
@@ -35,6 +36,39 @@ def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
         name: (h["changed"], h["failed"], h["unreachable"]) for name, h in summary["hosts"].items()
     } == dict.fromkeys(summary["hosts"], (0, 0, 0)), summary["changes"]
     assert "Nothing changed" in said
+
+
+def test_a_third_run_proves_every_phase_unchanged_and_runs_none(lab, second_run):
+    begun = time.monotonic()
+    done = avadm("apply", "--json")
+    took = time.monotonic() - begun
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    states = {p["name"]: (p["state"], p["because"]) for p in summary["phases"]}
+    assert states == dict.fromkeys(states, ("unchanged", []))
+    assert set(summary["hosts"]) == {n["name"] for n in lab.nodes}
+    # An installation takes two minutes and more here; a busy machine gets some grace.
+    assert took < 30
+
+
+def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, second_run):
+    node, mon = lab.names("prometheus")[0], lab.names("mon")[0]
+    pool = lab.sh(mon, "ceph osd pool ls").split()[-1]
+    size = lab.sh(mon, f"ceph osd pool get {pool} size").split()[-1]
+    other = "3" if size == "2" else "2"
+    lab.sh(node, "echo '# by hand' >> /etc/sysctl.d/90-avadm.conf && systemctl stop prometheus-node-exporter")
+    lab.sh(mon, f"ceph osd pool set {pool} size {other}")
+    found = {p["name"]: p for p in json.loads(avadm("apply", "--json", timeout=600).stdout)["phases"]}
+    told = " | ".join(line for phase in found.values() for line in phase["because"])
+    assert "file /etc/sysctl.d/90-avadm.conf: other content" in told
+    assert "unit prometheus-node-exporter: active enabled → inactive enabled" in told
+    assert f"pool {pool}: size {size}" in told
+    assert found["base"]["changed"] == 1
+    assert "by hand" not in lab.sh(node, "cat /etc/sysctl.d/90-avadm.conf")
+    assert lab.sh(node, "systemctl is-active prometheus-node-exporter").strip() == "active"
+    assert lab.sh(mon, f"ceph osd pool get {pool} size").split()[-1] == size
+    third = json.loads(avadm("apply", "--json").stdout)
+    assert {p["state"] for p in third["phases"]} == {"unchanged"}, third["phases"]
 
 
 def test_a_run_folder_has_what_other_tools_read(second_run):

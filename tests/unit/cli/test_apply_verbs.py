@@ -11,12 +11,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from avadm.cli import apply as verb
-from avadm.cli.main import cli
+from avadm.cli.main import App, cli
 from avadm.engine.ledger import Ledger, State
 from avadm.engine.lock import locked
 from avadm.errors import AvadmError
 from avadm.runner.ansible import Outcome, PlaybookRun
 from avadm.runner.events import Event, Kind
+from tests.unit.cli.nodes import Nodes
 
 SITE = """
 version: 1
@@ -66,6 +67,8 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
     monkeypatch.setattr(verb, "make_runner", lambda redactor: runner)
     monkeypatch.setattr(verb, "versions_hook", lambda site_file, fleet: None)
+    nodes = Nodes(tmp_path / "nodes")
+    monkeypatch.setattr(App, "fleet", lambda self: nodes)
     return runner
 
 

@@ -1,0 +1,211 @@
+"""What each phase left behind, as values of its items; kept beside the ledger and asked again later."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from avadm.engine.runfolder import write_atomic
+from avadm.runner.fleet import Fleet
+from avadm.runner.manages import CLUSTER, UNPROVEN, kind
+
+if TYPE_CHECKING:
+    from avadm.site.load import SiteFile
+
+VERSION = 1
+TIMEOUT = 60.0  # seconds
+WHOLE = ""
+"""The name under which a phase's items of the cluster are kept, beside those of its hosts."""
+WRONG = "!"
+"""What a value begins with that is wrong in itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """What one phase left on one host (or, for WHOLE, in the cluster).
+
+    Attributes:
+        run: id of the run that left it so: a ledger entry of another run says that it is out of date.
+        host: where the tasks ran; for WHOLE the node on which they did.
+        values: item to value.
+    """
+
+    run: str
+    host: str
+    values: Mapping[str, str]
+
+
+@dataclass
+class Answers:
+    """What nodes said: host (or WHOLE) to item to value, and why a host said nothing."""
+
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+
+
+class Fingerprints:
+    """The fingerprints of a site on disk (0600); safe to use from the threads of one run.
+
+    Args:
+        path: the JSON file. Where it is missing or cannot be understood nothing counts as proven.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._phases: dict[str, dict[str, Print]] = {}
+        try:
+            self._load(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            self.salt = secrets.token_hex(16)
+
+    def _load(self, data: Mapping[str, Any]) -> None:
+        if data["version"] != VERSION:
+            raise ValueError(data["version"])
+        self.salt = str(data["salt"])
+        self._phases = {
+            phase: {host: Print(p["run"], p["host"], dict(p["values"])) for host, p in hosts.items()}
+            for phase, hosts in data["phases"].items()
+        }
+
+    def replace(self, data: Mapping[str, Any]) -> None:
+        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
+        with self._lock:
+            self._load(data)
+            self._save()
+
+    def get(self, phase: str, host: str) -> Print | None:
+        """Return what a phase left on a host."""
+        return self._phases.get(phase, {}).get(host)
+
+    def keep(self, phase: str, prints: Mapping[str, Print]) -> None:
+        """Keep what a phase left; hosts that are not named stay as they were."""
+        with self._lock:
+            self._phases.setdefault(phase, {}).update(prints)
+            self._save()
+
+    def _save(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all as JSON-ready data; it says nothing of secrets to whoever has not the salt."""
+        phases = {
+            phase: {h: {"run": p.run, "host": p.host, "values": dict(p.values)} for h, p in hosts.items()}
+            for phase, hosts in self._phases.items()
+        }
+        return {"version": VERSION, "salt": self.salt, "phases": phases}
+
+
+class Asker:
+    """Asks nodes for the present values of items, in one round trip for each node.
+
+    Args:
+        site_file: the site.
+        fleet: how to reach its nodes.
+        salt: of the site's fingerprints.
+    """
+
+    def __init__(self, site_file: SiteFile, fleet: Fleet, salt: str) -> None:
+        self._fleet = fleet
+        self._salt = salt
+        self._python = shlex.quote(site_file.profile.python)
+        self._mons = [n.name for n in site_file.site.with_role("mon")]
+        folder = files("avadm.engine")
+        parts = [(folder / name).read_text() for name in ("cluster_probe.py", "fingerprint_probe.py")]
+        lines = "".join(parts).splitlines(keepends=True)
+        self._script = "".join(line for line in lines if not line.startswith("from avadm."))
+
+    def ask(self, wanted: Mapping[str, Collection[str]]) -> Answers:
+        """Return the values of each host's items; those of WHOLE are asked of a monitor node that answers."""
+        answers = Answers()
+        whole = list(wanted.get(WHOLE, ()))
+        items = {host: list(some) for host, some in wanted.items() if host != WHOLE}
+        witness = next((m for m in self._mons if m in items), next(iter(self._mons), None))
+        if whole and witness is not None:
+            items[witness] = [*items.get(witness, []), *whole]
+        self._round(items, answers)
+        if whole:
+            for other in (m for m in self._mons if m != witness and witness in answers.silent):
+                self._round({other: whole}, again := Answers())
+                if other in again.values:
+                    witness, answers.values[WHOLE] = other, again.values[other]
+                    break
+            else:
+                said = answers.values.get(witness or "", {})
+                answers.values[WHOLE] = {item: said[item] for item in whole if item in said}
+        return answers
+
+    def _round(self, items: Mapping[str, Collection[str]], answers: Answers) -> None:
+        if not items:
+            return
+        with ThreadPoolExecutor(len(items), thread_name_prefix="fingerprint") as pool:
+            for host, said in zip(items, pool.map(lambda h: self._one(h, items[h]), items), strict=True):
+                if isinstance(said, dict):
+                    answers.values[host] = said
+                else:
+                    answers.silent[host] = said
+
+    def _one(self, host: str, items: Collection[str]) -> dict[str, str] | str:
+        params = json.dumps({"salt": self._salt, "items": sorted(set(items))})
+        stdin = f"PARAMS = {json.dumps(params)}\n{self._script}"
+        result = self._fleet.run(host, f"{self._python} -", timeout=TIMEOUT, stdin=stdin.encode())
+        if not result.ok:
+            said = result.stderr.strip().splitlines()
+            return result.error or (said[-1] if said else f"exit {result.rc}")
+        try:
+            data = json.loads(result.stdout)
+        except ValueError:
+            return "the answer is no JSON"
+        return (
+            {str(k): str(v) for k, v in data.items()} if isinstance(data, dict) else "the answer is no object"
+        )
+
+
+def split(managed: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return host to its items, with those of the cluster under WHOLE; what cannot be asked stays out."""
+    out: dict[str, list[str]] = {}
+    for host, items in managed.items():
+        for item in items:
+            if kind(item) != UNPROVEN:
+                out.setdefault(WHOLE if kind(item) in CLUSTER else host, []).append(item)
+    return out
+
+
+def record(
+    asker: Asker, prints: Fingerprints, phase: str, run: str, managed: Mapping[str, Iterable[str]]
+) -> None:
+    """Ask for what a phase has left behind and keep it.
+
+    Args:
+        asker: asks the nodes.
+        prints: where it is kept.
+        phase: the phase, which went well.
+        run: id of the run.
+        managed: host to the items that its tasks stand for.
+    """
+    managed = {host: list(items) for host, items in managed.items()}
+    wanted = split(managed)
+    answers = asker.ask(wanted)
+    kept: dict[str, Print] = {}
+    for host, items in managed.items():
+        if host in answers.silent:
+            continue
+        values = {item: answers.values.get(host, {}).get(item, "!not told") for item in wanted.get(host, [])}
+        # Nothing runs here that has this setting, so there is nothing to compare: an MDS comes after the OSDs.
+        values = {item: value for item, value in values.items() if value}
+        values |= {item: "!what this task keeps" for item in items if kind(item) == UNPROVEN}
+        kept[host] = Print(run, host, values)
+    if whole := wanted.get(WHOLE):
+        said = answers.values.get(WHOLE, {})
+        ran = next(h for h, items in managed.items() if any(kind(i) in CLUSTER for i in items))
+        kept[WHOLE] = Print(run, ran, {item: said.get(item, "!not told") for item in whole})
+    prints.keep(phase, kept)

@@ -1,0 +1,222 @@
+"""Tells, on a node, the present value of each item that avadm keeps there; Python 2.7 and 3, changes nothing.
+
+Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: salt, items) and cluster_probe.py. The salt keeps stored
+values from telling anything about secrets. Prints one JSON object, item to value. A value that begins with ``!`` is
+wrong in itself (a stopped unit), whatever was recorded before.
+"""
+
+import glob
+import grp
+import hashlib
+import hmac
+import json
+import os
+import pwd
+import re
+import socket
+import stat
+import struct
+import sys
+import time
+
+from avadm.engine.cluster_probe import NEEDS, Cluster, answers, call
+
+UNIT = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestampMonotonic,MainPID"
+
+
+def name_of(table, number):
+    try:
+        return table(number)[0]
+    except KeyError:
+        return str(number)
+
+
+class Node(object):
+    """This node; each method named as a kind returns the value of one item of that kind."""
+
+    def __init__(self, salt, items):
+        self.salt = salt.encode()
+        words = [item.split(" ") for item in items]
+        self.units = self.show(sorted(set(w[1] for w in words if w[0] in ("unit", "restart", "reload"))))
+        self.versions = self.installed() if any(w[0] == "package" for w in words) else {}
+        self.running = self.settings() if any(w[0] == "setting" for w in words) else []
+
+    def secret(self, data):
+        return hmac.new(self.salt, data, hashlib.sha256).hexdigest()[:32]
+
+    def file(self, path):
+        try:
+            state = os.lstat(path)
+        except OSError:
+            return "!absent"
+        owner = "%s:%s" % (name_of(pwd.getpwuid, state.st_uid), name_of(grp.getgrgid, state.st_gid))
+        if stat.S_ISLNK(state.st_mode):
+            return "link %s %s" % (os.readlink(path), owner)
+        if stat.S_ISDIR(state.st_mode):
+            what = "folder"
+        elif stat.S_ISREG(state.st_mode):
+            with open(path, "rb") as source:
+                what = self.secret(source.read())
+        else:
+            what = "special"
+        return "%s %04o %s" % (what, stat.S_IMODE(state.st_mode), owner)
+
+    def absent(self, path):
+        return "!there" if os.path.lexists(path) else "absent"
+
+    def show(self, names):
+        if not names:
+            return {}
+        out = call("systemctl", "show", "-p" + UNIT, *[name + ".service" for name in names])
+        blocks = [
+            dict(line.split("=", 1) for line in b.splitlines() if "=" in line) for b in out.split("\n\n")
+        ]
+        return dict(zip(names, [b for b in blocks if b]))  # noqa: B905 - python 2.7
+
+    def unit(self, name):
+        unit = self.units[name]
+        value = "%s %s" % (unit.get("ActiveState"), unit.get("UnitFileState") or unit.get("LoadState"))
+        wrong = unit.get("ActiveState") not in ("active", "activating", "reloading")
+        wrong = wrong or unit.get("UnitFileState") not in ("enabled", "static")
+        if unit.get("NeedDaemonReload") == "yes":
+            wrong, value = True, value + ", its file changed after systemd read it"
+        try:
+            if os.readlink("/proc/%s/exe" % unit.get("MainPID")).endswith(" (deleted)"):
+                wrong, value = True, value + ", its program was replaced after it was started"
+        except OSError:
+            pass
+        return ("!" if wrong else "") + value
+
+    def restart(self, rest, reload=False):
+        """As avadm_daemon judges: whether a file (or a folder's entry) is newer than what runs."""
+        name, _, path = rest.partition(" ")
+        since = int(self.units[name].get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+        since += time.time() - monotonic()
+        stamp = "/run/avadm/daemon/" + name
+        if reload and os.path.exists(stamp):
+            since = max(since, os.stat(stamp).st_mtime)
+        paths = [path] + ([os.path.join(path, e) for e in os.listdir(path)] if os.path.isdir(path) else [])
+        states = [os.stat(p) for p in paths if os.path.exists(p)]
+        newest = max([max(s.st_mtime, s.st_ctime) for s in states] or [0])
+        return "!newer than what runs" if newest > since else "read"
+
+    def reload(self, rest):
+        return self.restart(rest, True)
+
+    def installed(self):
+        query = "${db:Status-Abbrev}\\t${Package}\\t${Architecture}\\t${Version}\\t${Provides}\\n"
+        found, provided = {}, {}
+        for line in call("dpkg-query", "-W", "-f", query).splitlines():
+            status, name, arch, version, provides = (line.split("\t") + [""] * 4)[:5]
+            if status.strip()[1:] != "i":
+                continue
+            found[name] = found["%s:%s" % (name, arch)] = version
+            for entry in provides.split(","):
+                if entry.strip():
+                    provided[entry.split()[0]] = "%s %s" % (name, version)
+        provided.update(found)
+        return provided
+
+    def package(self, name):
+        return self.versions.get(name.partition("=")[0], "!not installed")
+
+    def sysctl(self, name):
+        path = "/proc/sys/" + name.replace(".", "/")
+        if not os.path.exists(path):
+            return "not in this kernel"  # avadm_sysctl passes over it too
+        with open(path) as source:
+            return " ".join(source.read().split())
+
+    def mount(self, path):
+        return call("timeout", "10", "stat", "--file-system", "--format=%T", path).strip()
+
+    def mon(self, name):
+        store = "/var/lib/ceph/mon/ceph-%s/" % name
+        return "store" if os.path.isdir(store + "store.db") else "!no store"
+
+    def osds(self, _):
+        found = []
+        for folder in sorted(glob.glob("/var/lib/ceph/osd/ceph-*")):
+            number = folder.rpartition("-")[2]
+            fsid = open(folder + "/fsid").read().strip() if os.path.exists(folder + "/fsid") else "no fsid"
+            block = os.readlink(folder + "/block") if os.path.islink(folder + "/block") else "no block"
+            unit = self.show(["ceph-osd@" + number])["ceph-osd@" + number].get("ActiveState")
+            found.append("osd.%s %s %s %s" % (number, fsid, block, unit))
+        return ("!" if any(not one.endswith(" active") for one in found) else "") + "; ".join(found)
+
+    def settings(self):
+        """Return (kind, name, options) of each ceph daemon that runs here."""
+        found = []
+        for path in sorted(glob.glob("/var/run/ceph/*.asok")):
+            match = re.match(r"ceph-(mon|mgr|osd|mds)\.(.+)\.asok$", os.path.basename(path))
+            if not match:
+                continue
+            try:
+                found.append(match.groups() + (ask(path),))
+            except (OSError, IOError, ValueError, struct.error):
+                continue  # left behind by a daemon that is gone
+        return found
+
+    def setting(self, rest):
+        section, option = rest.split(" ", 1)
+        option = option.strip().replace(" ", "_")
+        chosen = [o for kind, name, o in self.running if section in ("global", kind, "%s.%s" % (kind, name))]
+        return ", ".join(sorted(set(str(o[option]) for o in chosen if option in o)))
+
+
+def monotonic():
+    """Seconds of CLOCK_MONOTONIC, the clock of systemd's timestamps, also under python 2.7."""
+    if hasattr(time, "monotonic"):
+        return time.monotonic()
+    import ctypes
+
+    class Timespec(ctypes.Structure):
+        _fields_ = [("sec", ctypes.c_long), ("nsec", ctypes.c_long)]
+
+    now = Timespec()
+    ctypes.CDLL(None).clock_gettime(1, ctypes.byref(now))
+    return now.sec + now.nsec / 1e9
+
+
+def ask(path):
+    """Return what `config show` says on a daemon's admin socket."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(10)
+    try:
+        link.connect(path)
+        link.sendall(b'{"prefix": "config show"}\0')
+        size, data = struct.unpack(">I", link.recv(4))[0], b""
+        while len(data) < size:
+            part = link.recv(size - len(data))
+            if not part:
+                raise IOError("the answer broke off")
+            data += part
+        return json.loads(data.decode("utf-8"))
+    finally:
+        link.close()
+
+
+def values(params):
+    """Return each item's value; what cannot be told says why."""
+    found = {}
+    items = [item.split(" ", 1) for item in params["items"]]
+    wanted = set(name for item in items for name in NEEDS.get(item[0], ()))
+    try:
+        node = Node(params["salt"], params["items"])
+        trouble = None
+        cluster = Cluster(answers(sorted(wanted)) if wanted else {}, node.secret)
+    except Exception as error:
+        trouble = "!cannot be told: %s: %s" % (type(error).__name__, error)
+    for item in items:
+        name = " ".join(item)
+        try:
+            kind = item[0]
+            source = None if trouble else cluster if kind in NEEDS else node
+            found[name] = trouble or getattr(source, kind)(item[1] if len(item) > 1 else "")
+        except Exception as error:
+            found[name] = "!cannot be told: %s: %s" % (type(error).__name__, error)
+    return found
+
+
+if "PARAMS" in globals():  # the line in front of this file sets it; a unit test imports the file without
+    sys.stdout.write(json.dumps(values(json.loads(PARAMS))) + "\n")  # noqa: F821

@@ -1,0 +1,201 @@
+"""Whether a phase that is done is still so: its ledger, its inputs, and what its nodes say now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
+from avadm.engine.ledger import Ledger, State
+from avadm.engine.prepare import Context
+from avadm.plan.phases import Step
+from avadm.runner.manages import UNPROVEN, kind, readable
+
+RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "unit"})
+"""Kinds of which each value says itself whether it is right, whatever it was before."""
+COUNTED = {"file": "files", "unit": "units", "package": "packages"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a phase has to run.
+
+    Attributes:
+        host: where; "" for the cluster as a whole.
+        state: ``pending``, ``failed``, ``stale``, ``unreachable``, ``unproven`` or ``drift``.
+        item: what drifted.
+        recorded: its value when the phase had ended.
+        found: its value now, or why the phase has to run.
+    """
+
+    host: str
+    state: str
+    item: str = ""
+    recorded: str = ""
+    found: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the reason as JSON-ready data."""
+        return {"host": self.host, "state": self.state, "text": self.text}
+
+    @property
+    def text(self) -> str:
+        """The reason for people."""
+        if not self.item:
+            return self.found
+        return f"{readable(self.item)}: {difference(self.item, self.recorded, self.found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of one step.
+
+    Attributes:
+        reasons: why it has to run; none where all that it keeps is proven unchanged.
+        counts: kind of item to how many were proven.
+        hosts: how many hosts were asked.
+    """
+
+    reasons: tuple[Reason, ...]
+    counts: dict[str, int]
+    hosts: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing has to be done."""
+        return not self.reasons
+
+    @property
+    def text(self) -> str:
+        """What was proven, for people."""
+        parts = [f"{n} {name}" for k, name in COUNTED.items() if (n := self.counts.get(k, 0))]
+        if others := sum(n for k, n in self.counts.items() if k not in COUNTED):
+            parts.append(f"{others} settings")
+        return f"proven: {', '.join(parts)} on {self.hosts} hosts"
+
+
+def difference(item: str, recorded: str, found: str) -> str:
+    """Return what is other than it was, without the hashes that tell people nothing."""
+    found = found.removeprefix(WRONG)
+    if recorded.startswith(WRONG):
+        return found
+    if kind(item) == "file" and len(before := recorded.split(" ")) == len(after := found.split(" ")) == 3:
+        names = ("content", "mode", "owner")
+        other = [(n, b, a) for n, b, a in zip(names, before, after, strict=True) if b != a]
+        return ", ".join("other content" if n == "content" else f"{n} {b} → {a}" for n, b, a in other)
+    return f"{_unhashed(recorded)} → {_unhashed(found)}"
+
+
+def _unhashed(value: str) -> str:
+    """Return a value with its hashes cut to what shows that they differ."""
+    words = [
+        w[:6] + "…" if len(w) >= 32 and set(w.strip(",")) <= set("0123456789abcdef") else w
+        for w in value.split()
+    ]
+    return " ".join(words)
+
+
+def by_ledger(context: Context, step: Step) -> list[Reason]:
+    """Return why a step has to run by its ledger and inputs alone."""
+    out = []
+    for host in step.hosts:
+        entry = context.ledger.entry(step.name, host)
+        if entry.state is State.PENDING:
+            out.append(Reason(host, "pending", found="not done yet"))
+        elif entry.state is not State.DONE:
+            out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
+        elif entry.digest != context.digests.host(step.phase, host):
+            out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
+    return out
+
+
+def prove(context: Context, asker: Asker, steps: Sequence[Step]) -> dict[str, Verdict]:
+    """Return for each step whether it is proven unchanged, or why it has to run.
+
+    All hosts are asked for everything at once, each in one round trip.
+    """
+    mons = {n.name for n in context.site_file.site.with_role("mon")}
+    reasons = {step.name: by_ledger(context, step) for step in steps}
+    chosen: dict[str, dict[str, Print]] = {}
+    for step in steps:
+        if not reasons[step.name]:
+            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, mons)
+            reasons[step.name] += missing
+    wanted: dict[str, set[str]] = {}
+    for name, of_step in chosen.items():
+        for host, kept in of_step.items():
+            if not reasons[name]:
+                wanted.setdefault(host, set()).update(i for i in kept.values if kind(i) != UNPROVEN)
+    answers = asker.ask(wanted) if wanted else Answers()
+    out = {}
+    for step in steps:
+        counts: Counter[str] = Counter()
+        if not reasons[step.name]:
+            for host, kept in chosen[step.name].items():
+                reasons[step.name] += _compare(host, kept, answers)
+                counts.update(kind(item) for item in kept.values)
+        out[step.name] = Verdict(tuple(reasons[step.name]), dict(counts), len(step.hosts))
+    return out
+
+
+def _of(
+    prints: Fingerprints, ledger: Ledger, step: Step, mons: set[str]
+) -> tuple[dict[str, Print], list[Reason]]:
+    """Return a step's fingerprints, and the hosts of which there is none that its ledger entry belongs to."""
+    out: dict[str, Print] = {}
+    missing = []
+    for host in step.hosts:
+        kept = prints.get(step.name, host)
+        if kept is None or kept.run != ledger.entry(step.name, host).run:
+            missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
+        else:
+            out[host] = kept
+    whole = prints.get(step.name, WHOLE)
+    if whole is not None and mons & set(step.hosts):
+        if whole.run == ledger.entry(step.name, whole.host).run:
+            out[WHOLE] = whole
+        else:
+            missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
+    if not missing and not any(kept.values for kept in out.values()):
+        missing.append(Reason(WHOLE, "unproven", found="nothing is known of what it keeps"))
+    return out, missing
+
+
+def _compare(host: str, kept: Print, answers: Answers) -> list[Reason]:
+    if host in answers.silent:
+        return [Reason(host, "unreachable", found=f"it cannot be asked: {answers.silent[host]}")]
+    now = answers.values.get(host, {})
+    out = []
+    for item, recorded in kept.values.items():
+        if kind(item) == UNPROVEN:
+            out.append(
+                Reason(host, "unproven", found=f"nobody can prove what {item.partition(' ')[2]!r} keeps")
+            )
+            continue
+        found = now.get(item, "!not told")
+        if found.startswith(WRONG) or (found != recorded and kind(item) not in RIGHT_OR_WRONG):
+            out.append(Reason(host, "drift", item, recorded, found))
+    return out
+
+
+def told(reasons: Iterable[Reason], shown: int = 6) -> list[str]:
+    """Return reasons for people: each once with its hosts, the first of many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        groups.setdefault((reason.state, reason.text), []).append(reason.host or "the cluster")
+    lines = [
+        f"{state} on {', '.join(hosts[:5])}{' …' * (len(hosts) > 5)}: {text}"
+        for (state, text), hosts in groups.items()
+    ]
+    return lines[:shown] + ([f"… and {len(lines) - shown} more"] if len(lines) > shown else [])
+
+
+def as_dict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as JSON-ready data."""
+    return {
+        "proven": verdict.proven,
+        "text": verdict.text if verdict.proven else "",
+        "reasons": [r.as_dict() for r in verdict.reasons],
+    }

@@ -1,0 +1,146 @@
+"""What a task's result shows that it keeps on a node: files, units, packages, pools … as items of one line.
+
+An item is ``KIND NAME``. The probe (engine/fingerprint_probe.py) gives each item its value as it is now; the
+engine keeps these values and compares them later. A task whose kind is not known here gives ``unproven TASK``, so
+that nobody takes its phase for proven.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+UNPROVEN = "unproven"
+Args = Mapping[str, Any]
+
+# Tasks that only look or steer. `command` and `uri` are among them while they report no change: a unit test holds
+# the roles to that.
+LOOKING = frozenset(
+    {
+        *("assert", "debug", "fail", "meta", "pause", "set_fact", "set_stats", "validate_argument_spec"),
+        *("import_role", "import_tasks", "include_role", "include_tasks", "include_vars"),
+        *(
+            "gather_facts",
+            "getent",
+            "ping",
+            "service_facts",
+            "setup",
+            "stat",
+            "wait_for",
+            "wait_for_connection",
+        ),
+        *("command", "script", "shell", "uri"),
+        *("avadm_ceph_wait", "avadm_disk", "avadm_private_mounts"),
+    }
+)
+
+
+def manages(action: str, task: str, res: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the items that a good result stands for.
+
+    Args:
+        action: the module's name as Ansible resolved it.
+        task: ``role : task``, for what cannot be proven.
+        res: the result, with those of a loop's rounds under ``results``.
+    """
+    name = action.rpartition(".")[2]
+    rounds = [r for r in res.get("results", []) if isinstance(r, Mapping)] or [res]
+    found: dict[str, None] = {}
+    for one in rounds:
+        # `is True`: a module may name something else under this key.
+        if one.get("skipped") is True:
+            continue
+        found.update(dict.fromkeys(_items(name, task, one)))
+    return tuple(found)
+
+
+def _items(name: str, task: str, res: Mapping[str, Any]) -> Iterator[str]:
+    args = (res.get("invocation") or {}).get("module_args") or {}
+    if name == "avadm_ceph_wait" and args.get("until") == "health":
+        yield f"health {args.get('osds') or 0} {','.join(sorted(args.get('tolerate') or []))}".rstrip()
+    elif name == "command" and (path := _statfs(args)):
+        yield f"mount {path}"
+    elif name in LOOKING:
+        if res.get("changed"):
+            yield f"{UNPROVEN} {task}"
+    elif name in ("copy", "template", "file"):
+        path = res.get("dest") or res.get("path")
+        if path and "censored" not in res:
+            yield f"{'absent' if args.get('state') == 'absent' else 'file'} {path}"
+        else:
+            yield f"{UNPROVEN} {task}"
+    elif name in _KINDS and args:
+        yield from _KINDS[name](args)
+    else:
+        yield f"{UNPROVEN} {task}"
+
+
+def _statfs(args: Args) -> str | None:
+    """Return the path of a ``stat --file-system PATH``, which asks whether a file system is mounted and answers."""
+    argv = [str(word) for word in args.get("argv") or []]
+    return argv[-1] if "stat" in argv and "--file-system" in argv else None
+
+
+def _files(args: Args) -> Iterator[str]:
+    for one in args["files"]:
+        yield f"{'absent' if one.get('state') == 'absent' else 'file'} {one['path']}"
+
+
+def _daemon(args: Args) -> Iterator[str]:
+    name = args["name"]
+    yield f"unit {name}"
+    restart = list(args.get("restart_on") or [])
+    if args.get("settings") is not None:
+        restart.append(f"/etc/systemd/system/{name}.service.d/avadm.conf")
+    for kind, paths in (("restart", restart), ("reload", args.get("reload_on") or [])):
+        for path in paths:
+            yield f"file {path}"
+            yield f"{kind} {name} {path}"
+
+
+def _pools(args: Args) -> Iterator[str]:
+    yield f"rule {args['rule']['name']}"
+    for pool in args["pools"]:
+        yield f"pool {pool['name']}"
+
+
+def _settings(args: Args) -> Iterator[str]:
+    for section, options in sorted((args.get("config") or {}).items()):
+        for option in sorted(options or {}):
+            yield f"setting {section} {option}"
+
+
+_KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
+    "avadm_files": _files,
+    "avadm_ceph_keyring": _files,
+    "avadm_daemon": _daemon,
+    "avadm_package": lambda args: (f"package {name}" for name in args["name"]),
+    "avadm_sysctl": lambda args: iter(
+        [f"file {args['path']}", *(f"sysctl {name}" for name in sorted(args["values"]))]
+    ),
+    "avadm_ceph_pool": _pools,
+    "avadm_ceph_auth": lambda args: (f"entity {one['entity']}" for one in args["entities"]),
+    "avadm_ceph_fs": lambda args: iter([f"fs {args['name']}"]),
+    "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
+    "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
+    "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
+    "avadm_ceph_settings": _settings,
+}
+
+CLUSTER = frozenset({"health", "pool", "rule", "entity", "fs", "mgr", "crush", "config"})
+"""Kinds that belong to the cluster and not to a node; any one monitor node is asked for them."""
+
+
+def kind(item: str) -> str:
+    """Return the kind of an item."""
+    return item.partition(" ")[0]
+
+
+def readable(item: str) -> str:
+    """Return an item for people."""
+    what, _, rest = item.partition(" ")
+    if what in ("restart", "reload"):
+        unit, _, path = rest.partition(" ")
+        return f"{unit}: {what} for {path}"
+    return item if what not in ("crush", "config", "mgr") else json.dumps(item).strip('"')
