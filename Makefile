@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye test-faults bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under pytho
 
 test-faults: $(STAMP) ## Plant faults on the lab: kills, lost nodes and daemons, full disks, negative controls (slow).
 	@scripts/test-lab "lab and slow"
+
+molecule: $(STAMP) ## Each role alone on a small lab: converge, converge again (changes nothing), verify; and the awkward cases.
+	@scripts/molecule $(SCENARIO)
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
 	@$(BIN)/python bench/run.py
