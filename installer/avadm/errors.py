@@ -9,6 +9,8 @@ from avadm.findings import Finding
 EXIT_GOOD = 0
 EXIT_FOUND_BAD = 1
 EXIT_COULD_NOT_RUN = 2
+EXIT = {"good": EXIT_GOOD, "failed": EXIT_FOUND_BAD, "canceled": EXIT_COULD_NOT_RUN}
+"""The exit status of each result of a run (engine/summary.py)."""
 
 
 class AvadmError(Exception):

@@ -2,100 +2,41 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-from avadm import paths
+from avadm.cli.execute import Notes, Options, execute
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
-from avadm.cli.progress import display
-from avadm.cli.progress_model import Model
 from avadm.cli.summary_text import print_summary
-from avadm.engine.apply import Engine, Job
 from avadm.engine.cluster_lock import LockNodes, Seen, held
-from avadm.engine.fingerprint import Asker, record
+from avadm.engine.fingerprint import Asker
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context, versions_hook
-from avadm.engine.proof import Verdict, prove, told
-from avadm.engine.recorder import Recorder
+from avadm.engine.prepare import Context
+from avadm.engine.proof import Verdict, prove
 from avadm.engine.runfolder import RunFolder, discard
+from avadm.engine.saved_plan import SavedPlan, keep, load, refuse_other
 from avadm.engine.summary import Summary
-from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
-from avadm.plan.phases import Step, make_plan, select
-from avadm.runner.ansible import AnsibleRunner, PlaybookRunner
-from avadm.runner.events import Event, Kind
-from avadm.runner.redact import Redactor
-
-EXIT = {"good": EXIT_GOOD, "failed": EXIT_FOUND_BAD, "canceled": EXIT_COULD_NOT_RUN}
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run was asked for; ``command`` is what goes on with it."""
-
-    command: str
-    full: bool
-    check: bool
-    forks: int
-    quiet: bool
-    as_json: bool
-
-
-class Notes:
-    """What people are told beside the events of a run; kept for the log until there is one.
-
-    Args:
-        to: where it is printed.
-    """
-
-    def __init__(self, to: Console) -> None:
-        self._to = to
-        self._kept: list[str] = []
-        self._recorder: Recorder | None = None
-
-    def __call__(self, text: str) -> None:
-        """Print a note and log it."""
-        self._to.print(Text(f"! {text}", style="yellow"))
-        self.to_log(text)
-
-    def to_log(self, text: str) -> None:
-        """Log a note only."""
-        if self._recorder is None:
-            self._kept.append(text)
-        else:
-            self._recorder.note(text)
-
-    @contextmanager
-    def logged(self, recorder: Recorder) -> Iterator[None]:
-        """Log through a recorder from now on, what was kept first."""
-        for text in self._kept:
-            recorder.note(text)
-        self._recorder = recorder
-        try:
-            yield
-        finally:
-            self._recorder = None
-
-
-def make_runner(redactor: Redactor) -> PlaybookRunner:
-    """Return the adapter that runs playbooks; tests put a fake in its place."""
-    return AnsibleRunner(redactor)
+from avadm.errors import EXIT
+from avadm.plan.phases import Step, select
 
 
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
 @limit_option
+@click.option(
+    "--plan",
+    "planned",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Do what this plan of `avadm plan --out` says, or nothing.",
+)
 @click.option("--resume", is_flag=True, help="Leave out phases that are done with the same inputs.")
 @click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
 @click.option("--check", is_flag=True, help="Dry run: ask each task what it would change.")
@@ -110,6 +51,7 @@ def apply(
     app: App,
     phases: tuple[str, ...],
     limit: str | None,
+    planned: Path | None,
     resume: bool,
     full: bool,
     check: bool,
@@ -125,8 +67,14 @@ def apply(
     that something of it has changed since; --full runs it in any case. Phases that do not need each other run at
     once. A node that cannot be reached is left behind and named at the end; the same command goes on with it.
     """
+    if planned and (phases or limit or resume or full or check):
+        raise click.UsageError(
+            "--plan says itself what is done: no PHASE, --limit, --resume, --full or --check."
+        )
     site_file = app.site_file()
-    limited = selected(site_file.site, limit)
+    kept = load(planned, site_file.site.name) if planned else None
+    limited = kept.limit if kept else selected(site_file.site, limit)
+    phases = tuple(kept.asked) if kept else phases
     select(phases)
     verb = "check" if check else "apply"
     flags = [f"--{name}" for name, given in (("full", full), ("check", check)) if given]
@@ -143,12 +91,13 @@ def apply(
         if note := mirror.fetch(seen):
             notes(note)
         steps = context.plan(phases, limited, resume=resume)
+        verdicts = _as_planned(context, nodes, steps, kept, planned) if kept and planned else None
         if steps:
             context.ledger.settle()
             folder = RunFolder.create(verb)
             try:
                 options = Options(command, full, check, forks, quiet, as_json)
-                data = _run(context, steps, folder, options, limited, mirror, notes)
+                data = execute(context, steps, folder, options, limited, mirror, notes, verdicts)
             except BaseException:
                 if not folder.begun:
                     discard(folder)
@@ -165,108 +114,17 @@ def apply(
     ctx.exit(EXIT[data["result"]])
 
 
+def _as_planned(
+    context: Context, nodes: LockNodes, steps: Sequence[Step], kept: SavedPlan, path: Path
+) -> Mapping[str, Verdict]:
+    """Return what is proven now; AvadmError where a plan made now would differ from the kept one."""
+    verdicts = prove(context, Asker(context.site_file, nodes.fleet, context.fingerprints.salt), steps)
+    refuse_other(kept, keep(context, kept.asked, kept.limit, steps, verdicts), path)
+    return verdicts
+
+
 def _nothing(context: Context, verb: str, command: str) -> dict[str, Any]:
     """Return the summary of a run that was not needed; it has no folder."""
     site = context.site_file.site.name
     about = {"run": None, "verb": verb, "site": site, "seconds": 0.0, "check": verb == "check"}
     return {**about, **Summary().as_dict(), "log": None, "next": command}
-
-
-def _run(
-    context: Context,
-    steps: list[Step],
-    folder: RunFolder,
-    options: Options,
-    limited: list[str],
-    mirror: Mirror,
-    notes: Notes,
-) -> dict[str, Any]:
-    from avadm.site.render.inventory import render_inventory
-
-    started = time.time()
-    rendered = render_inventory(context.site_file, folder.inventory)
-    # After rendering, which makes the vault on the first run: its digest is then the right one.
-    context = context.refreshed()
-    vault = rendered.vault
-    runner = make_runner(Redactor(vault.values()))
-    site = context.site_file.site
-    fleet, prints = mirror.nodes.fleet, context.fingerprints
-    asker = Asker(context.site_file, fleet, prints.salt)
-    again = options.full or options.check
-    verdicts = {} if again else prove(context, asker, steps)
-    left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
-    folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
-    model = Model({s.name: s.hosts for s in steps}, {n.name: n.roles[0] for n in site.nodes if n.roles})
-
-    def settled(phase: str, managed: Mapping[str, Sequence[str]] | None) -> None:
-        if managed is not None:
-            record(asker, prints, phase, folder.id, managed)
-        for node, why in mirror.push().items():
-            notes.to_log(f"The ledger could not be copied to {node}: {why}")
-
-    job = Job(
-        steps=make_plan(site, left, limit=limited) if left else [],
-        home=paths.home(),
-        inventory=rendered.folder,
-        run=folder.id,
-        digest=lambda step, host: context.digests.host(step.phase, host),
-        vault=(vault.path, vault.password_file) if vault.path.exists() else None,
-        versions=versions_hook(context.site_file, fleet),
-        settled=settled,
-        forks=options.forks,
-        check=options.check,
-    )
-    out = stderr if options.as_json else console
-    shown = display(model, out, quiet=options.quiet)
-    with Recorder(folder, shown) as recorder, notes.logged(recorder):
-        canceled = False
-        try:
-            with shown:
-                for event in announced(verdicts, steps):
-                    recorder(event)
-                Engine(job, runner, context.ledger, recorder).run()
-        except KeyboardInterrupt:
-            canceled = True
-        finally:
-            data = _summary(context, folder, recorder, options, started, canceled)
-    return data
-
-
-def announced(verdicts: Mapping[str, Verdict], steps: Sequence[Step]) -> Iterator[Event]:
-    """Yield what the user is told of each step before anything runs."""
-    for step in steps:
-        verdict = verdicts.get(step.name)
-        if verdict is None:
-            continue
-        if verdict.proven:
-            yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
-        elif any(r.state != "pending" for r in verdict.reasons):
-            for line in told(verdict.reasons):
-                yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
-
-
-def _summary(
-    context: Context,
-    folder: RunFolder,
-    recorder: Recorder,
-    options: Options,
-    started: float,
-    canceled: bool,
-) -> dict[str, Any]:
-    data = recorder.summary.as_dict()
-    if canceled or sys.exc_info()[0] is not None:
-        data["result"] = "canceled" if canceled else "failed"
-    data = {
-        "run": folder.id,
-        "verb": folder.verb,
-        "site": context.site_file.site.name,
-        "started": f"{folder.started:%Y-%m-%dT%H:%M:%SZ}",
-        "seconds": round(time.time() - started, 1),
-        "check": options.check,
-        **data,
-        "log": str(folder.log),
-        "next": options.command,
-    }
-    folder.write_json("ledger.json", context.ledger.as_dict())
-    folder.write_json("summary.json", data)
-    return data

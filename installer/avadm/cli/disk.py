@@ -98,15 +98,17 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     metavar="SERIAL",
     help="The disk's serial number (its by-id path where it has none), in place of being asked for it.",
 )
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
 @JSON
 @pass_app
-def zap(app: App, node: str, name: str, typed: str | None, as_json: bool) -> None:
+def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_json: bool) -> None:
     """Erase one disk that nobody uses, so that it is proven blank. What is on it is lost.
 
     Refused are disks that are mounted, swapped to, held or opened by anything, and OSDs that the cluster still has.
     Who erased what, and when, is kept in a run folder.
     """
     from avadm.disks.zap import erase, refuse_used
+    from avadm.engine.cluster_lock import LockNodes, held
     from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
 
@@ -115,7 +117,15 @@ def zap(app: App, node: str, name: str, typed: str | None, as_json: bool) -> Non
     (found,) = _choose(site_file, fleet, _node(site, node), (name,))
     refuse_used(fleet, site, python, found)
     _confirm(found, typed)
-    with locked(state_folder(site_file.path, site.name), "disk zap"):
+
+    def tell(note: str) -> None:
+        stderr.print(Text(f"! {note}", style="yellow"))
+
+    nodes = LockNodes(site_file, fleet)
+    with (
+        locked(state_folder(site_file.path, site.name), "disk zap"),
+        held(nodes, "disk zap", tell, break_lock=break_lock),
+    ):
         folder = erase(fleet, site, python, found)
     if as_json:
         print_json(folder.read_json("zap.json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json
+from avadm.cli.output import console, print_json, stderr
+from avadm.cli.progress_model import first_line
 from avadm.engine.cluster_lock import LockNodes, Seen
 from avadm.engine.fingerprint import Asker
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, by_ledger, prove, told
+from avadm.engine.saved_plan import keep
+from avadm.errors import EXIT, EXIT_GOOD
 from avadm.plan.phases import Step
 
 if TYPE_CHECKING:
@@ -65,31 +69,92 @@ def command_line(*words: str) -> str:
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
 @limit_option
 @click.option("--offline", is_flag=True, help="Judge by ledger and inputs only; do not ask the nodes.")
+@click.option(
+    "--deep", is_flag=True, help="Ask each task of the phases that have to run what it would change."
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the plan in this file, for `avadm apply --plan`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def plan(app: App, phases: tuple[str, ...], limit: str | None, offline: bool, as_json: bool) -> None:
+@click.pass_context
+def plan(
+    ctx: click.Context,
+    app: App,
+    phases: tuple[str, ...],
+    limit: str | None,
+    offline: bool,
+    deep: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Show which phases would run on which nodes, in which order, and why; changes nothing on the nodes.
 
-    Each node is asked once whether what its done phases keep is still so: drift made by hand is named.
+    Each node is asked once whether what its done phases keep is still so: drift made by hand is named. --deep makes
+    a dry run of what has to run, which takes about as long as a run that changes nothing.
     """
+    if offline and (deep or out):
+        raise click.UsageError("--offline asks no node, so there is nothing for --deep or --out.")
     context = Context.of(app.site_file(), tolerant=True)
     limited = selected(context.site_file.site, limit)
     nodes = LockNodes(context.site_file, app.fleet())
-    note = Mirror(nodes, context.ledger, context.fingerprints).fetch(Seen() if offline else nodes.do("show"))
+    mirror = Mirror(nodes, context.ledger, context.fingerprints)
+    note = mirror.fetch(Seen() if offline else nodes.do("show"))
     steps = context.plan(phases, limited)
     if offline:
         verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
     else:
         asker = Asker(context.site_file, nodes.fleet, context.fingerprints.salt)
         verdicts = prove(context, asker, steps)
+    if out:
+        keep(context, phases, limited, steps, verdicts).save(out)
     rows = [_row(context, s, verdicts[s.name]) for s in steps]
+    command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
+    tried = _dry_run(context, steps, limited, mirror, verdicts, command, as_json) if deep else None
     if as_json:
         waves = [[s.name for s in steps if s.wave == w] for w in sorted({s.wave for s in steps})]
-        print_json({"site": context.site_file.site.name, "phases": rows, "waves": waves})
-        return
-    console.print(
-        f"Plan for site [bold]{context.site_file.site.name}[/bold]; phases of one step run at once.\n"
-    )
+        data = {"site": context.site_file.site.name, "phases": rows, "waves": waves}
+        if tried:
+            data |= {"changes": tried["changes"], "failures": tried["failures"]}
+        print_json(data)
+    else:
+        _print(steps, rows, verdicts, note, tried)
+        again = command_line("apply", "--plan", str(out)) if out else command
+        console.print(Text(f"\nNothing was changed. To do it: {again}"))
+    ctx.exit(EXIT[tried["result"]] if tried else EXIT_GOOD)
+
+
+def _dry_run(
+    context: Context,
+    steps: list[Step],
+    limited: list[str],
+    mirror: Mirror,
+    verdicts: dict[str, Verdict],
+    command: str,
+    as_json: bool,
+) -> dict[str, Any]:
+    """Return the summary of a dry run of what is not proven unchanged."""
+    from avadm.cli.execute import Notes, Options, execute
+    from avadm.engine.lock import locked
+    from avadm.engine.runfolder import RunFolder
+
+    options = Options(command, full=False, check=True, forks=25, quiet=False, as_json=as_json)
+    with locked(context.state_folder, "plan"):
+        folder = RunFolder.create("plan")
+        return execute(context, steps, folder, options, limited, mirror, Notes(stderr), verdicts)
+
+
+def _print(
+    steps: list[Step],
+    rows: list[dict[str, Any]],
+    verdicts: dict[str, Verdict],
+    note: str,
+    tried: dict[str, Any] | None,
+) -> None:
+    """Print the plan for people: what runs in which order, why, and (after a dry run) what it would change."""
+    console.print("Phases of one step run at once.\n")
     if note:
         console.print(Text(f"! {note}\n", style="yellow"))
     console.print(_table(steps, rows))
@@ -98,8 +163,21 @@ def plan(app: App, phases: tuple[str, ...], limit: str | None, offline: bool, as
             console.print(
                 Text(f"{step.name}: {line}", style="dim" if line.startswith("pending") else "yellow")
             )
-    command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
-    console.print(Text(f"\nNothing was changed. To do it: {command}"))
+    if tried is None:
+        return
+    console.print()
+    for change in tried["changes"]:
+        console.print(Text(f"{change['phase']}: would change on {short(change['hosts'])}: {change['task']}"))
+    for failure in tried["failures"]:
+        console.print(
+            Text(
+                f"{failure['phase']}: cannot be told on {failure['host'] or 'the controller'}: {failure['task']}: "
+            )
+            + Text(first_line(failure["message"], 200)),
+            style="red",
+        )
+    if not tried["changes"] and not tried["failures"]:
+        console.print("No task would change anything.")
 
 
 def _row(context: Context, step: Step, verdict: Verdict) -> dict[str, Any]:

@@ -80,21 +80,24 @@ class LockNodes:
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{self._script}".encode()
         seen = Seen()
 
-        def one(node: str) -> None:
+        def one(node: str) -> dict[str, Any] | str:
             result = self.fleet.run(node, f"{self._python} -", timeout=TIMEOUT, stdin=stdin)
             try:
                 data = json.loads(result.stdout) if result.ok else None
             except ValueError:
                 data = None
             if isinstance(data, dict):
-                seen.answers[node] = data
-            else:
-                said = result.stderr.strip().splitlines()
-                seen.silent[node] = result.error or (said[-1] if said else f"exit {result.rc}")
+                return data
+            said = result.stderr.strip().splitlines()
+            return result.error or (said[-1] if said else f"exit {result.rc}")
 
         chosen = self.names if nodes is None else nodes
         with ThreadPoolExecutor(max(1, len(chosen)), thread_name_prefix="lock") as pool:
-            list(pool.map(one, chosen))
+            for node, said in zip(chosen, pool.map(one, chosen), strict=True):
+                if isinstance(said, dict):
+                    seen.answers[node] = said
+                else:
+                    seen.silent[node] = said
         return seen
 
 

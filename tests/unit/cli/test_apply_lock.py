@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from avadm.cli import apply as verb
+from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
 from avadm.engine.cluster_lock import LockNodes, held
 from avadm.engine.controller import machine, owner, started

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from avadm.cli import apply as verb
+from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
 from avadm.engine.ledger import Ledger, State
 from avadm.runner import fleet
@@ -34,6 +34,7 @@ class Fake(Nodes):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.requests: list[str] = []
+        self.checks: list[bool] = []
         self.asked: list[str] = []
         self.values: dict[tuple[str, str], str] = {}
         self.mends = True
@@ -46,11 +47,15 @@ class Fake(Nodes):
         self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
     ) -> Outcome:
         self.requests.append(request.phase)
+        self.checks.append(request.check)
         items = KEPT[request.phase]
         for host in request.limit:
-            if self.mends:
+            if self.mends and not request.check:
                 self.values.update({self.node(host, item): "right" for item in items})
-            on_event(Event(time.time(), request.phase, Kind.OK, host=host, task="r : t", manages=items))
+            kind = Kind.CHANGED if request.check else Kind.OK
+            on_event(
+                Event(time.time(), request.phase, kind, host=host, task="r : t", seconds=0.1, manages=items)
+            )
         failed = int(request.phase in self.failing)
         on_event(
             Event(
@@ -93,6 +98,7 @@ Run = Callable[..., Result]
 def avadm(tmp_path: Path, fake: Fake) -> Run:
     def run(*argv: str) -> Result:
         fake.requests.clear()
+        fake.checks.clear()
         fake.asked.clear()
         return CliRunner().invoke(cli, ["--site", str(tmp_path / "site.yml"), *argv])
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from avadm.cli import apply as verb
+from avadm.cli import apply as command
+from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
 from avadm.engine.ledger import Ledger, State
 from avadm.engine.lock import locked
@@ -222,7 +223,7 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
         with locked(folder, name):
             yield
 
-    monkeypatch.setattr(verb, "locked", last_word)
+    monkeypatch.setattr(command, "locked", last_word)
     avadm("apply", "monitoring", "-q")
     assert [r.phase for r in fake.requests] == ["monitoring"]
     assert Ledger(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])

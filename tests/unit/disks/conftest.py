@@ -7,8 +7,8 @@ from disk_fakes import SITE, Node
 
 
 @pytest.fixture
-def node():
-    return Node()
+def node(tmp_path):
+    return Node(tmp_path / "locks")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from avadm.runner.fleet import Result
+from tests.unit.cli.nodes import Nodes
 
 SITE = """# Our room.
 version: 1
@@ -54,9 +55,10 @@ def report(kernel="sdb", **values):
 
 
 class Node:
-    """Answers the functions of the nodes' code; notes what it was asked."""
+    """Answers the functions of the nodes' code; notes what it was asked. Locks are kept in folders below ``root``."""
 
-    def __init__(self):
+    def __init__(self, root):
+        self.locks = Nodes(root)
         self.disks = [report()]
         self.answers = {"avadm_zap.look": {"reasons": []}}
         self.answers["avadm_zap.zap"] = {"reasons": [], "wiped": [[0, 1]], "after": report()}
@@ -74,6 +76,8 @@ class Node:
             self.asked.append(command)
             return result(json.dumps(self.osds)) if self.osds is not None else result("", 1)
         call = stdin.decode().rsplit("json.dumps(", 1)[1].partition("(")[0]
+        if call == "main":
+            return self.locks.run(node, command, stdin=stdin)
         self.asked.append(call)
         return result(json.dumps({**self.answers, "avadm_disk_report.every": self.disks}[call]))
 

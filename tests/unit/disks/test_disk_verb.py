@@ -201,3 +201,18 @@ def test_zap_whose_connection_broke_is_written_down_as_not_known(avadm, node, tm
     finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb"))
     (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
     assert json.loads(entry.read_text())["result"] == "not known"
+
+
+def test_zap_waits_for_nobody_else_at_work_on_the_site(avadm, node):
+    lock = node.locks.path("stor1", "/var/lib/avadm/t/lock")
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps({"token": "theirs", "verb": "apply", "host": "elsewhere", "user": "ann"}))
+    found = finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb"))
+    assert found.check == "cluster-locked"
+    assert "`avadm apply`" in found.found
+    assert "ann" in found.found
+    assert "avadm_zap.zap" not in node.asked
+    result = avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb", "--break-lock")
+    assert "Broke the lock of `avadm apply`" in result.stderr
+    assert "Erased" in result.output
+    assert not lock.exists()
