@@ -1,6 +1,7 @@
 """The running lab: its nodes, and commands on them over ssh with the pinned host keys."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from avadm.cli.main import App
 from tests.lab.faults.planting import sweep
 from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
 
@@ -17,6 +19,12 @@ class Lab:
     """The lab as `avadm lab list --json` tells it."""
 
     nodes: list
+
+    @property
+    def site_path(self):
+        """The lab's site file."""
+        named = os.environ.get("AVADM_SITE")
+        return App(Path(named) if named else None).resolved_site
 
     def names(self, role):
         """Return the names of the nodes with a role."""

@@ -1,6 +1,8 @@
 """The whole installation on the running lab: a second run changes nothing; what other tools read keeps its shape."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from avadm import paths
+from avadm.cli.main import App
 
 pytestmark = pytest.mark.lab
 
@@ -71,6 +74,67 @@ def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, secon
     assert {p["state"] for p in third["phases"]} == {"unchanged"}, third["phases"]
 
 
+def test_what_a_plan_saw_is_done_and_nothing_after_it_changed(lab, second_run, tmp_path):
+    node, kept = lab.names("client")[0], str(tmp_path / "plan.json")
+    path = "/etc/sysctl.d/90-avadm.conf"
+    lab.sh(node, f"echo '# by hand' >> {path}")
+    planned = avadm("plan", "--deep", "--out", kept)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert re.search(rf"base: would change on {node}: base : ", planned.stdout), planned.stdout
+    assert planned.stdout.count("would change") == 1, planned.stdout
+    lab.sh(node, f"echo '# once more' >> {path}")
+    refused = avadm("apply", "--plan", kept)
+    assert refused.returncode == 2, refused.stdout
+    assert f"file {path}" in refused.stderr
+    assert "once more" in lab.sh(node, f"cat {path}")
+    assert avadm("plan", "--out", kept).returncode == 0
+    done = avadm("apply", "--plan", kept, "--json")
+    assert done.returncode == 0, done.stderr
+    found = {p["name"]: p["changed"] for p in json.loads(done.stdout)["phases"] if p["state"] != "unchanged"}
+    assert found == {"base": 1}
+    assert "#" not in lab.sh(node, f"cat {path}").replace("# Managed", "")
+
+
+def test_a_second_controller_is_refused_with_who_and_since_when(lab, second_run, tmp_path):
+    site = other_controller(lab, tmp_path)
+    ours = subprocess.Popen(
+        [AVADM, "apply", "--full", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        lock = f"cat /var/lib/avadm/{App(lab.site_path).site_file().site.name}/lock"
+        until = time.monotonic() + 30
+        while lab.run(lab.names("mon")[0], lock).returncode != 0:
+            assert time.monotonic() < until, "the first run takes no lock"
+            time.sleep(0.2)
+        refused = avadm("--site", site, "apply")
+        dry = avadm("--site", site, "apply", "--check")
+    finally:
+        ours.communicate(timeout=300)
+    assert refused.returncode == 2, refused.stdout
+    assert f"process {ours.pid} on" in refused.stderr
+    assert re.search(r"since 20\d\d-\d\d-\d\dT", refused.stderr)
+    assert dry.returncode == 0, "a dry run needs no lock"
+    assert ours.returncode == 0
+    assert avadm("--site", site, "plan", "--offline").returncode == 0
+    assert lab.run(lab.names("mon")[0], lock).returncode != 0, "the lock stays behind"
+
+
+def test_a_lost_controller_disk_costs_no_repetition(lab, second_run, tmp_path):
+    site = other_controller(lab, tmp_path)
+    done = avadm("--site", site, "apply", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "took over the copy that" in done.stderr
+    assert {p["state"] for p in json.loads(done.stdout)["phases"]} == {"unchanged"}
+
+
+def other_controller(lab, folder):
+    """Return the site file of a controller that has the site, its vault and keys, and no ledger."""
+    source = lab.site_path
+    target = folder / "controller"
+    shutil.copytree(source.parent, target, ignore=shutil.ignore_patterns(".avadm", "disks", "runs"))
+    return str(target / source.name)
+
+
 def test_a_run_folder_has_what_other_tools_read(second_run):
     _, folder, _ = second_run
     assert {"events.jsonl", "log.txt", "ledger.json", "summary.json"} <= {p.name for p in folder.iterdir()}
@@ -98,11 +162,10 @@ def test_the_lab_lists_what_ssh_needs(lab):
 
 
 def test_no_key_of_the_vault_is_in_any_run_folder(lab):
-    from avadm.cli.main import App
     from avadm.site.secrets import Vault
 
     # The fsid is an identifier that ceph prints everywhere, not a key.
-    vault = Vault.open(App().resolved_site)
+    vault = Vault.open(lab.site_path)
     secrets = [v.encode() for v in vault.values() if len(v) > 12 and v.count("-") != 4]
     assert len(secrets) > 5
     for path in paths.runs().rglob("*"):

@@ -32,9 +32,9 @@ PUT_BACK = f'for f in /etc/python*/sitecustomize.py; do mv "$f.kept" "$f"; done;
 
 
 @pytest.fixture(scope="module")
-def profile():
+def profile(lab):
     """The profile of the lab's site file."""
-    return App().site_file().profile
+    return App(lab.site_path).site_file().profile
 
 
 def is_of_the_node(line):
@@ -49,7 +49,9 @@ def test_modules_run_under_the_profiles_python(lab, profile):
     for name in nodes:
         lab.sh(name, PLANT)
     try:
-        done = subprocess.run([AVADM, "apply"], capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            [AVADM, "apply", "--full"], capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         notes = {name: lab.sh(name, f"cat {NOTES}").splitlines() for name in nodes}
     finally:

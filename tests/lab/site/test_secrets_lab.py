@@ -7,7 +7,6 @@ import base64
 import binascii
 import contextlib
 import fnmatch
-import os
 import stat
 import subprocess
 import threading
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from avadm import paths
-from avadm.cli.main import App
 from avadm.site.secrets import Vault
 from avadm_validation.protocol.evidence import sha256
 from tests.lab.faults.drive import avadm, everywhere, healthy
@@ -75,9 +73,8 @@ def forms(secret):
 
 
 @pytest.fixture(scope="module")
-def vault():
-    named = os.environ.get("AVADM_SITE")
-    return Vault.open(App(Path(named) if named else None).resolved_site)
+def vault(lab):
+    return Vault.open(lab.site_path)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +140,7 @@ def applied(lab, vault, needles):
     for thread in threads:
         thread.start()
     try:
-        done = avadm("apply")
+        done = avadm("apply", "--full")
     finally:
         stop.touch()
         for node in lab.nodes:
