@@ -220,7 +220,8 @@ class Daemon(object):
         if because:
             # The moment is taken before the reload: a file that changes during it is caught by the next run.
             before = time.time()
-            self.systemctl("reload")
+            # What dies and is started again and again (activating) takes no reload; with the new files it may stay.
+            self.systemctl("reload" if unit.get("ActiveState") == "active" else "restart")
             self.mark(before)
         return because
 

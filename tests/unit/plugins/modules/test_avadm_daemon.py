@@ -95,6 +95,14 @@ def test_a_reload_that_failed_is_tried_again(tmp_path, conf, monkeypatch):
     assert systemd.told == ["reload", "reload"]
 
 
+def test_what_dies_again_and_again_is_restarted_instead_of_reloaded(tmp_path, conf, monkeypatch):
+    age(conf, 50, monkeypatch)
+    systemd = Systemd(active="activating", age=100)
+    systemd.fails = ("reload",)
+    assert daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"]) == ["/etc/x.conf"]
+    assert systemd.told == ["restart"]
+
+
 def test_a_restart_makes_a_reload_needless(tmp_path, conf):
     systemd = Systemd(age=100)
     daemon(systemd, tmp_path).ensure(["/etc/x.conf"], ["/etc/x.conf"])

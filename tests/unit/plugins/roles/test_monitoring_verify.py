@@ -10,9 +10,8 @@ from ruamel.yaml import YAML
 ROLES = Path(__file__).parents[4] / "roles"
 
 
-def task(role):
-    (found,) = YAML(typ="safe").load((ROLES / role / "tasks/verify.yml").read_text())
-    return found
+def task(role, number=0):
+    return YAML(typ="safe").load((ROLES / role / "tasks/verify.yml").read_text())[number]
 
 
 def true(condition, **variables):
@@ -44,3 +43,19 @@ def test_a_prometheus_that_does_not_answer_yet_is_asked_again():
     assert not true(
         one["until"], **one["vars"], prometheus_targets=targets, _prometheus_active={"status": -1}
     )
+
+
+def test_missing_targets_are_told_in_words():
+    one = task("prometheus", 1)
+    has = {
+        **one["vars"],
+        "prometheus_targets": {"node": [{"targets": ["a:9100", "b:9100"]}]},
+        "_prometheus_active": {
+            "msg": "OK (470 bytes)",
+            "json": {"data": {"activeTargets": [{"scrapePool": "node"}]}},
+        },
+    }
+    assert not true(one["ansible.builtin.assert"]["that"], **has)
+    said = Templar(DataLoader(), variables=has).template(one["ansible.builtin.assert"]["fail_msg"])
+    assert said.startswith("Prometheus knows 1 of 2 targets")
+    assert "max_user_instances" in said
