@@ -29,10 +29,12 @@ RUNS = ROOT / "runs" / "bench"
 DOCUMENT = ROOT / "docs" / "performance.md"
 NODES = ("--name", "bench", "--subnet", "10.77.99.0/24")
 AVADM = (sys.executable, "-m", "avadm")
+PREFLIGHT = "preflight of 64 hosts, s"
 GOALS = {
     "install / floor": (1.5, "wall time from bare nodes to HEALTH_OK"),
     "second run / install": (0.15, "wall time where nothing is to be done"),
     "controller CPU per host and task": (0.030, "seconds, of the installation"),
+    PREFLIGHT: (20.0, "wall time, simulated hosts with real sshd and probes"),
 }
 
 
@@ -93,6 +95,24 @@ def tasks() -> int:
     return sum(h["ok"] + h["failed"] for h in summary["hosts"].values())
 
 
+def preflight() -> list[dict[str, Any]]:
+    """Return what preflight took over 8 to 64 simulated hosts (tests/room/bench.py)."""
+    print("· avadm preflight of 8, 16, 32, 64 simulated hosts …", file=sys.stderr, flush=True)
+    out = RUNS / "preflight.json"
+    out.unlink(missing_ok=True)
+    done = subprocess.run(
+        [ROOT / "scripts" / "bench-preflight"],
+        env={**os.environ, "AVADM_BENCH_OUT": str(out)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not out.exists():
+        raise SystemExit(f"scripts/bench-preflight: {(done.stdout + done.stderr)[-2000:]}")
+    rows: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    return rows
+
+
 def measure() -> dict[str, Any]:
     """Measure everything and return the figures, JSON-ready."""
     fresh()
@@ -103,6 +123,8 @@ def measure() -> dict[str, Any]:
     rest = timed("avadm apply: the rest", *AVADM, "apply")
     ran += tasks()
     again = timed("avadm apply: nothing to do", *AVADM, "apply")
+    run(*AVADM, "lab", "down", "--name", "bench")
+    growth = preflight()
     install = Cost(round(ceph.wall + rest.wall, 1), round(ceph.cpu + rest.cpu, 1))
     return {
         "when": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -120,7 +142,9 @@ def measure() -> dict[str, Any]:
             "install / floor": round(ceph.wall / floor.wall, 3),
             "second run / install": round(again.wall / install.wall, 3),
             "controller CPU per host and task": round(install.cpu / ran, 4),
+            PREFLIGHT: growth[-1]["wall_s"],
         },
+        "preflight": growth,
         "tasks": ran,
     }
 
@@ -136,7 +160,15 @@ def tables(figures: Mapping[str, Any]) -> Sequence[Table]:
         ratios.add_row(
             name, f"{found:.3g}", f"≤ {goal:g}", f"{'met' if found <= goal else 'NOT met'}: {what}"
         )
-    return costs, ratios
+    growth = Table("hosts", "wall, s", "controller CPU, s", "findings", title="Preflight", box=None)
+    for row in figures["preflight"]:
+        growth.add_row(*(str(cell) for cell in cells(row)))
+    return costs, ratios, growth
+
+
+def cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what is shown of preflight over a number of hosts."""
+    return row["hosts"], row["wall_s"], row["controller_cpu_s"], row["errors"] + row["warnings"]
 
 
 def document(figures: Mapping[str, Any]) -> str:
@@ -154,6 +186,12 @@ def document(figures: Mapping[str, Any]) -> str:
         "| ratio | found | goal | |",
         "| --- | --- | --- | --- |",
         *(f"| {n} | {figures['ratios'][n]:.3g} | ≤ {goal:g} | {what} |" for n, (goal, what) in GOALS.items()),
+        "",
+        "Preflight of simulated hosts (real sshd, real probes, all on the controller's machine; middle of three runs):",
+        "",
+        "| hosts | wall, s | controller CPU, s | findings |",
+        "| --- | --- | --- | --- |",
+        *("| " + " | ".join(map(str, cells(row))) + " |" for row in figures["preflight"]),
         "",
         "The floor is [bench/floor](../bench/floor): the same packages, monitors, managers and OSDs on all nodes at once by a",
         "shell script without checks, a second run or safety. The controller and all nodes share the same cores, so that what a",

@@ -57,7 +57,10 @@ def measure(count: int) -> dict[str, object]:
 
 
 def main(counts: list[int]) -> int:
-    """Measure, print, store; 1 where a goal was missed or a host was found wanting, 2 where it cannot be done here."""
+    """Measure, print, store in runs/bench (or in the file that AVADM_BENCH_OUT names).
+
+    Returns the exit status: 1 where a goal was missed or a host was found wanting, 2 where it cannot be done here.
+    """
     console = Console(highlight=False)
     if reason := missing():
         console.print(f"bench-preflight: {reason}")
@@ -84,7 +87,8 @@ def main(counts: list[int]) -> int:
     )
     folder = home() / "runs" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-preflight.json"
+    named = os.environ.get("AVADM_BENCH_OUT")
+    path = Path(named) if named else folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-preflight.json"
     path.write_text(json.dumps({"cores": os.cpu_count(), "rows": rows}, indent=2) + "\n", encoding="utf-8")
     console.print(f"Stored: {Path(os.path.relpath(path))}")
     missed = [n for n in GOALS for r in rows if r["hosts"] == n and float(str(r["wall_s"])) > GOALS[n]]
