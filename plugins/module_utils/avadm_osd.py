@@ -185,6 +185,6 @@ def refusals(devices):
     parts = ["%s%s %s" % (d.name, " (%s)" % d.real if d.real else "", ", ".join(d.reasons)) for d in refused]
     return (
         "Refused, and left as %s: %s. Remedy: if a device is the wrong one, correct `devices` of this node in"
-        " the site file; if its content may go, erase it by hand (docs/disk-safety.md). avadm never does."
+        " the site file; if its content may go, `avadm disk zap` erases it; an installation never does."
         % ("it is" if len(refused) == 1 else "they are", "; ".join(parts))
     )

@@ -119,6 +119,33 @@ def test_a_second_controller_is_refused_with_who_and_since_when(lab, second_run,
     assert lab.run(lab.names("mon")[0], lock).returncode != 0, "the lock stays behind"
 
 
+def test_the_lock_of_a_machine_that_is_gone_is_broken_by_name(lab, second_run):
+    path = f"/var/lib/avadm/{App(lab.site_path).site_file().site.name}/lock"
+    gone = {
+        "token": "theirs",
+        "verb": "apply",
+        "host": "gone",
+        "machine": "m",
+        "user": "ann",
+        "pid": 7,
+        "since": "then",
+    }
+    for mon in lab.names("mon"):
+        lab.sh(mon, f"umask 077; echo '{json.dumps(gone)}' > {path}")
+    try:
+        refused = avadm("apply")
+        broken = avadm("apply", "--break-lock")
+    finally:
+        for mon in lab.names("mon"):
+            lab.sh(mon, f"if grep -q theirs {path}; then rm {path}; fi")
+    assert refused.returncode == 2, refused.stdout
+    assert "process 7 on gone, user ann" in refused.stderr
+    assert "--break-lock" in refused.stderr
+    assert broken.returncode == 0, broken.stdout + broken.stderr
+    assert "Broke the lock of `avadm apply`, process 7 on gone" in broken.stdout
+    assert "Broke the lock" in (paths.runs() / "latest" / "log.txt").read_text()
+
+
 def test_a_lost_controller_disk_costs_no_repetition(lab, second_run, tmp_path):
     site = other_controller(lab, tmp_path)
     done = avadm("--site", site, "apply", "--json")
