@@ -34,7 +34,11 @@ def figures(ratio=1.2):
             "install / floor": ratio,
             "second run / install": 0.05,
             "controller CPU per host and task": 0.02,
+            "preflight of 64 hosts, s": 9.5,
         },
+        "preflight": [
+            {"hosts": 64, "wall_s": 9.5, "controller_cpu_s": 1.2, "errors": 0, "warnings": 0},
+        ],
     }
 
 
@@ -80,6 +84,7 @@ def test_the_document_shows_every_figure(bench, monkeypatch, tmp_path):
     text = bench.DOCUMENT.read_text()
     assert "| floor: base and ceph | 100.0 | 1.0 |" in text
     assert "| install / floor | 1.2 | ≤ 1.5 |" in text
+    assert "| 64 | 9.5 | 1.2 | 0 |" in text
 
 
 def test_cost_is_of_all_children(bench):
