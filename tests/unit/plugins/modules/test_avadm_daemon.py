@@ -21,6 +21,7 @@ class Systemd:
         self.started = module.monotonic() - age
         self.told = []
         self.fails = ()
+        self.limited = False
 
     def __call__(self, argv):
         if argv[0] == "journalctl":
@@ -31,6 +32,10 @@ class Systemd:
                 f"NeedDaemonReload=no\nExecMainStartTimestampMonotonic={int(self.started * 1e6)}\n"
             ), ""  # fmt: skip
         self.told.append(argv[1])
+        if argv[1] == "reset-failed":
+            self.limited = False
+        if self.limited:
+            return 1, "", "Job for x.service failed because start of the service was attempted too often."
         return (1, "", "failed") if argv[1] in self.fails else (0, "", "")
 
 
@@ -114,10 +119,22 @@ def test_a_file_in_a_folder_counts(tmp_path, conf):
     assert daemon(systemd, tmp_path).ensure([], ["/etc"]) == ["/etc"]
 
 
-def test_a_daemon_that_died_too_often_gets_another_try(tmp_path):
+@pytest.mark.parametrize(
+    ("state", "verb"), [("failed", "start"), ("inactive", "start"), ("active", "restart")]
+)
+def test_a_daemon_that_was_started_too_often_gets_another_try(tmp_path, conf, state, verb):
+    systemd = Systemd(active=state, age=100)
+    systemd.limited = True
+    daemon(systemd, tmp_path).ensure(["/etc/x.conf"], [])
+    assert systemd.told == [verb, "reset-failed", verb]
+
+
+def test_another_failure_to_start_is_told_at_once(tmp_path):
     systemd = Systemd(active="failed")
-    daemon(systemd, tmp_path).ensure([], [])
-    assert systemd.told == ["reset-failed", "start"]
+    systemd.fails = ("start",)
+    with pytest.raises(module.DaemonError, match="bad flag"):
+        daemon(systemd, tmp_path).ensure([], [])
+    assert systemd.told == ["start"]
 
 
 def test_a_stopped_daemon_is_enabled_and_started(tmp_path, conf):
