@@ -33,7 +33,14 @@ def print_json(data: object) -> None:
 def _lines(finding: Finding, hosts: Sequence[str]) -> list[str]:
     rows = [("where", finding.where), ("on", ", ".join(hosts)), ("found", finding.found)]
     rows += [("wanted", finding.wanted), ("do", finding.remedy)]
-    return [f"    {name:<7}{value}" for name, value in rows if value]
+    return [f"    {name:<7}{visible(value)}" for name, value in rows if value]
+
+
+def visible(text: str) -> str:
+    """Return a text without what would steer the terminal: it may come from a file or from a node."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text).replace(
+        "\n", "\n           "
+    )
 
 
 def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
@@ -45,7 +52,7 @@ def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
     order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
     for finding, hosts in sorted(groups.items(), key=lambda g: order.index(g[0].severity)):
         mark, style = _MARK[finding.severity]
-        to.print(Text(f"{mark} {finding.what}", style=style))
+        to.print(Text(f"{mark} {visible(finding.what)}", style=style))
         for line in _lines(finding, hosts):
             to.print(Text(line))
 

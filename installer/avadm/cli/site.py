@@ -10,7 +10,7 @@ from avadm import paths
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, heading, print_findings, print_json
 from avadm.cli.site_init import init
-from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD
 from avadm.findings import Finding, Severity, errors
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -29,7 +29,7 @@ def site() -> None:
 def check(app: App, file: Path | None, as_json: bool) -> int:
     """Check a site file as a whole: every error and warning of one pass.
 
-    Exit status: 0 no errors (warnings may be), 1 errors, 2 the file cannot be read.
+    Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
     from avadm.site.load import examine
 
@@ -38,13 +38,13 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
     bad = errors(findings)
     if as_json:
         print_json({"site": str(path), "ok": not bad, "findings": as_dicts(findings)})
-        return EXIT_FOUND_BAD if bad else EXIT_GOOD
+        return EXIT_COULD_NOT_RUN if bad else EXIT_GOOD
     print_findings(findings)
     warnings = sum(f.severity is Severity.WARNING for f in findings)
     tally = f"{_count(len(bad), 'error')}, {_count(warnings, 'warning')}"
     if site_file is None:
         console.print(f"{path}: {tally}", markup=False)
-        return EXIT_FOUND_BAD
+        return EXIT_COULD_NOT_RUN
     nodes = len(site_file.site.nodes)
     console.print(
         f"{path}: good ({_count(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from difflib import get_close_matches
 from ipaddress import IPv4Network
@@ -13,20 +14,22 @@ from pydantic_core import ErrorDetails
 
 from avadm.findings import Finding
 from avadm.site.model import Site
-from avadm.site.source import KeyPath, Source
+from avadm.site.source import KeyPath, Source, dotted
+from avadm.site.text import plain
 
 PATTERNS = {
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits and inner hyphens, at most 63",
     r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
     r"^/": "an absolute path",
+    r"\S": "some words",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""
 
 _TYPES = {
     "string": "text",
     "int": "a whole number",
-    "float": "a number",
+    **dict.fromkeys(("float", "finite_number"), "a number"),
     "bool": "true or false",
     "list": "a list (lines that begin with '- ')",
     "dict": "a mapping (lines of 'key: value')",
@@ -39,12 +42,7 @@ _TYPES = {
 }
 
 
-def dotted(path: KeyPath) -> str:
-    """Return a key path as people write it: ``nodes[3].devices[0].serial``."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+_NO_SECRETS = "Remove it: the file holds no secrets, and avadm logs in with its key (`avadm bootstrap` asks for the password)."
 
 
 def explain(error: ValidationError, source: Source) -> tuple[list[Finding], list[KeyPath]]:
@@ -106,6 +104,17 @@ def known_keys(path: KeyPath) -> list[str]:
     return list(model.model_fields) if model else []
 
 
+def elsewhere(name: str, model: type[BaseModel] = Site, above: str = "") -> str | None:
+    """Return the path of a key of this name somewhere in the file, None where there is none."""
+    for key, info in model.model_fields.items():
+        path = f"{above}{key}"
+        if key == name:
+            return path
+        if (inner := model_of(info.annotation)) and (found := elsewhere(name, inner, f"{path}.")):
+            return found
+    return None
+
+
 def _real(detail: ErrorDetails, data: object) -> KeyPath:
     """Return an error's place without the parts that name members of a union; a missing key stays."""
     path: list[str | int] = []
@@ -126,19 +135,20 @@ def _real(detail: ErrorDetails, data: object) -> KeyPath:
 def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
     kind, value = detail["type"], detail["input"]
     key, name = dotted(path), str(path[-1]) if path else "the file"
-    where = source.where(path)
+    where = source.place(path)
     info = field_at(path)
     if kind == "extra_forbidden":
         known = known_keys(path[:-1])
-        return Finding(
-            "unknown-key", f"There is no key {name!r} here.", where, key, "a known key", nearest(name, known)
-        )
+        remedy = _NO_SECRETS if secret_name(name) else nearest(name, known)
+        if remedy.startswith("Known") and (home := elsewhere(name)):
+            remedy = f"Did you mean {home!r}?"
+        return Finding("unknown-key", f"There is no key {name!r} here.", where, key, "a known key", remedy)
     about = f" ({info.description.rstrip('.')})" if info and info.description else ""
     if kind == "missing":
         return Finding(
             "missing-key",
             f"The key {key!r} is missing.",
-            source.where(path[:-1]),
+            f"{source.where(path[:-1])} {key}",
             "nothing",
             f"{name}{about}",
             f"Add '{name}: …'.",
@@ -150,7 +160,26 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
         where,
         shown(value),
         wanted + about,
-        remedy,
+        remedy or (_otherwise(info, value) if path else "Name a site file; `avadm site init` writes one."),
+    )
+
+
+def _otherwise(info: FieldInfo | None, value: object) -> str:
+    """Return what can be done about any wrong value."""
+    verb = "Write a value" if value is None else "Correct it"
+    if info is None or info.is_required() or isinstance(info.default, BaseModel | list | dict):
+        return f"{verb}."
+    default = "" if info.default is None else f": it is then {shown(info.default)}"
+    return f"{verb}, or leave the key out{default}."
+
+
+def secret_name(name: str) -> bool:
+    """Whether a key's name says that its value is a secret."""
+    return (
+        re.search(
+            r"(passw(or)?d|passphrase|secret|token|private_?key|api_?key|become_pass|ssh_pass)$", name.lower()
+        )
+        is not None
     )
 
 
@@ -164,8 +193,7 @@ def shown(value: object) -> str:
         return f"a mapping with {', '.join(map(str, list(value)[:3])) or 'no keys'}"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    text = str(value)
-    text = text if text.isprintable() else repr(text)
+    text = plain(str(value))
     return text if len(text) <= 80 else text[:77] + "…"
 
 
@@ -175,15 +203,19 @@ def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
     context = detail.get("ctx", {})
     if kind == "literal_error":
         options = [o.strip().strip("'") for o in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        return "one of " + ", ".join(options), nearest(str(value), options) if isinstance(value, str) else ""
+        if isinstance(value, str) and value in options:
+            return f"the number {value}", f"Write {value} without quotes."
+        near = nearest(value, options) if isinstance(value, str) else ""
+        remedy = near if near.startswith("Did") else "Choose one of them."
+        return ("one of " if options[1:] else "") + ", ".join(options), remedy
     if kind == "string_pattern_mismatch":
         remedy = ""
-        if isinstance(value, str) and value != value.lower() and "a-z" in context["pattern"][:6]:
+        if isinstance(value, str) and re.fullmatch(context["pattern"], value.lower()):
             remedy = f"Write {value.lower()!r}."
         return PATTERNS.get(context["pattern"], f"text like {context['pattern']}"), remedy
     if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
         words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
-        return next(f"{words[k]} {v}" for k, v in context.items() if k in words), ""
+        return next(f"{words[k]} {v:.12g}" for k, v in context.items() if k in words), ""
     if kind == "too_short":
         return f"at least {context['min_length']}", "Add one."
     if kind == "too_long":
@@ -191,11 +223,14 @@ def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
     base = kind.removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")
     if kind == "value_error":
         return str(context.get("error", detail["msg"])), "Write it in dotted form: 10.0.0.11, or 10.0.0.0/24."
-    if base == "ip_v4_network" and isinstance(value, str):
+    if base == "ip_v4_network" and isinstance(value, str) and "/" in value:
         try:
             return "a network's first address and its length", f"Write {IPv4Network(value, strict=False)}."
         except ValueError:
             pass
+    if base in ("int", "float") and isinstance(value, str) and value.isdigit():
+        start = "without quotes" if value == str(int(value)) else "without a zero in front"
+        return _TYPES[base], f"Write {int(value)}, {start}."
     if base == "string" and isinstance(value, int | float | bool):
         return "text", f'Put it in quotes: "{shown(value)}".'
     return _TYPES.get(base, detail["msg"]), ""

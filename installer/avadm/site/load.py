@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,7 +125,7 @@ def _profile(source: Source, findings: list[Finding]) -> Profile | None:
             Finding(
                 "unknown-profile",
                 f"There is no profile {name!r}.",
-                source.where(("profile",)),
+                source.place(("profile",)),
                 name,
                 "one of " + ", ".join(known),
                 nearest(name, known),
@@ -183,7 +184,7 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
     """Return findings by line, errors before warnings on the same line."""
 
     def place(finding: Finding) -> tuple[int, bool]:
-        line = finding.where.rpartition(":")[2]
-        return int(line) if line.isdigit() else 0, finding.severity is not Severity.ERROR
+        line = re.search(r":([0-9]+)( |$)", finding.where)
+        return int(line[1]) if line else 0, finding.severity is not Severity.ERROR
 
     return sorted(findings, key=place)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, LiteralString
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
 
@@ -40,8 +41,29 @@ def _text(value: object) -> object:
     return value
 
 
+def _network(value: object) -> object:
+    """Refuse an address without a length: it would be taken for a network of that one address."""
+    if isinstance(value, str) and "/" not in value:
+        raise PydanticCustomError("ip_v4_network", "a network")
+    return _text(value)
+
+
+def _number(kind: LiteralString) -> BeforeValidator:
+    """Refuse truth values, which Python counts as 0 and 1, and text (010 is 8 to some and 10 to others)."""
+
+    def check(value: object) -> object:
+        if isinstance(value, bool | str):
+            raise PydanticCustomError(f"{kind}_type", "a number")
+        return value
+
+    return BeforeValidator(check)
+
+
 Address = Annotated[IPv4Address, BeforeValidator(_text)]
-Subnet = Annotated[IPv4Network, BeforeValidator(_text)]
+Subnet = Annotated[IPv4Network, BeforeValidator(_network)]
+Whole = Annotated[int, _number("int")]
+Real = Annotated[float, _number("float"), Field(allow_inf_nan=False)]
+Words = Annotated[str, Field(pattern=r"\S")]
 NodeName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 
 
@@ -58,11 +80,11 @@ class Network(Model):
     """Subnet of all nodes (P1); also ceph's public network."""
     storage: Subnet | None = None
     """Ceph's cluster (replication) network; the management subnet where there is none."""
-    mtu: int | None = Field(default=None, ge=1280, le=9216)
+    mtu: Whole | None = Field(default=None, ge=1280, le=9216)
     """MTU of the management network; where absent, that of most nodes."""
-    storage_mtu: int | None = Field(default=None, ge=1280, le=9216)
+    storage_mtu: Whole | None = Field(default=None, ge=1280, le=9216)
     """MTU of the storage network, e.g. 9000 for jumbo frames; where absent, that of most nodes."""
-    max_latency_ms: float = Field(default=2.0, gt=0)
+    max_latency_ms: Real = Field(default=2.0, gt=0)
     """Longest round trip between two nodes of the room, milliseconds."""
     pods: Subnet = IPv4Network("10.244.0.0/16")
     """Addresses of pods."""
@@ -81,7 +103,7 @@ class Ssh(Model):
 
     user: str = "root"
     """Login on every node; any user but root needs sudo."""
-    port: int = Field(default=22, ge=1, le=65535)
+    port: Whole = Field(default=22, ge=1, le=65535)
     """TCP port of sshd."""
     key: str = "id_ed25519"
     """The controller's private key; relative to the site file."""
@@ -94,7 +116,7 @@ class Time(Model):
 
     servers: list[str] = []
     """NTP servers; where there are none, the mon nodes serve the others from their own clocks."""
-    max_skew_ms: float = Field(default=50.0, gt=0)
+    max_skew_ms: Real = Field(default=50.0, gt=0)
     """Largest clock difference between two nodes, milliseconds (ceph warns above 50)."""
 
 
@@ -148,7 +170,7 @@ class RbdPool(Model):
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
     """Pool name."""
-    share: float = Field(default=0.5, gt=0, le=1)
+    share: Real = Field(default=0.5, gt=0, le=1)
     """Expected share of the cluster's data, for computing placement groups."""
 
 
@@ -157,9 +179,9 @@ class Cephfs(Model):
 
     name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$")
     """File system name."""
-    active_mds: int = Field(default=1, ge=1)
+    active_mds: Whole = Field(default=1, ge=1)
     """Ranks that serve at once; every other mds node stands by."""
-    share: float = Field(default=0.4, gt=0, le=1)
+    share: Real = Field(default=0.4, gt=0, le=1)
     """Expected share of the cluster's data, for computing placement groups."""
     mount: str = Field(default="/mnt/cephfs", pattern=r"^/")
     """Mount point on client nodes."""
@@ -168,15 +190,15 @@ class Cephfs(Model):
 class Ceph(Model):
     """Storage cluster."""
 
-    replicas: int = Field(default=2, ge=2, le=5)
+    replicas: Whole = Field(default=2, ge=2, le=5)
     """Copies of each object."""
-    min_replicas: int = Field(default=1, ge=1)
+    min_replicas: Whole = Field(default=1, ge=1)
     """Copies needed to serve I/O; 1 of 2 keeps serving after a loss but risks acknowledged writes."""
     failure_domain: Literal["host", "rack"] = "host"
     """CRUSH level at which copies are kept apart."""
-    osd_memory_mib: int = Field(default=4096, ge=896)
+    osd_memory_mib: Whole = Field(default=4096, ge=896, le=1 << 20)
     """Memory target of one OSD, MiB."""
-    mds_cache_mib: int = Field(default=4096, ge=64)
+    mds_cache_mib: Whole = Field(default=4096, ge=64, le=1 << 20)
     """Cache limit of one MDS, MiB."""
     filesystem: Cephfs | None = Cephfs()
     """The cephfs file system; null for none."""
@@ -191,10 +213,10 @@ class Monitoring(Model):
 
     existing: list[str] = []
     """URLs of the site's own Prometheus servers; then none is installed, only their configuration is made."""
-    retention_days: int = Field(default=15, ge=1)
+    retention_days: Whole = Field(default=15, ge=1, le=3650)
     """How long samples are kept."""
-    scrape_interval_s: int = Field(default=15, ge=1)
-    """Seconds between two scrapes."""
+    scrape_interval_s: Whole = Field(default=15, ge=1, le=120)
+    """Seconds between two scrapes; beyond two minutes Prometheus takes what it last saw for gone."""
     webhook_url: str | None = None
     """Where Alertmanager posts alerts; kept in its own log where absent."""
 
@@ -211,19 +233,19 @@ class Components(Model):
 class Hardware(Model):
     """The least that a machine with a role has; a node with several roles has the largest of each."""
 
-    cores: int | None = Field(default=None, ge=1)
+    cores: Whole | None = Field(default=None, ge=1)
     """Processors as the kernel counts them."""
-    memory_gib: float | None = Field(default=None, gt=0)
+    memory_gib: Real | None = Field(default=None, gt=0)
     """Memory, GiB."""
-    memory_gib_per_device: float | None = Field(default=None, gt=0)
+    memory_gib_per_device: Real | None = Field(default=None, gt=0)
     """Memory for each approved device, GiB."""
-    disks_gib: list[int] = []
+    disks_gib: list[Annotated[Whole, Field(ge=1)]] = []
     """Sizes of the disks besides the approved devices, GiB as sold."""
-    devices: int | None = Field(default=None, ge=1)
+    devices: Whole | None = Field(default=None, ge=1)
     """Approved devices."""
-    device_gib: int | None = Field(default=None, ge=1)
+    device_gib: Whole | None = Field(default=None, ge=1)
     """Size of each approved device, GiB as sold."""
-    nic_gbit: float | None = Field(default=None, gt=0)
+    nic_gbit: Real | None = Field(default=None, gt=0)
     """Speed of the links on both networks, Gbit/s."""
 
 
@@ -234,9 +256,9 @@ class Waiver(Model):
     """Check whose findings are waived."""
     nodes: list[str] = Field(min_length=1)
     """Names, patterns (`stor*`) or roles; `all` for every node and for findings about no single one."""
-    who: str = Field(min_length=1)
+    who: Words
     """Who answers for it."""
-    why: str = Field(min_length=1)
+    why: Words
     """Reason."""
     until: date
     """Last day on which it holds, YYYY-MM-DD; after it the waiver itself is an error."""

@@ -17,9 +17,18 @@ from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from avadm.findings import Finding
-from avadm.site.text import read_text
+from avadm.site.text import plain, read_text
 
 KeyPath = tuple[str | int, ...]
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a key path as people write it: ``nodes[3].devices[0].serial``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{plain(part)}"
+    return text
+
 
 MAX_VALUES = 200_000
 """Values after aliases are expanded: a few lines of nested aliases could otherwise fill the memory."""
@@ -76,6 +85,10 @@ class Source:
                 return f"{self.name}:{line}"
         return f"{self.name}:1"
 
+    def place(self, path: KeyPath = ()) -> str:
+        """Return ``FILE:LINE KEY``: one line may hold many keys."""
+        return f"{self.where(path)} {dotted(path)}".rstrip()
+
 
 def read(path: Path) -> Source:
     """Read and parse a file.
@@ -117,22 +130,36 @@ def parse(text: str, name: str) -> Source:
 
 
 def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
-    mark = getattr(error, "problem_mark", None)
+    mark, begun = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    lines = text.splitlines()
+    context = str(getattr(error, "context", None) or "")
+    lines = text.splitlines() or [""]
     # A mark at the very end points behind the last line; the reader looks for the last one.
-    number = min(mark.line + 1, max(1, len(lines))) if mark else 1
-    found = lines[number - 1].strip()[:80] if lines else ""
+    number = min(mark.line + 1, len(lines)) if mark else 1
     remedy = "Correct this line or the one above it."
-    if "\t" in (lines[number - 1] if lines else ""):
+    merge = next((i for i, line in enumerate(lines, 1) if line.startswith(("<<<<<<< ", ">>>>>>> "))), None)
+    if merge:
+        number, remedy = (
+            merge,
+            "A merge was left half done: keep one of the two versions and remove the marks.",
+        )
+    elif "quoted scalar" in context and begun and "unexpected" in problem:
+        number, problem, remedy = (
+            begun.line + 1,
+            "the quote is never closed",
+            "Close the quote that begins here.",
+        )
+    elif "unknown escape" in problem:
+        remedy = "Use single quotes: in double quotes a backslash begins an escape."
+    elif "\t" in lines[number - 1]:
         remedy = "Indent with spaces: YAML allows no tabs."
+    elif "\u00a0" in "".join(lines[max(0, number - 2) : number]):
+        remedy = "Put an ordinary space where a no-break space is, on this line or the one above it."
+    elif "flow" in context and begun and begun.line + 1 < number:
+        remedy = f"Close the bracket or brace of line {begun.line + 1}, or correct this line."
+    found = plain(lines[number - 1].strip() or "end of file")[:80]
     return Finding(
-        "yaml-syntax",
-        f"This is not YAML: {problem}.",
-        f"{name}:{number}",
-        found or "end of file",
-        "valid YAML",
-        remedy,
+        "yaml-syntax", f"This is not YAML: {problem}.", f"{name}:{number}", found, "valid YAML", remedy
     )
 
 
@@ -182,7 +209,15 @@ class _Walk:
         if len(path) > MAX_DEPTH:
             raise _too_deep(self.source.name, line)
         if node.tag not in _STANDARD_TAGS and node.tag.startswith(("!", "tag:yaml.org,2002:python")):
-            self.note("yaml-tag", "Tags are not used in a site file.", line, node.tag, "a plain value")
+            self.note(
+                "yaml-tag",
+                "Tags are not used in a site file.",
+                line,
+                path,
+                node.tag,
+                "a plain value",
+                "Remove the tag.",
+            )
             return None
         if isinstance(node, ScalarNode):
             return _scalar(node)
@@ -197,7 +232,15 @@ class _Walk:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode):
-                self.note("yaml-key", "A key must be a word.", line, "a list or mapping", "text")
+                self.note(
+                    "yaml-key",
+                    "A key must be a word.",
+                    line,
+                    path,
+                    "a list or mapping",
+                    "text",
+                    "Correct the key; a value that begins with a brace or a bracket is put in quotes.",
+                )
                 continue
             key = str(key_node.value)
             if key == "<<" and not key_node.style:
@@ -205,8 +248,10 @@ class _Walk:
                     "yaml-merge",
                     "Merge keys are not used in a site file.",
                     line,
+                    path,
                     "<<",
                     "the keys written out",
+                    "Write them out.",
                 )
                 continue
             if key in first:
@@ -214,6 +259,7 @@ class _Walk:
                     "duplicate-key",
                     f"The key {key!r} is here twice.",
                     line,
+                    (*path, key),
                     f"also on line {first[key]}",
                     "one value for a key",
                     "Remove one of the two.",
@@ -224,8 +270,11 @@ class _Walk:
             result[key] = self.value(value_node, (*path, key))
         return result
 
-    def note(self, check: str, what: str, line: int, found: str, wanted: str, remedy: str = "") -> None:
-        self.source.findings.append(Finding(check, what, f"{self.source.name}:{line}", found, wanted, remedy))
+    def note(
+        self, check: str, what: str, line: int, path: KeyPath, found: str, wanted: str, remedy: str
+    ) -> None:
+        where = f"{self.source.name}:{line} {dotted(path)}".rstrip()
+        self.source.findings.append(Finding(check, what, where, found, wanted, remedy))
 
 
 def _scalar(node: ScalarNode) -> object:

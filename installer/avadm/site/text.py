@@ -11,6 +11,15 @@ MAX_BYTES = 4 * 1024 * 1024
 """A site of 256 nodes with 12 devices each is 0.15 MiB."""
 
 
+def plain(text: str) -> str:
+    """Return a text as a finding may show it: on one line, without control characters or a private key."""
+    if not text:
+        return "an empty text"
+    if "PRIVATE KEY" in text:
+        return "a private key (not shown)"
+    return text if text.isprintable() else repr(text)
+
+
 def read_text(path: Path) -> str:
     """Return a file's text, UTF-8 with or without a byte order mark.
 
@@ -32,7 +41,14 @@ def read_text(path: Path) -> str:
             )
         if path.exists() and not path.is_file():
             raise AvadmError(
-                Finding("file-unreadable", "This is no ordinary file.", where, "", "a site file")
+                Finding(
+                    "file-unreadable",
+                    "This is no ordinary file.",
+                    where,
+                    "a pipe, socket or device",
+                    "a site file",
+                    "Name another.",
+                )
             )
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -50,7 +66,14 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise AvadmError(
-            Finding("file-unreadable", "The file cannot be read.", where, reason, "a readable file")
+            Finding(
+                "file-unreadable",
+                "The file cannot be read.",
+                where,
+                reason,
+                "a file that this user may read",
+                "Mend its owner, mode or link, or name another.",
+            )
         ) from error
     if len(raw) > MAX_BYTES:
         raise AvadmError(
@@ -60,6 +83,7 @@ def read_text(path: Path) -> str:
                 where,
                 f"more than {MAX_BYTES >> 20} MiB",
                 f"at most {MAX_BYTES >> 20} MiB",
+                "Name the site file, or leave out what does not belong in it.",
             )
         )
     try:

@@ -170,7 +170,7 @@ def bad_site(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("rest", ["| true", "2>&1 | true"])
 @pytest.mark.parametrize(
     ("argv", "code"),
-    [("--help", 0), ("site show --schema", 0), ("accept list", 0), ("site check BAD --json", 1)],
+    [("--help", 0), ("site show --schema", 0), ("accept list", 0), ("site check BAD --json", 2)],
 )
 def test_a_reader_that_went_away_changes_no_exit_status(
     bad_site: Path, argv: str, code: int, rest: str

@@ -28,7 +28,7 @@ def test_check_bad(tmp_path: Path) -> None:
     path = tmp_path / "site.yml"
     path.write_text("name: x\n")
     result = run("site", "check", path, "--json")
-    assert result.return_value == 1
+    assert result.return_value == 2
     data = json.loads(result.output)
     assert data["ok"] is False
     assert [f["check"] for f in data["findings"]] == ["missing-key", "missing-key"]
@@ -79,7 +79,7 @@ def test_init_by_flags(tmp_path: Path) -> None:
     result = run("site", "init", path, *flags)
     assert result.exception is None
     assert "node1 has the role osd but no approved device" in result.output
-    assert run("site", "check", path).return_value == 1
+    assert run("site", "check", path).return_value == 2
     again = run("site", "init", path, *flags)
     assert isinstance(again.exception, AvadmError)
     assert again.exception.findings[0].check == "file-exists"

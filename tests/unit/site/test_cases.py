@@ -6,34 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.site.load import examine
-
-HERE = Path(__file__).parent
-BASE = (HERE / "base.yml").read_text()
-
-
-def _cases() -> list[Any]:
-    return [
-        pytest.param(case, id=f"{path.stem}/{name}")
-        for path in sorted((HERE / "cases").glob("*.yml"))
-        for name, case in yaml.safe_load(path.read_text()).items()
-    ]
-
-
-def _text(case: dict[str, Any]) -> str:
-    if "file" in case:
-        return str(case["file"])
-    text = BASE
-    for old, new, *everywhere in case["edit"]:
-        assert old in text, f"{old!r} is not in base.yml"
-        text = text.replace(old, new) if everywhere else text.replace(old, new, 1)
-    return text
+from tests.unit.site.corpus import BASE, Case, cases
 
 
 def _line(text: str, expected: dict[str, Any]) -> str:
+    if "line" in expected:
+        return f"base.yml:{expected['line']}"
     if "at" not in expected:
         return "base.yml:1"
     lines = [i for i, line in enumerate(text.splitlines(), 1) if expected["at"] in line]
@@ -41,11 +23,13 @@ def _line(text: str, expected: dict[str, Any]) -> str:
 
 
 def _agrees(finding: Finding, expected: dict[str, Any], text: str) -> bool:
+    place, _, key = finding.where.partition(" ")
     return (
         finding.check == expected["check"]
         and finding.severity == expected.get("severity", "error")
-        and finding.where == _line(text, expected)
+        and place == _line(text, expected)
         and all(expected.get(k, "") in getattr(finding, k) for k in ("what", "found", "wanted", "remedy"))
+        and expected.get("key", key) == key
         and expected.get("host", finding.host) == finding.host
     )
 
@@ -56,14 +40,29 @@ def test_base_is_good(tmp_path: Path) -> None:
     assert examine(path)[1] == []
 
 
-@pytest.mark.parametrize("case", _cases())
-def test_case(case: dict[str, Any], tmp_path: Path) -> None:
-    text = _text(case)
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in cases() if "unread" not in c.about])
+def test_case(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "base.yml"
-    path.write_text(text)
+    path.write_bytes(case.raw)
     found = list(examine(path)[1])
-    for expected in case["expect"]:
-        match = next((f for f in found if _agrees(f, expected, text)), None)
+    for finding in found:
+        assert finding.what, finding
+        assert finding.found, finding
+        assert finding.wanted, finding
+        assert finding.remedy, finding
+    for expected in case.expect:
+        match = next((f for f in found if _agrees(f, expected, case.text)), None)
         assert match, f"{expected} is not among\n" + "\n".join(map(str, found))
         found.remove(match)
     assert found == []
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.id) for c in cases() if "unread" in c.about])
+def test_case_of_a_file_that_is_no_text(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "base.yml"
+    path.write_bytes(case.raw)
+    with pytest.raises(AvadmError) as raised:
+        examine(path)
+    (finding,) = raised.value.findings
+    assert finding.check == case.expect[0]["check"]
+    assert all((finding.what, finding.where, finding.found, finding.wanted, finding.remedy))

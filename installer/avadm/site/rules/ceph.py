@@ -157,4 +157,32 @@ def _ceph(draft: Draft) -> Ceph | None:
     return draft.site.components.ceph if used and draft.ok(*CEPH) else None
 
 
-RULES = [replicas, shares, pools, keys, mount]
+def settings(draft: Draft) -> Iterator[Finding]:
+    """Sections, options and values fit on their lines of ceph.conf."""
+    ceph = _ceph(draft)
+    if ceph is None:
+        return
+    for section, options in ceph.config.items():
+        path: KeyPath = (*CEPH, "config", section)
+        if not re.fullmatch(r"(global|client|mon|mgr|osd|mds)(\.[A-Za-z0-9_.*-]+)?", section):
+            yield draft.error(
+                "ceph-config",
+                path,
+                "ceph has no such section.",
+                section,
+                "global, client, mon, mgr, osd or mds, or one daemon of these such as osd.3",
+                "Correct the section.",
+            )
+        for option, value in options.items():
+            if not re.fullmatch(r"[A-Za-z0-9_]+([ -][A-Za-z0-9_]+)*", option) or not str(value).isprintable():
+                yield draft.error(
+                    "ceph-config",
+                    (*path, option),
+                    "This is no option of ceph.",
+                    f"{option} = {value}",
+                    "a name of letters, digits and '_', and a value on one line",
+                    "Write it as in `ceph config show`.",
+                )
+
+
+RULES = [replicas, shares, pools, keys, mount, settings]

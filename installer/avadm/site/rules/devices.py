@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,6 +11,8 @@ from avadm.site.model import Device
 from avadm.site.rules.draft import Draft
 from avadm.site.source import KeyPath
 
+# What udev lets stand in a link's name; the space is in serial numbers as a disk tells them.
+_IDENTIFIER = re.compile(r"[A-Za-z0-9#+.:=@_ \\-]+")
 IDENTIFIERS = ("serial", "wwn", "by_id")
 
 
@@ -29,6 +32,7 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
             )
         for key in given:
             value = str(getattr(device, key))
+            name = value.removeprefix("/dev/disk/by-id/")
             if not value.strip() or (key != "by_id" and "/" in value):
                 yield draft.error(
                     "device-identifier",
@@ -36,6 +40,16 @@ def identifiers(draft: Draft) -> Iterator[Finding]:
                     f"A device of {host} is named by what may change or is empty.",
                     value,
                     "a serial, WWN or by-id path: kernel names such as sdb move at a reboot",
+                    "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
+                    host,
+                )
+            elif not _IDENTIFIER.fullmatch(name) or not name.strip("."):
+                yield draft.error(
+                    "device-identifier",
+                    (*path, key),
+                    f"A device of {host} is named by what no disk is called.",
+                    value,
+                    "letters, digits, spaces and # + - . : = @ _",
                     "Take the serial from `lsblk -o NAME,SERIAL,WWN,SIZE`.",
                     host,
                 )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from avadm.findings import Finding, Severity
-from avadm.site.explain import dotted
 from avadm.site.model import Node, Site
-from avadm.site.source import KeyPath
+from avadm.site.source import KeyPath, dotted
+from avadm.site.text import plain
 
 CEPH_ROLES = ("mon", "mgr", "osd", "mds", "client")
 
@@ -77,7 +77,7 @@ class Draft:
         host: str | None = None,
     ) -> Finding:
         """Return an error at a key path."""
-        return Finding(check, what, self.where(path), str(found), wanted, remedy, Severity.ERROR, host)
+        return self._finding(Severity.ERROR, check, path, what, found, wanted, remedy, host)
 
     def warning(
         self,
@@ -90,7 +90,21 @@ class Draft:
         host: str | None = None,
     ) -> Finding:
         """Return a warning at a key path."""
-        return Finding(check, what, self.where(path), str(found), wanted, remedy, Severity.WARNING, host)
+        return self._finding(Severity.WARNING, check, path, what, found, wanted, remedy, host)
+
+    def _finding(
+        self,
+        severity: Severity,
+        check: str,
+        path: KeyPath,
+        what: str,
+        found: object,
+        wanted: str,
+        remedy: str,
+        host: str | None,
+    ) -> Finding:
+        where = f"{self.where(path)} {dotted(path)}"
+        return Finding(check, what, where, plain(str(found)), wanted, remedy or "Correct it.", severity, host)
 
     def twice(
         self, check: str, what: str, seen: Iterable[tuple[KeyPath, object, str | None]]

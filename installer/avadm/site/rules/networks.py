@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from avadm.findings import Finding
-from avadm.site.explain import dotted
 from avadm.site.rules.draft import Draft
-from avadm.site.source import KeyPath
+from avadm.site.source import KeyPath, dotted
 
 _DOMAIN = re.compile(
     r"(?=.{1,190}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*"

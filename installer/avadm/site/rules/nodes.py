@@ -10,12 +10,23 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import get_args
 
 from avadm.findings import Finding
+from avadm.site.explain import secret_name
 from avadm.site.model import RoleName
 from avadm.site.rules.draft import Draft
 from avadm.site.source import KeyPath
+from avadm.site.text import plain
 
 RESERVED = {*get_args(RoleName), "all", "ungrouped", "localhost", "controller"}
 """Names of inventory groups; a host of the same name would be taken for the group."""
+
+CONNECTION = {
+    "ansible_host": "the node's address",
+    "ansible_port": "ssh.port",
+    "ansible_user": "ssh.user",
+    "ansible_ssh_private_key_file": "ssh.key",
+    "ansible_ssh_common_args": "ssh.known_hosts",
+}
+"""Variables of Ansible that the site file has keys for: avadm's own connections would not follow them."""
 
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 
@@ -173,7 +184,7 @@ def host_keys(draft: Draft) -> Iterator[Finding]:
                 "host-key-syntax",
                 path,
                 f"This is no public host key: {problem}.",
-                node.host_key[:60],
+                plain(node.host_key)[:60],
                 wanted,
                 "Copy the line of the node's /etc/ssh/ssh_host_*_key.pub.",
                 node.name,
@@ -213,6 +224,11 @@ def variables(draft: Draft) -> Iterator[Finding]:
         for key in mapping:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
                 wanted, remedy = "letters, digits and '_', not a digit first", "Rename it."
+            elif key in CONNECTION:
+                wanted, remedy = (
+                    "how avadm and Ansible both reach the nodes",
+                    f"Set {CONNECTION[key]} instead.",
+                )
             elif key.startswith("vault_"):
                 wanted, remedy = (
                     "a name without vault_: those are kept in the vault file",
@@ -231,4 +247,29 @@ def variables(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [names, addresses, in_subnet, storage_address, racks, host_keys, variables]
+def secrets(draft: Draft) -> Iterator[Finding]:
+    """No secret stands in the file in plain words; a reference to the vault does."""
+    yield from _secrets(draft, ("extra_vars",), draft.site.extra_vars, None)
+    for i, node in draft.nodes("vars"):
+        yield from _secrets(draft, ("nodes", i, "vars"), node.vars, node.name)
+
+
+def _secrets(draft: Draft, path: KeyPath, value: object, host: str | None) -> Iterator[Finding]:
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _secrets(draft, (*path, key), inner, host)
+    elif str(path[-1]).startswith("vault_"):
+        return  # `variables` tells of it
+    elif value and ("PRIVATE KEY" in str(value) or secret_name(str(path[-1]))) and "{{" not in str(value):
+        yield draft.error(
+            "secret-in-site-file",
+            path,
+            "A secret does not belong in the site file.",
+            "a secret (not shown)",
+            'a reference to the vault file: "{{ vault_NAME }}"',
+            "Put it into the vault file with ansible-vault and refer to it; choose a new one if others could read it.",
+            host,
+        )
+
+
+RULES = [names, addresses, in_subnet, storage_address, racks, host_keys, variables, secrets]

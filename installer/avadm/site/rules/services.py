@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from avadm.checks.services import ports
 from avadm.findings import Finding
 from avadm.site.rules.draft import Draft
 from avadm.site.source import KeyPath
@@ -141,8 +142,25 @@ def login(draft: Draft) -> Iterator[Finding]:
                 "ssh cannot be given a file of this name.",
                 value,
                 "a path without spaces or quotes",
-                "Rename the file.",
+                "Name the file that holds the key; make a new key, since this one is known now."
+                if "PRIVATE KEY" in value
+                else "Rename the file.",
             )
 
 
-RULES = [time, urls, package_sources, login]
+def ssh_port(draft: Draft) -> Iterator[Finding]:
+    """No service of a node listens where its sshd does."""
+    port = draft.site.ssh.port
+    clash = {name: node.name for _, node in draft.nodes("roles") if (name := ports(node).get(port))}
+    if draft.ok("ssh", "port") and clash:
+        yield draft.error(
+            "port-clash",
+            ("ssh", "port"),
+            "A service that avadm installs listens on the port of sshd.",
+            f"{port}: {', '.join(f'{name} on {node}' for name, node in clash.items())}",
+            "a port of its own",
+            "Let sshd listen on another port; 22 is free.",
+        )
+
+
+RULES = [time, urls, package_sources, login, ssh_port]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from avadm.findings import Finding
@@ -27,4 +28,19 @@ def known_nodes(draft: Draft) -> Iterator[Finding]:
                 )
 
 
-RULES = [known_nodes]
+def ended(draft: Draft) -> Iterator[Finding]:
+    """A waiver has its last day before it (preflight makes an error of one that has not)."""
+    today = datetime.now(tz=UTC).date()
+    for i, waiver in enumerate(draft.site.waivers):
+        if draft.ok("waivers", i) and waiver.until < today:
+            yield draft.warning(
+                "waiver-ended",
+                ("waivers", i, "until"),
+                f"The waiver of {waiver.check} has ended: `avadm preflight` fails for it.",
+                waiver.until,
+                "a day to come",
+                f"Mend what it waived and remove it, or let {waiver.who} decide anew.",
+            )
+
+
+RULES = [known_nodes, ended]

@@ -1,0 +1,130 @@
+"""Broken site files through the command line: a sentence for each fault, exit status 2, nothing touched."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from avadm.cli import main
+from tests.unit.site.corpus import BASE, Case, cases
+
+ALWAYS = (("site", "check"), ("apply",))
+IN_TURN = (
+    ("site", "show"),
+    ("bootstrap",),
+    ("preflight",),
+    ("plan",),
+    ("disk", "list"),
+    ("accept", "run"),
+    ("status",),
+)
+VERBS = (*ALWAYS, *IN_TURN)
+BROKEN = [c for c in cases() if c.broken]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def tree(root: Path) -> dict[str, object]:
+    """Everything below a folder: names, modes, sizes, times, contents and where links point."""
+    found: dict[str, object] = {}
+    for path in sorted(root.rglob("*")):
+        about = path.lstat()
+        held = path.readlink() if path.is_symlink() else sha256(path.read_bytes()) if path.is_file() else ""
+        digest = held.hexdigest() if hasattr(held, "hexdigest") else str(held)
+        found[str(path)] = (about.st_mode, about.st_size, about.st_mtime_ns, digest)
+    return found
+
+
+@pytest.fixture
+def avadm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process, as its script calls it, in a folder where all that it may write lies."""
+    for name in ("runs", "cache"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(f"AVADM_{name.upper()}", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(main.signal, "signal", lambda *_: None)
+
+    def connected(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was tried")
+
+    monkeypatch.setattr(socket.socket, "connect", connected)
+    monkeypatch.setattr(socket, "create_connection", connected)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["avadm", *argv])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        out = capsys.readouterr()
+        return int(ended.value.code or 0), out.out, out.err
+
+    return run
+
+
+def refused(avadm: Run, root: Path, *argv: str) -> str:
+    """Run a verb that must be refused without a trace; return what it says."""
+    before = tree(root)
+    code, out, err = avadm(*argv)
+    assert code == 2, (argv, out, err)
+    assert "Traceback" not in out + err
+    assert "did not expect" not in out + err
+    assert tree(root) == before
+    return out + err
+
+
+def test_there_are_a_hundred_and_more() -> None:
+    assert len(BROKEN) >= 100
+
+
+@pytest.mark.parametrize(
+    ("case", "verb"), [pytest.param(c, v, id=c.id) for c, v in zip(BROKEN, cycle(IN_TURN), strict=False)]
+)
+def test_a_broken_site_file_is_refused_and_nothing_is_touched(
+    avadm: Run, tmp_path: Path, case: Case, verb: tuple[str, ...]
+) -> None:
+    site = tmp_path / "site" / "site.yml"
+    site.parent.mkdir()
+    site.write_bytes(case.raw)
+    errors = [e for e in case.expect if e.get("severity", "error") == "error"]
+    # `disk` is the verb that gives an OSD node its first devices.
+    mends = verb[0] == "disk" and {e["check"] for e in errors} == {"osd-without-devices"}
+    for words in (*ALWAYS, ("plan",) if mends else verb):
+        said = refused(avadm, tmp_path, "--site", str(site), *words)
+        assert said.count("✗ ") == len(errors), said
+        for word in ("where", "found", "wanted", "do"):
+            assert said.count(f"\n    {word:<7}") >= len(errors), said
+        assert said.isprintable() or all(c.isprintable() or c == "\n" for c in said)
+        assert "hunter2" not in said
+        assert "b3Blbn" not in said
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda p: None, "no such file"),
+        (lambda p: p.mkdir(), "folder"),
+        (lambda p: os.mkfifo(p), "no ordinary file"),
+        (lambda p: p.symlink_to(p), "cannot be read"),
+        (lambda p: p.symlink_to("nowhere"), "no such file"),
+        (lambda p: p.write_bytes(b"#" * (5 << 20)), "too large"),
+        (lambda p: p.symlink_to("/dev/zero"), "no ordinary file"),
+    ],
+    ids=["missing", "a folder", "a pipe", "a link to itself", "a link to nothing", "five MiB", "a device"],
+)
+def test_what_is_no_file_is_refused(
+    avadm: Run, tmp_path: Path, make: Callable[[Path], object], word: str
+) -> None:
+    site = tmp_path / "site.yml"
+    make(site)
+    for verb in VERBS:
+        assert word in refused(avadm, tmp_path, "--site", str(site), *verb)
+
+
+def test_the_good_one_is_not_refused(avadm: Run, tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(BASE)
+    assert avadm("site", "check")[0] == 0
