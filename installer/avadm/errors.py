@@ -12,6 +12,18 @@ EXIT_COULD_NOT_RUN = 2
 EXIT = {"good": EXIT_GOOD, "failed": EXIT_FOUND_BAD, "canceled": EXIT_COULD_NOT_RUN}
 """The exit status of each result of a run (engine/summary.py)."""
 
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""What reading a file of our own may raise where somebody or a dying disk changed it."""
+
 
 class AvadmError(Exception):
     """A verb could not do its work; carries every finding of the pass.

@@ -68,7 +68,7 @@ class App:
             return Path("site.yml").absolute()
         pointer = paths.default_site_pointer()
         if pointer.is_file():
-            return Path(pointer.read_text(encoding="utf-8").strip())
+            return _pointed(pointer)
         raise AvadmError(
             Finding(
                 "no-site",
@@ -92,6 +92,18 @@ class App:
         fleet = SshFleet(self.site_file())
         click.get_current_context().call_on_close(fleet.close)
         return fleet
+
+
+def _pointed(pointer: Path) -> Path:
+    """Return the path that the default site's file holds; AvadmError where it holds none."""
+    from avadm.site.text import plain
+
+    text = pointer.read_bytes().decode("utf-8", "replace").strip()
+    if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
+        what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
+        remedy = "Choose the site anew with `avadm site use FILE`."
+        raise AvadmError(Finding("default-site", what, str(pointer), plain(text[:80]), wanted, remedy))
+    return Path(text)
 
 
 pass_app = click.make_pass_decorator(App, ensure=True)

@@ -14,6 +14,8 @@ from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
 from avadm.engine.runfolder import LATEST, RunFolder, find_run, list_runs
 from avadm.engine.summary import Summary
+from avadm.errors import DAMAGE, AvadmError
+from avadm.findings import Finding
 
 CHANGES_SHOWN = 15
 _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}
@@ -24,20 +26,35 @@ def runs() -> None:
     """List and show earlier runs."""
 
 
+def _read(folder: RunFolder, name: str) -> dict[str, Any]:
+    """Return a mapping that a file of a run holds, an empty one where it holds none."""
+    data = folder.read_json(name)
+    return data if isinstance(data, dict) else {}
+
+
 def overview(folder: RunFolder) -> dict[str, Any]:
     """Return one run as `runs list --json` shows it; a run without summary was killed or still runs."""
-    summary = folder.read_json("summary.json") or {}
-    plan = folder.read_json("plan.json") or {}
-    names = [p["name"] for p in summary.get("phases") or plan.get("phases") or [] if isinstance(p, dict)]
+    try:
+        return _overview(folder)
+    except DAMAGE:
+        nothing = dict.fromkeys(("site", "changed", "seconds"))
+        about = {"id": folder.id, "started": f"{folder.started:%Y-%m-%dT%H:%M:%SZ}", "verb": folder.verb}
+        return {**about, **nothing, "phases": [], "result": "unreadable", "folder": str(folder.path)}
+
+
+def _overview(folder: RunFolder) -> dict[str, Any]:
+    summary, plan = _read(folder, "summary.json"), _read(folder, "plan.json")
+    seconds, changed = summary.get("seconds"), summary.get("changed")
+    names = [str(p["name"]) for p in summary.get("phases") or plan.get("phases") or [] if isinstance(p, dict)]
     return {
         "id": folder.id,
         "started": f"{folder.started:%Y-%m-%dT%H:%M:%SZ}",
         "verb": folder.verb,
         "site": summary.get("site") or plan.get("site"),
         "phases": names,
-        "result": summary.get("result", "unfinished"),
-        "changed": summary.get("changed"),
-        "seconds": summary.get("seconds"),
+        "result": str(summary.get("result", "unfinished")),
+        "changed": None if changed is None else int(changed),
+        "seconds": None if seconds is None else round(seconds * 10) / 10,
         "folder": str(folder.path),
     }
 
@@ -78,10 +95,26 @@ def list_(number: int, as_json: bool) -> None:
 def show(run: str, as_json: bool) -> None:
     """Show a run: phases, failures with remedies, slowest tasks, where its log is."""
     folder = find_run(run)
-    data = folder.read_json("summary.json")
-    if not isinstance(data, dict) or "phases" not in data:
+    try:
+        _show(folder, as_json)
+    except DAMAGE as error:
+        raise AvadmError(
+            Finding(
+                "run-unreadable",
+                "What this run kept of itself is damaged.",
+                str(folder.path),
+                f"{type(error).__name__}: {error}"[:200],
+                "summary.json and events.jsonl as avadm wrote them",
+                f"Read {folder.log.name} in that folder.",
+            )
+        ) from error
+
+
+def _show(folder: RunFolder, as_json: bool) -> None:
+    data = _read(folder, "summary.json")
+    if "phases" not in data:
         # Killed before its summary, or another verb's run: what its events tell is told.
-        data = {**_from_events(folder), **(data or {})}
+        data = {**_from_events(folder), **data}
     data = {"log": str(folder.log), "changes": [], **data, "run": folder.id, "verb": folder.verb}
     if as_json:
         print_json({**data, "folder": str(folder.path)})

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from avadm.engine.runfolder import write_atomic
+from avadm.errors import DAMAGE
 from avadm.runner.fleet import Fleet
 from avadm.runner.manages import CLUSTER, UNPROVEN, kind
 
@@ -64,7 +65,7 @@ class Fingerprints:
         self._phases: dict[str, dict[str, Print]] = {}
         try:
             self._load(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except DAMAGE:
             self.salt = secrets.token_hex(16)
 
     def _load(self, data: Mapping[str, Any]) -> None:

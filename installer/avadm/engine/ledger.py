@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm.engine.runfolder import write_atomic
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 
 VERSION = 1
@@ -159,6 +160,9 @@ class Ledger:
 def _entry(data: Mapping[str, Any]) -> Entry:
     """Return an entry of the file; keys of another release are left out."""
     known = {f.name: data[f.name] for f in fields(Entry) if f.name in data}
+    for name in ("started", "finished"):
+        if known.get(name) is not None and not math.isfinite(known[name]):
+            raise ValueError(f"{name} {known[name]}")
     return Entry(**{**known, "state": State(data["state"])})
 
 
@@ -174,13 +178,13 @@ def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]]]:
         return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return 0, {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except DAMAGE as error:
         raise AvadmError(
             Finding(
                 "ledger-unreadable",
                 "The ledger of the site cannot be read.",
                 where=str(path),
-                found=str(error),
+                found=str(error)[:200],
                 wanted=f"a ledger of version {VERSION}",
                 remedy="Remove the file: every phase is then run again, which changes nothing that is right.",
             )

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 
 PATIENCE = 0.3
@@ -95,7 +95,7 @@ def _owner(verb: str) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except DAMAGE:
         return {}
     return data if isinstance(data, dict) else {}
 

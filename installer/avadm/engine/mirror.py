@@ -11,7 +11,7 @@ from typing import Any
 from avadm.engine.cluster_lock import LockNodes, Seen
 from avadm.engine.fingerprint import Fingerprints
 from avadm.engine.ledger import Ledger
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 
 NAME = "state.json"
 
@@ -68,6 +68,6 @@ class Mirror:
             data: dict[str, Any] = json.loads(text)
             self._ledger.replace(data["ledger"])
             self._prints.replace(data["fingerprints"])
-        except (ValueError, KeyError, TypeError, AttributeError, AvadmError):
+        except (*DAMAGE, AvadmError):
             return ""
         return f"The ledger of this controller {why}; took over the copy that {node} keeps."

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm import paths
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.runner.events import Event
 
@@ -108,7 +108,7 @@ class RunFolder:
         """Return what a JSON file of the folder holds; None where it is missing or broken (a killed run)."""
         try:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except DAMAGE:
             return None
 
     def events(self) -> Iterator[Event]:
@@ -116,9 +116,9 @@ class RunFolder:
         path = self.path / "events.jsonl"
         if not path.is_file():
             return
-        with path.open(encoding="utf-8") as stream:
+        with path.open(encoding="utf-8", errors="replace") as stream:
             for line in stream:
-                with suppress(ValueError, TypeError, KeyError):
+                with suppress(*DAMAGE):
                     yield Event.from_dict(json.loads(line))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from avadm import paths
-from avadm.errors import AvadmError
+from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.lab.layout import Config
 
@@ -68,12 +68,12 @@ class Folder:
     def read(self) -> dict[str, Any] | None:
         """Return what lab.json holds, None where there is no lab."""
         try:
-            text = self.state.read_text()
+            text = self.state.read_bytes()
         except FileNotFoundError:
             return None
         try:
             return dict(json.loads(text))
-        except ValueError as e:
+        except DAMAGE as e:
             raise self._broken(str(e)) from e
 
     def config(self) -> Config | None:

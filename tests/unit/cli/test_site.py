@@ -32,7 +32,7 @@ def test_check_bad(tmp_path: Path) -> None:
     data = json.loads(result.output)
     assert data["ok"] is False
     assert [f["check"] for f in data["findings"]] == ["missing-key", "missing-key"]
-    assert data["findings"][0]["where"] == "site.yml:1"
+    assert data["findings"][0]["where"] == "site.yml:1 network"
 
 
 def test_check_missing(tmp_path: Path) -> None:

@@ -1,0 +1,130 @@
+"""Broken files beside the site file (ledger, vault, host keys, runs, reports): a sentence, never a traceback."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from avadm.cli.main import cli
+from avadm.errors import AvadmError
+from tests.unit.cli import test_apply_verbs
+from tests.unit.cli.test_apply_verbs import Fake
+
+fake = test_apply_verbs.fake
+avadm = test_apply_verbs.avadm
+GARBAGE = {
+    "empty": b"",
+    "cut off": b'{"version": 1, "phases": {"base": {',
+    "a list": b"[]",
+    "a list of lists": b"[[1, 2], {}]",
+    "null": b"null",
+    "a number": b"42",
+    "a word": b'"word"',
+    "no keys": b"{}",
+    "other keys": b'{"version": 1, "salt": 3, "phases": [], "serial": "x", "result": {}, "hosts": 3}',
+    "wrong inside": b'{"version": 1, "salt": "s", "phases": {"base": {"stor1": "done"}}, "result": null, "changed": "x"}',
+    "odd times": b'{"version": 1, "serial": 3, "phases": {"base": {"stor1": {"state": "done", "finished": "x", "run": 1}}}}',
+    "no text": b"\xff\xfe\x00\x01" * 20,
+    "zeros": bytes(40),
+    "deep": b"[" * 100_000,
+    "odd serial": b'{"version": 1, "serial": "7", "phases": {}}',
+    "a huge number": b'{"version": 1, "serial": 1e999, "phases": {}, "seconds": NaN}',
+}
+
+
+@pytest.fixture
+def done(avadm: Callable[..., Result], tmp_path: Path) -> Path:
+    """A site on which everything was done; its folder."""
+    assert avadm("apply", "-q").exit_code == 0
+    return tmp_path
+
+
+READ = (GARBAGE["odd serial"],)
+"""What is a ledger all the same."""
+
+
+def told(result: Result, *codes: int) -> str:
+    """Assert that a verb ended in a sentence; return it."""
+    if isinstance(result.exception, AvadmError):
+        assert result.exception.exit_code in codes
+        assert all(f.what and (f.where or f.remedy) for f in result.exception.findings)
+        return " ".join(f"{f.what} {f.where} {f.found} {f.remedy}" for f in result.exception.findings)
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    assert result.exit_code in codes, result.output
+    return result.output
+
+
+def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(
+    avadm: Callable[..., Result], done: Path
+) -> None:
+    shutil.rmtree(done / "nodes")  # nor is there a copy
+    for name in ("ledger.json", "fingerprints.json"):
+        path = done / ".avadm" / "t" / name
+        kept = path.read_bytes()
+        for garbage in GARBAGE.values():
+            path.write_bytes(garbage)
+            for verb in ("plan", "status"):
+                said = told(avadm(verb, "--offline"), 0, 2)
+                assert name in said or garbage in READ or name == "fingerprints.json"
+            assert path.read_bytes() == garbage
+        path.write_bytes(kept)
+
+
+@pytest.mark.parametrize("name", ["site.vault.yml", "site.vault-pass"])
+def test_a_damaged_vault_or_its_password_stops_apply_and_changes_nothing(
+    avadm: Callable[..., Result], done: Path, fake: Fake, name: str
+) -> None:
+    fake.requests.clear()
+    for garbage in GARBAGE.values():
+        (done / name).write_bytes(garbage)
+        assert name in told(avadm("apply", "--full", "-q"), 2)
+        assert (done / name).read_bytes() == garbage
+    assert fake.requests == []
+
+
+@pytest.mark.parametrize("name", ["summary.json", "plan.json", "events.jsonl"])
+def test_a_damaged_run_folder_is_still_listed_and_shown(
+    avadm: Callable[..., Result], done: Path, name: str
+) -> None:
+    folder = (done / "runs" / "latest").resolve()
+    for garbage in GARBAGE.values():
+        (folder / name).write_bytes(garbage)
+        for verb in (["runs", "list"], ["runs", "list", "--json"], ["status", "--offline"]):
+            assert folder.name in told(avadm(*verb), 0)
+        assert folder.name in told(avadm("runs", "show"), 0, 2)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+def test_what_is_no_report_is_not_verified(tmp_path: Path, garbage: bytes) -> None:
+    folder = tmp_path / "report"
+    folder.mkdir()
+    for name in ("manifest.json", "report.json", "results.json"):
+        (folder / name).write_bytes(garbage)
+    for path in (folder, folder / "report.json"):
+        told(CliRunner().invoke(cli, ["accept", "verify", str(path)], standalone_mode=True), 1, 2)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+def test_a_default_site_that_is_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, garbage: bytes
+) -> None:
+    monkeypatch.setenv("AVADM_HOME", str(tmp_path))
+    monkeypatch.delenv("AVADM_SITE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".avadm").mkdir()
+    (tmp_path / ".avadm" / "site").write_bytes(garbage)
+    told(CliRunner().invoke(cli, ["site", "check"]), 2)
+
+
+@pytest.mark.parametrize("variable", ["AVADM_RUNS", "AVADM_CACHE"])
+def test_a_file_where_a_folder_is_wanted(
+    avadm: Callable[..., Result], done: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    (done / "file").write_text("x")
+    monkeypatch.setenv(variable, str(done / "file"))
+    for verb in (["apply", "--full", "-q"], ["runs", "list"], ["status"]):
+        told(avadm(*verb), 0, 2)
