@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner.connect import Trouble
-from avadm.runner.ssh import load_key
+from avadm.runner.keyfile import usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +35,20 @@ def ensure(path: Path, comment: str) -> ControllerKey:
     Raises:
         AvadmError: the file is there but is no usable private key, is open to others, or cannot be written.
     """
+    created = not path.exists()
     try:
-        created = not path.exists()
         if created:
             _create(path, comment)
-        elif path.stat().st_mode & 0o077:
-            raise AvadmError(
-                Finding(
-                    "controller-key-open",
-                    "The controller's private key can be read by others.",
-                    str(path),
-                    f"mode {path.stat().st_mode & 0o777:04o}",
-                    "0600",
-                    f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
-                )
-            )
-        private = load_key(path)
-    except Trouble as e:
+    except OSError as e:
         raise AvadmError(
             Finding(
                 "controller-key",
-                e.reason,
+                f"The controller's key cannot be written: {e.strerror}.",
                 str(path),
-                wanted="an OpenSSH private key without passphrase",
-                remedy="Name another key with ssh.key in the site file, or move this one away.",
+                remedy="Free space or permission there, or name another file with ssh.key in the site file.",
             )
         ) from e
-    except OSError as e:
-        raise AvadmError(
-            Finding("controller-key", f"The controller's key cannot be written: {e.strerror}.", str(path))
-        ) from e
+    private = usable(path)
     return ControllerKey(path, private, f"{private.get_name()} {private.get_base64()} {comment}", created)
 
 

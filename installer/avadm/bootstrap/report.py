@@ -51,6 +51,11 @@ class NodeReport:
         states = {s.state for s in self.steps.values()}
         return next((s for s in (State.FAILED, State.CHANGED) if s in states), State.OK)
 
+    @property
+    def let_in(self) -> bool:
+        """Whether the node lets the controller's key in."""
+        return "key" in self.steps and self.steps["key"].state is not State.FAILED
+
     def as_dict(self) -> dict[str, object]:
         """Return JSON-ready data."""
         return {

@@ -228,7 +228,8 @@ def _judge(job: Job, target: Target, result: Result, report: NodeReport) -> None
     lines = result.stdout.split("\n")
     said = result.stderr.strip()[-300:]
     if result.error is not None or "root" not in lines:
-        if target.user != "root" and result.error is None:
+        no_sudo = result.error is None or result.error.startswith("no root: ")
+        if target.user != "root" and no_sudo:
             report.fail(
                 "root",
                 f"{target.user} on {target} cannot become root without a password",

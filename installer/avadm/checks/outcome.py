@@ -40,6 +40,7 @@ class Outcome:
         found: check id to the findings that stand.
         waived: check id to the findings that are waived.
         seconds: wall time.
+        none_asked: whether no node at all could be asked, so that nothing was checked.
     """
 
     site: str
@@ -48,6 +49,7 @@ class Outcome:
     found: dict[str, list[Finding]]
     waived: dict[str, list[Waived]] = field(default_factory=dict)
     seconds: float = 0.0
+    none_asked: bool = False
 
     @property
     def everything(self) -> list[Finding]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import print_findings, print_json, stderr
-from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def bootstrap(
 ) -> int:
     """Make new nodes ready: pin their host keys, install the controller's key, check root and python.
 
-    Running it again is safe: what is done is left alone.
+    Running it again is safe: what is done is left alone. Exit status 1 when a node is not ready, 2 when no node let
+    us in.
     """
     from avadm.bootstrap.controller_key import ensure
     from avadm.bootstrap.password import from_file
@@ -104,13 +105,15 @@ def bootstrap(
     else:
         _print(key, reports)
         print_findings(findings(reports))
+    if not any(r.let_in for r in reports):
+        return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if findings(reports) else EXIT_GOOD
 
 
 def _existing(path: Path) -> paramiko.PKey:
     """Return a key named by --existing-key."""
     from avadm.runner.connect import Trouble
-    from avadm.runner.ssh import load_key
+    from avadm.runner.keyfile import load_key
 
     try:
         return load_key(path.expanduser())

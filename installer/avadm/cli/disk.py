@@ -10,7 +10,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
-from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def disk() -> None:
 def list_(app: App, limit: str | None, as_json: bool) -> int:
     """List all disks: name, size, what is on them, whether they are approved, and why not usable.
 
-    Changes nothing. Exit status 1 when a node could not be asked.
+    Changes nothing. Exit status 1 when a node could not be asked, 2 when none could.
     """
     from avadm.cli.nodes import select
     from avadm.disks.nodes import survey
@@ -48,6 +48,8 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
     else:
         _print(disks)
         print_findings(findings)
+    if len(findings) == len(nodes):
+        return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if findings else EXIT_GOOD
 
 
@@ -144,8 +146,10 @@ def _site_file(app: App) -> SiteFile:
 
 def _fleet(site_file: SiteFile) -> Fleet:
     """Return the ssh fan-out to the site's nodes; closed when the verb ends."""
+    from avadm.runner.keyfile import usable
     from avadm.runner.ssh import SshFleet
 
+    usable(site_file.ssh_key)
     fleet = SshFleet(site_file)
     click.get_current_context().call_on_close(fleet.close)
     return fleet

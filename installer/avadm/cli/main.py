@@ -58,6 +58,7 @@ class App:
     """
 
     site_path: Path | None = None
+    _loaded: SiteFile | None = None
 
     @cached_property
     def resolved_site(self) -> Path:
@@ -83,10 +84,23 @@ class App:
         """Return the loaded and checked site file; AvadmError with every error of the pass."""
         from avadm.site.load import load
 
-        return load(self.resolved_site)
+        if self._loaded is None:
+            self._loaded = load(self.resolved_site)
+        return self._loaded
 
     def fleet(self) -> Fleet:
-        """Return the ssh fan-out to the site's nodes; closed when the verb ends."""
+        """Return the ssh fan-out to the site's nodes; closed when the verb ends.
+
+        Raises:
+            AvadmError: the controller's key is of no use, so that no node would let it in.
+        """
+        from avadm.runner.keyfile import usable
+
+        usable(self.site_file().ssh_key)
+        return self.idle_fleet()
+
+    def idle_fleet(self) -> Fleet:
+        """Return the fan-out for a verb that can do without its nodes: a key that is of no use is their silence."""
         from avadm.runner.ssh import SshFleet
 
         fleet = SshFleet(self.site_file())

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
-from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity, errors
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def preflight(
 ) -> int:
     """Check that the nodes are fit, changing nothing on them (package lists are fetched where they are old).
 
-    Exit status 1 when a check found an error; warnings and what the site file waives are shown only.
+    Exit status 1 when a check found an error, 2 when no node could be asked; warnings and what the site file waives
+    are shown only.
     """
     from avadm.checks.preflight import CHECKS
     from avadm.cli.nodes import select
@@ -71,6 +72,8 @@ def preflight(
         print_json(outcome.as_dict())
     else:
         _print(outcome)
+    if outcome.none_asked:
+        return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if errors(outcome.everything) else EXIT_GOOD
 
 
@@ -102,7 +105,8 @@ def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check
     names = [n.name for n in nodes]
     stands, waived = waivers.apply(found, site_file, names, datetime.now(tz=UTC).date())
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
-    return Outcome(site_file.site.name, names, titles, stands, waived, time.monotonic() - begun)
+    none = len(context.unreachable) == len(nodes)
+    return Outcome(site_file.site.name, names, titles, stands, waived, time.monotonic() - begun, none)
 
 
 def _write_junit(outcome: Outcome, path: Path) -> None:

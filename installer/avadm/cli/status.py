@@ -38,7 +38,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     """
     site_file = app.site_file()
     context = Context.of(site_file, tolerant=True)
-    nodes = LockNodes(site_file, app.fleet())
+    nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")
     note = Mirror(nodes, context.ledger, context.fingerprints).fetch(seen)
     site = context.site_file.site.name

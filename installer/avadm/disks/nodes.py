@@ -12,6 +12,7 @@ from typing import Any
 from avadm.disks.code import approvals, script
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.runner import access
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
 
@@ -94,12 +95,14 @@ def ask(fleet: Fleet, python: str, node: str, call: str, given: object, timeout:
             except ValueError:
                 break
     said = (result.stderr.strip().splitlines() or [f"exit status {result.rc}"])[-1]
+    if result.error is not None:
+        raise AvadmError(access.finding("disk-node", node, result.error))
     raise AvadmError(
         Finding(
             "disk-node",
             "The node could not be asked about its disks.",
             node,
-            result.error or said,
+            said,
             "an answer",
             "See `avadm preflight --check reachability`.",
             host=node,

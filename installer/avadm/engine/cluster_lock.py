@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from avadm.engine.controller import dead, named, owner
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.runner.access import findings
 from avadm.runner.fleet import Fleet
 
 if TYPE_CHECKING:
@@ -101,6 +102,22 @@ class LockNodes:
         return seen
 
 
+def look(nodes: LockNodes) -> Seen:
+    """Return what the nodes that keep a site's lock say, which changes nothing; AvadmError where none answers."""
+    seen = nodes.do("show")
+    if not seen.answers:
+        blind = Finding(
+            "plan-blind",
+            "No node that keeps the site's lock and ledger can be asked.",
+            ", ".join(nodes.names),
+            "no answer",
+            "one that answers",
+            "Mend what follows, or plan by this controller's ledger alone with --offline.",
+        )
+        raise AvadmError([blind, *findings("reachability", seen.silent)])
+    return seen
+
+
 @contextmanager
 def held(
     nodes: LockNodes,
@@ -160,7 +177,7 @@ def _take(nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callab
         seen.silent.update(again.silent)
     got = [n for n, a in seen.answers.items() if a["done"]]
     if len(got) < nodes.majority:
-        raise AvadmError(_refusal(nodes, seen, got))
+        raise AvadmError([_refusal(nodes, seen, got), *findings("reachability", seen.silent)])
     return seen
 
 
@@ -181,10 +198,9 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str]) -> Finding:
         "no-lock-majority",
         "Too few of the nodes that keep the site's lock answer.",
         where=", ".join(nodes.names),
-        found=f"{len(seen.answers)} of {len(nodes.names)}: {answering}; "
-        + "; ".join(f"{n}: {why}" for n, why in seen.silent.items()),
+        found=f"{len(seen.answers)} of {len(nodes.names)}: {answering}",
         wanted=f"{nodes.majority} or more, so that no other controller can hold it too",
-        remedy="Bring these nodes back: `avadm preflight` says more.",
+        remedy="Mend what follows; `avadm preflight` says more.",
     )
 
 

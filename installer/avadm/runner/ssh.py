@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import paramiko
-from paramiko.pkey import UnknownKeyType
 
 from avadm.runner import channel
 from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts
+from avadm.runner.keyfile import load_key
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -113,7 +113,7 @@ class SshFleet:
                     return result(
                         TIMED_OUT, got.stdout, got.stderr, f"time-out: not done after {timeout:g} s"
                     )
-                return result(got.rc, got.stdout, got.stderr)
+                return result(got.rc, got.stdout, got.stderr, channel.refused_root(held.target.user, got))
         raise AssertionError("unreachable")
 
     def map(
@@ -200,17 +200,3 @@ def targets(site: Site, names: Sequence[str] | None = None) -> list[Target]:
         for n in site.nodes
         if names is None or n.name in names
     ]
-
-
-def load_key(path: Path) -> paramiko.PKey:
-    """Return a private key from a file without passphrase; Trouble says what is wrong with it."""
-    try:
-        return paramiko.PKey.from_path(path)
-    except FileNotFoundError as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is not there: run `avadm bootstrap`") from e
-    except PermissionError as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} may not be read by this user") from e
-    except paramiko.PasswordRequiredException as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
-    except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, OSError) as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is no private ssh key ({e})") from e

@@ -124,11 +124,12 @@ def test_parts_dropped_doubled_and_moved(
 ) -> None:
     site = copy.deepcopy(WHOLE)
     for path in twice:
+        one = copy.deepcopy(at(WHOLE, path)[path[-1]])
         above = at(site, path)
         if isinstance(above, list):
-            above.append(copy.deepcopy(above[path[-1]]))
+            above.append(one)
         else:
-            site[str(path[-1])] = copy.deepcopy(above[path[-1]])
+            site.setdefault(str(path[-1]), one)
     for path in out:
         try:
             above = at(site, path)

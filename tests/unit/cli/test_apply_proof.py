@@ -87,7 +87,8 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
     runner = type("Runner", (), {"run": staticmethod(made.run_playbook)})
     monkeypatch.setattr(verb, "make_runner", lambda redactor: runner)
     monkeypatch.setattr(verb, "versions_hook", lambda site_file, fleet: None)
-    monkeypatch.setattr(App, "fleet", lambda self: made)
+    monkeypatch.setattr(App, "idle_fleet", lambda self: made)
+    monkeypatch.setattr(App, "fleet", App.idle_fleet)
     return made
 
 

@@ -69,7 +69,8 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
     monkeypatch.setattr(verb, "make_runner", lambda redactor: runner)
     monkeypatch.setattr(verb, "versions_hook", lambda site_file, fleet: None)
     nodes = Nodes(tmp_path / "nodes")
-    monkeypatch.setattr(App, "fleet", lambda self: nodes)
+    monkeypatch.setattr(App, "idle_fleet", lambda self: nodes)
+    monkeypatch.setattr(App, "fleet", App.idle_fleet)
     return runner
 
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import x25519
 from avadm.errors import AvadmError
 from avadm.runner.connect import Trouble, Why
 from avadm.runner.hostkeys import KnownHosts
-from avadm.runner.ssh import load_key
+from avadm.runner.keyfile import load_key
 from tests.unit.runner.sshserver import new_key
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from avadm.runner.connect import Credentials, Target
 from avadm.runner.hostkeys import KnownHosts, fingerprint
-from avadm.runner.ssh import SshFleet, load_key
+from avadm.runner.keyfile import load_key
+from avadm.runner.ssh import SshFleet
 from avadm.site.model import Site
 from tests.unit.runner.sshserver import Server, new_key
 

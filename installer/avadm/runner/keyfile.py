@@ -1,0 +1,69 @@
+"""The controller's private key file: read, or told why it is of no use, before any node is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import paramiko
+from paramiko.pkey import UnknownKeyType
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.connect import Trouble, Why
+
+
+def load_key(path: Path) -> paramiko.PKey:
+    """Return a private key from a file without passphrase; Trouble says what is wrong with it."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except FileNotFoundError as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is not there: run `avadm bootstrap`") from e
+    except PermissionError as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} may not be read by this user") from e
+    except IsADirectoryError as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is a folder") from e
+    except paramiko.PasswordRequiredException as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
+    except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, IndexError, OSError) as e:
+        raise Trouble(Why.NO_KEY, f"no controller key: {path} is no private ssh key ({e})") from e
+
+
+def usable(path: Path) -> paramiko.PKey:
+    """Return the controller's key from a file that paramiko and ssh both take.
+
+    Raises:
+        AvadmError: it is missing, unreadable, locked, no private key, or open to others (exit code 2).
+    """
+    try:
+        mode = path.stat().st_mode
+        key = load_key(path)
+    except (Trouble, OSError) as e:
+        raise AvadmError(_unusable(path, e)) from e
+    if mode & 0o077:
+        raise AvadmError(
+            Finding(
+                "controller-key-open",
+                "The controller's private key can be read by others, so that ssh refuses it.",
+                str(path),
+                f"mode {mode & 0o777:04o}",
+                "0600",
+                f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
+            )
+        )
+    return key
+
+
+def _unusable(path: Path, error: Trouble | OSError) -> Finding:
+    if isinstance(error, FileNotFoundError):
+        found, remedy = (
+            "nothing",
+            "Run `avadm bootstrap`, which makes it, or name another with ssh.key in the site file.",
+        )
+    else:
+        reason = error.reason if isinstance(error, Trouble) else error.strerror or str(error)
+        found = reason.removeprefix(f"no controller key: {path} ")
+        remedy = (
+            "Name another key with ssh.key in the site file, or move this one away and run `avadm bootstrap`."
+        )
+    wanted = "an OpenSSH private key without passphrase"
+    return Finding("controller-key", "The controller's key cannot be used.", str(path), found, wanted, remedy)
