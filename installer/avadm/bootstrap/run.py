@@ -16,7 +16,7 @@ from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.runner import channel
 from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
 from avadm.runner.fleet import Result
-from avadm.runner.hostkeys import KnownHosts, entry_name, fingerprint
+from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.ssh import SshFleet
 
 INSTALL_TIMEOUT = 300.0  # seconds; fetching package lists over a slow line and installing python
@@ -210,7 +210,7 @@ def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: b
         else f"Give a way in: --password-file FILE, AVADM_SSH_PASSWORD, or --existing-key with a key that "
         f"{target.user} has on the node."
     )
-    report.fail("key", trouble.reason, where=entry_name(target.host, target.port), remedy=remedy)
+    report.fail("key", trouble.reason, remedy=remedy)
 
 
 def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,7 @@ def bootstrap(
     from avadm.bootstrap.run import Job
     from avadm.bootstrap.run import bootstrap as run
     from avadm.cli.nodes import select
+    from avadm.runner.access import nameless
     from avadm.runner.ssh import targets
 
     site_file = app.site_file()
@@ -104,7 +106,7 @@ def bootstrap(
         )
     else:
         _print(key, reports)
-        print_findings(findings(reports))
+        print_findings([replace(f, what=nameless(f.host or "", f.what)) for f in findings(reports)])
     if not any(r.let_in for r in reports):
         return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if findings(reports) else EXIT_GOOD

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from avadm.findings import Finding, Severity
 console = Console(highlight=False, soft_wrap=True)
 stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
+FOUND_SHOWN = 5  # hosts on which something else was found, one a line
 _MARK = {
     Severity.ERROR: ("✗", "bold red"),
     Severity.WARNING: ("!", "yellow"),
@@ -30,10 +32,19 @@ def print_json(data: object) -> None:
     sys.stdout.write("\n")
 
 
-def _lines(finding: Finding, hosts: Sequence[str]) -> list[str]:
-    rows = [("where", finding.where), ("on", ", ".join(hosts)), ("found", finding.found)]
+def _lines(finding: Finding, found: Mapping[str, str]) -> list[str]:
+    rows = [("where", finding.where), ("on", ", ".join(found)), ("found", _found(finding, found))]
     rows += [("wanted", finding.wanted), ("do", finding.remedy)]
     return [f"    {name:<7}{visible(value)}" for name, value in rows if value]
+
+
+def _found(finding: Finding, found: Mapping[str, str]) -> str:
+    """Return what was found; by host where it is not the same on all."""
+    if len(set(found.values())) <= 1:
+        return next(iter(found.values()), finding.found)
+    lines = [f"{host}: {value}" for host, value in found.items()]
+    more = len(lines) - FOUND_SHOWN
+    return "\n".join(lines[:FOUND_SHOWN] + ([f"and {more} more"] if more > 0 else []))
 
 
 def visible(text: str) -> str:
@@ -45,15 +56,15 @@ def visible(text: str) -> str:
 
 def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
     """Print findings, the same one on several hosts once, errors last so that they stay on the screen."""
-    groups: dict[Finding, list[str]] = defaultdict(list)
+    groups: dict[Finding, dict[str, str]] = defaultdict(dict)
     for finding in findings:
-        key = Finding(**{**finding.as_dict(), "host": None, "severity": finding.severity})  # type: ignore[arg-type]
-        groups[key] += [finding.host] if finding.host else []
+        key = replace(finding, host=None, found="" if finding.host else finding.found)
+        groups[key] |= {finding.host: finding.found} if finding.host else {}
     order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
-    for finding, hosts in sorted(groups.items(), key=lambda g: order.index(g[0].severity)):
+    for finding, found in sorted(groups.items(), key=lambda g: order.index(g[0].severity)):
         mark, style = _MARK[finding.severity]
         to.print(Text(f"{mark} {visible(finding.what)}", style=style))
-        for line in _lines(finding, hosts):
+        for line in _lines(finding, found):
             to.print(Text(line))
 
 

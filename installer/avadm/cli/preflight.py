@@ -103,10 +103,13 @@ def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check
     if "reachability" not in found and context.unreachable:
         found |= judge(context, _choose(CHECKS, ("reachability",)))
     names = [n.name for n in nodes]
-    stands, waived = waivers.apply(found, site_file, names, datetime.now(tz=UTC).date())
+    asked = [name for name in names if name not in context.unreachable]
+    if not asked:  # what nobody was asked is not well
+        found = {"reachability": found["reachability"]}
+    stands, waived = waivers.apply(found, site_file, asked, datetime.now(tz=UTC).date())
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
-    none = len(context.unreachable) == len(nodes)
-    return Outcome(site_file.site.name, names, titles, stands, waived, time.monotonic() - begun, none)
+    seconds = time.monotonic() - begun
+    return Outcome(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)
 
 
 def _write_junit(outcome: Outcome, path: Path) -> None:

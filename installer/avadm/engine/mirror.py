@@ -52,7 +52,7 @@ class Mirror:
             AvadmError: the controller's own ledger is damaged and no node has a copy.
         """
         serials = {n: s for n, a in seen.answers.items() if isinstance(s := a.get("serial"), int)}
-        for node in sorted(serials, key=lambda n: -serials[n]):
+        for node in sorted(serials, key=lambda n: (-serials[n], n)):
             if serials[node] <= self._ledger.serial and not self._ledger.damage:
                 break
             result = self.nodes.fleet.run(node, f"cat {shlex.quote(self._path)}", timeout=30.0)

@@ -16,7 +16,7 @@ _KINDS = (
         "Compare it on the node's console and run `avadm bootstrap`, which pins it.",
     ),
     (
-        r"host key changed: the node has (?P<found>.*)",
+        r"host key changed: the node has (?P<pinned>.*) pinned and offers (?P<offered>.*)",
         "The node's host key is not the pinned one.",
         "The node was installed anew, or something answers in its place: `avadm bootstrap` says how to find out.",
     ),
@@ -67,11 +67,13 @@ def finding(check: str, node: str, reason: str) -> Finding:
         node: name of the node.
         reason: what the fleet said (`Result.error`), or what else came of asking.
     """
-    text = re.sub(rf"\b{re.escape(node)} \((\[[^\]]*\]:\d+|[^()]*)\)", "the node", reason)
+    text = nameless(node, reason)
     for pattern, what, remedy in _KINDS:
         if match := re.fullmatch(pattern, text, re.DOTALL):
             words = {k: v or "" for k, v in match.groupdict().items()}
             said = what.format(**words)
+            if words.get("pinned"):
+                words["found"] = "{pinned} pinned, {offered} offered".format(**words)
             return Finding(
                 check, said[0].upper() + said[1:], "", words.get("found", ""), WANTED, remedy, host=node
             )
@@ -81,4 +83,9 @@ def finding(check: str, node: str, reason: str) -> Finding:
 
 def findings(check: str, silent: Mapping[str, str]) -> list[Finding]:
     """Return a finding for each node that cannot be asked, by the reasons that the fleet gave."""
-    return [finding(check, node, reason) for node, reason in silent.items()]
+    return [finding(check, node, silent[node]) for node in sorted(silent)]
+
+
+def nameless(node: str, text: str) -> str:
+    """Return a text with "the node" for ``NAME (ADDRESS)``, so that the same trouble of many nodes is one."""
+    return re.sub(rf"\b{re.escape(node)} \((\[[^\]]*\]:\d+|[^()]*)\)", "the node", text)

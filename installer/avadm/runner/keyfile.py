@@ -25,7 +25,9 @@ def load_key(path: Path) -> paramiko.PKey:
     except paramiko.PasswordRequiredException as e:
         raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
     except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, IndexError, OSError) as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is no private ssh key ({e})") from e
+        raise Trouble(
+            Why.NO_KEY, f"no controller key: {path} is no private ssh key ({str(e).partition('. ')[0]})"
+        ) from e
 
 
 def usable(path: Path) -> paramiko.PKey:
@@ -61,7 +63,7 @@ def _unusable(path: Path, error: Trouble | OSError) -> Finding:
         )
     else:
         reason = error.reason if isinstance(error, Trouble) else error.strerror or str(error)
-        found = reason.removeprefix(f"no controller key: {path} ")
+        found = reason.removeprefix(f"no controller key: {path} ").removeprefix("is ")
         remedy = (
             "Name another key with ssh.key in the site file, or move this one away and run `avadm bootstrap`."
         )

@@ -11,29 +11,12 @@ from click.testing import CliRunner, Result
 
 from avadm.cli.main import cli
 from avadm.errors import AvadmError
+from tests.controls.garbage import GARBAGE
 from tests.unit.cli import test_apply_verbs
 from tests.unit.cli.test_apply_verbs import Fake
 
 fake = test_apply_verbs.fake
 avadm = test_apply_verbs.avadm
-GARBAGE = {
-    "empty": b"",
-    "cut off": b'{"version": 1, "phases": {"base": {',
-    "a list": b"[]",
-    "a list of lists": b"[[1, 2], {}]",
-    "null": b"null",
-    "a number": b"42",
-    "a word": b'"word"',
-    "no keys": b"{}",
-    "other keys": b'{"version": 1, "salt": 3, "phases": [], "serial": "x", "result": {}, "hosts": 3}',
-    "wrong inside": b'{"version": 1, "salt": "s", "phases": {"base": {"stor1": "done"}}, "result": null, "changed": "x"}',
-    "odd times": b'{"version": 1, "serial": 3, "phases": {"base": {"stor1": {"state": "done", "finished": "x", "run": 1}}}}',
-    "no text": b"\xff\xfe\x00\x01" * 20,
-    "zeros": bytes(40),
-    "deep": b"[" * 100_000,
-    "odd serial": b'{"version": 1, "serial": "7", "phases": {}}',
-    "a huge number": b'{"version": 1, "serial": 1e999, "phases": {}, "seconds": NaN}',
-}
 
 
 @pytest.fixture
