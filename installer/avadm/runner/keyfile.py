@@ -25,6 +25,8 @@ def load_key(path: Path) -> paramiko.PKey:
     except paramiko.PasswordRequiredException as e:
         raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
     except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, IndexError, OSError) as e:
+        if "password" in str(e).lower():  # what cryptography says of a key in OpenSSH's own form
+            raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
         raise Trouble(
             Why.NO_KEY, f"no controller key: {path} is no private ssh key ({str(e).partition('. ')[0]})"
         ) from e
