@@ -27,6 +27,7 @@ FILES = (
     ),
     ("fingerprints of what was done", "plan, status", "nothing counts as proven"),
     ("vault, vault password", "apply", "refused before any playbook: 2; the file stays as it is"),
+    ("a plan that was kept (`avadm plan --out`)", "apply --plan", "refused before any playbook: 2"),
     (
         "a run's summary, plan, events",
         "runs list, runs show, status",

@@ -111,3 +111,12 @@ def test_a_file_where_a_folder_is_wanted(
     monkeypatch.setenv(variable, str(done / "file"))
     for verb in (["apply", "--full", "-q"], ["runs", "list"], ["status"]):
         told(avadm(*verb), 0, 2)
+
+
+def test_what_is_no_plan_is_not_done(avadm: Callable[..., Result], done: Path, fake: Fake) -> None:
+    fake.requests.clear()
+    path = done / "plan.json"
+    for garbage in GARBAGE.values():
+        path.write_bytes(garbage)
+        assert str(path) in told(avadm("apply", "--plan", str(path)), 2)
+    assert fake.requests == []
