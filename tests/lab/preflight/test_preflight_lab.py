@@ -18,7 +18,7 @@ LAB = folder.default().root
 def preflight(site, *arguments):
     command = [sys.executable, "-m", "avadm", "--site", str(site), "preflight", "--json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.stdout, done.stderr
     return done.returncode, {c["id"]: c for c in json.loads(done.stdout)["checks"]}
 
 
