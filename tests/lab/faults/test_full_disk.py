@@ -47,4 +47,5 @@ def test_no_space_for_the_run_folder(lab, tried, tmp_path):
     said = clean_end(done.stdout + done.stderr)
     assert done.returncode in (1, 2), said
     assert "space" in said, said
-    row.came = f"exit {done.returncode}: {said[-160:]}; {mended(lab)}"
+    what = said[said.index(" found ") :].split()[1:6]
+    row.came = f"exit {done.returncode}, found: {' '.join(what)}; {mended(lab)}"
