@@ -29,7 +29,12 @@ def figures(ratio=1.2):
     return {
         "when": "2026-01-01T00:00:00Z",
         "machine": "2 cores",
-        "costs": {"floor: base and ceph": {"wall_s": 100.0, "cpu_s": 1.0}},
+        "costs": {
+            "floor: base and ceph": {"wall_s": 100.0, "cpu_s": 1.0},
+            "avadm apply, all phases": {"wall_s": 150.0, "cpu_s": 40.0},
+        },
+        "tasks": 400,
+        "further_tasks": 200,
         "ratios": {
             "install / floor": ratio,
             "second run / install": 0.05,
@@ -84,6 +89,7 @@ def test_the_document_shows_every_figure(bench, monkeypatch, tmp_path):
     text = bench.DOCUMENT.read_text()
     assert "| floor: base and ceph | 100.0 | 1.0 |" in text
     assert "| install / floor | 1.2 | ≤ 1.5 |" in text
+    assert "took 100 ms each (400 of them)" in text
     assert "| 64 | 9.5 | 1.2 | 0 |" in text
 
 
