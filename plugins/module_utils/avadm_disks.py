@@ -167,7 +167,7 @@ def wipefs_silent(machine, device):
 
 
 def places(listed):
-    """Return what wipefs listed (device, offset, type …), each type once: ZFS alone bears its mark at 512 places."""
+    """Return what wipefs listed (device, offset, type and more), each type once: ZFS alone bears its mark at 512 places."""
     first, count = {}, {}
     for fields in [line.split() for line in listed.strip().splitlines()[1:]]:
         what = fields[2] if len(fields) > 2 else " ".join(fields)

@@ -138,7 +138,7 @@ FAULTS = (
         "node may set the clock), one no fio",
         (
             Act("client:0", *instead("ceph", OTHER_VERSION)),
-            Act("client:1", *instead("date", 'exec /usr/bin/date -d "10 seconds" "$@"')),
+            Act("client:1", *instead("date", 'exec /bin/date -d "10 seconds" "$@"')),
             Act("client:-1", *instead("fio", "exit 127")),
         ),
         {"preconditions": ("versions", "skew", "tools")},

@@ -124,7 +124,8 @@ def execute(
 
     def settled(phase: str, managed: Mapping[str, Sequence[str]] | None) -> None:
         if managed is not None:
-            record(asker, prints, phase, folder.id, managed)
+            for node, why in record(asker, prints, phase, folder.id, managed).items():
+                notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
         for node, why in mirror.push().items():
             notes.to_log(f"The ledger could not be copied to {node}: {why}")
 

@@ -1,4 +1,4 @@
-"""The cluster's part of fingerprint_probe.py: pools, keys, CRUSH tree … as values; Python 2.7 and 3, changes nothing."""
+"""The cluster's part of fingerprint_probe.py: pools, keys, CRUSH tree and so on as values; Python 2.7 and 3, changes nothing."""
 
 import json
 import os

@@ -183,8 +183,8 @@ def split(managed: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 def record(
     asker: Asker, prints: Fingerprints, phase: str, run: str, managed: Mapping[str, Iterable[str]]
-) -> None:
-    """Ask for what a phase has left behind and keep it.
+) -> dict[str, str]:
+    """Ask for what a phase has left behind and keep it; return host to why it could not be asked.
 
     Args:
         asker: asks the nodes.
@@ -210,3 +210,4 @@ def record(
         ran = next(h for h, items in managed.items() if any(kind(i) in CLUSTER for i in items))
         kept[WHOLE] = Print(run, ran, {item: said.get(item, "!not told") for item in whole})
     prints.keep(phase, kept)
+    return answers.silent

@@ -109,7 +109,7 @@ def handshake(
     Args:
         target: where to connect.
         prefer: host key types to ask for first.
-        timeout: seconds for TCP and again for the key exchange.
+        timeout: seconds for TCP, again for the banner, and again for the key exchange.
 
     Raises:
         Trouble: where that cannot be done.
@@ -126,7 +126,9 @@ def handshake(
         wanted = [t for p in prefer for t in (("rsa-sha2-512", "rsa-sha2-256") if p == "ssh-rsa" else (p,))]
         known = set(options.key_types)
         options.key_types = [t for t in dict.fromkeys([*wanted, *HOST_KEY_TYPES]) if t in known]
-        transport.start_client(timeout=timeout)
+        # Twice: were it the same as the banner's, either could be the first to give up. It gives up without a word.
+        transport.start_client(timeout=2 * timeout)
+        transport.get_remote_server_key()
     except Exception as e:
         if transport is not None:
             transport.close()
@@ -211,7 +213,7 @@ def _trouble(target: Target, e: Exception, timeout: float) -> Trouble:
     """Return the reason behind what a socket or paramiko raised."""
     if isinstance(e, ConnectionRefusedError):
         return Trouble(Why.REFUSED, f"connection refused: nothing listens on {target}, port {target.port}")
-    if isinstance(e, TimeoutError):
+    if isinstance(e, TimeoutError) or "No existing session" in str(e):
         return Trouble(Why.TIMEOUT, f"time-out: {target} did not answer within {timeout:g} s")
     if isinstance(e, socket.gaierror):
         return Trouble(Why.NAME, f"unknown name: {target} does not resolve ({e.strerror})")

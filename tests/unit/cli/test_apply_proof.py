@@ -260,3 +260,19 @@ def test_broken_fingerprints_prove_nothing(installed: Run, fake: Fake, tmp_path:
     (tmp_path / ".avadm/t/fingerprints.json").write_text(text)
     installed("apply")
     assert len(fake.requests) == 5
+
+
+def test_a_node_that_cannot_be_asked_what_a_phase_left_is_named_in_the_log(
+    avadm: Run, fake: Fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = fake.run
+
+    def run(node: str, command: str, **more: Any) -> fleet.Result:
+        said = real(node, command, **more)
+        asked = node == "comp2" and fake.asked[-1:] == ["comp2"]
+        return fleet.Result(node, command, 1, "", "SyntaxError: no\n", 0, 0) if asked else said
+
+    monkeypatch.setattr(fake, "run", run)
+    assert avadm("apply", "base").exit_code == 0
+    log = (tmp_path / "runs" / "latest" / "log.txt").read_text()
+    assert "What base left on comp2 could not be asked, so it will run again: SyntaxError: no" in log

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from avadm.runner.connect import Credentials, Target
+from avadm.runner.connect import Credentials, Target, Trouble, handshake
 from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.keyfile import load_key
 from avadm.runner.ssh import SshFleet
@@ -134,7 +134,20 @@ def test_silent_peer_is_a_timeout(tmp_path, key):
         ) as fleet:
             result = fleet.run("n1", "true")
     assert result.rc == 255
-    assert "n1" in result.error
+    assert result.error.startswith("no ssh: n1")
+
+
+def test_a_peer_that_stops_after_its_banner_is_a_timeout(tmp_path, key):
+    with socket.create_server(("127.0.0.1", 0)) as peer:
+        said = threading.Thread(
+            target=lambda: kept.append(peer.accept()[0]) or kept[0].sendall(b"SSH-2.0-x\r\n")
+        )
+        kept = []
+        said.start()
+        with pytest.raises(Trouble, match=r"time-out: n1 .*did not answer"):
+            handshake(Target("n1", "127.0.0.1", peer.getsockname()[1]), timeout=0.3)
+        said.join()
+        kept[0].close()
 
 
 def test_wrong_password_names_the_methods(tmp_path, server):
