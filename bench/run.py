@@ -56,7 +56,14 @@ class Cost:
 
 def environment() -> dict[str, str]:
     """Return the environment of a lab of its own, so that a user's lab and runs stay as they are."""
-    own = {"AVADM_LAB_DIR": str(LAB), "AVADM_SITE": str(LAB / "site.yml"), "AVADM_RUNS": str(RUNS)}
+    # The floor's python3 is this one, which has what reads a site file.
+    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    own = {
+        "PATH": path,
+        "AVADM_LAB_DIR": str(LAB),
+        "AVADM_SITE": str(LAB / "site.yml"),
+        "AVADM_RUNS": str(RUNS),
+    }
     return {**os.environ, **own}
 
 
