@@ -77,6 +77,8 @@ def apply(
     phases = tuple(kept.asked) if kept else phases
     select(phases)
     verb = "check" if check else "apply"
+    # A kept plan's own limit, so that going on touches no more nodes than it did.
+    limit = ",".join(kept.limit) if kept else limit
     flags = [f"--{name}" for name, given in (("full", full), ("check", check)) if given]
     words = [*phases, *(["--limit", limit] if limit else []), *flags]
     command = command_line("apply", *words)

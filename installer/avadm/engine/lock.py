@@ -5,14 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from avadm.engine.controller import owner
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 
@@ -45,7 +44,7 @@ def locked(folder: Path, verb: str) -> Iterator[None]:
         if not _take(handle):
             raise AvadmError(_refusal(path))
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(_owner(verb)).encode(), 0)
+        os.pwrite(handle, json.dumps(owner(verb)).encode(), 0)
         yield
         os.ftruncate(handle, 0)
     finally:
@@ -80,16 +79,6 @@ def _take(handle: int) -> bool:
             time.sleep(0.02)
         else:
             return True
-
-
-def _owner(verb: str) -> dict[str, Any]:
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "user": os.environ.get("USER") or str(os.getuid()),
-        "verb": verb,
-        "since": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-    }
 
 
 def _read(path: Path) -> dict[str, Any]:

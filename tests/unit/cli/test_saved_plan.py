@@ -52,6 +52,14 @@ def test_phases_and_limit_are_those_of_the_plan(avadm: Run, fake: Fake, kept: st
     assert {host for host, item in fake.values if item == "file /etc/base"} == {"comp1", "comp2"}
 
 
+def test_going_on_after_a_failure_keeps_to_the_limit_of_the_plan(avadm: Run, fake: Fake, kept: str) -> None:
+    avadm("plan", "base", "--limit", "comp*", "--out", kept)
+    fake.failing = {"base"}
+    failed = avadm("apply", "--plan", kept, "--json")
+    assert failed.exit_code == 1
+    assert json.loads(failed.stdout)["next"].endswith("apply base --limit comp1,comp2")
+
+
 def test_drift_that_came_after_the_plan_is_refused_with_each_difference(
     installed: Run, fake: Fake, kept: str
 ) -> None:
