@@ -24,7 +24,7 @@ demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it
 demo-bullseye test-bullseye: export AVADM_LAB_DIR = $(CURDIR)/.lab-bullseye
 
 demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
-	@scripts/demo --release bullseye
+	@scripts/demo --release bullseye --masters 0
 
 lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
@@ -42,7 +42,7 @@ test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing)
 	@scripts/test-lab
 
 test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
-	@scripts/test-lab "lab and not slow" --release bullseye
+	@scripts/test-lab "lab and not slow" --release bullseye --masters 0
 
 test-faults: $(STAMP) ## Plant faults on the lab: kills, lost nodes and daemons, full disks, negative controls (slow).
 	@scripts/test-lab "lab and slow"

@@ -181,7 +181,9 @@ class Lab:
             return
         fixed = ("name", "subnet", "disks", "disk_bytes", "release")
         wrong = [k for k in fixed if getattr(before, k) != getattr(self.config, k)]
-        wrong += [k for k in ("storage", "compute") if getattr(before, k) > getattr(self.config, k)]
+        wrong += [
+            k for k in ("storage", "compute", "masters") if getattr(before, k) > getattr(self.config, k)
+        ]
         if wrong:
             raise AvadmError(
                 [

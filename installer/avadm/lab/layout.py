@@ -16,6 +16,10 @@ from avadm.findings import Finding
 MIB = 1024 * 1024
 _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
+_FIRST_MASTER = 61
+"""Number of the first master's address in the subnet: storage nodes have .11 to .50."""
+GPUS = 4
+"""Stand-ins for GPUs of each GPU node."""
 
 
 class Config(BaseModel):
@@ -24,7 +28,8 @@ class Config(BaseModel):
     Attributes:
         name: the lab's name; 9 characters at most, since the bridge avadm-NAME may have 15.
         storage: storage nodes (mon, mgr, osd, mds).
-        compute: compute nodes (client; monitoring on the first ones).
+        compute: compute nodes (client; monitoring on the first ones; with masters also worker and more).
+        masters: nodes of Kubernetes' control plane and etcd; 0 for a lab without Kubernetes.
         disks: block devices of each storage node.
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
@@ -36,6 +41,7 @@ class Config(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$")] = "lab"
     storage: Annotated[int, Field(ge=1, le=40)] = 3
     compute: Annotated[int, Field(ge=1, le=40)] = 3
+    masters: Literal[0, 1, 3, 5] = 1
     disks: Annotated[int, Field(ge=1, le=12)] = 2
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
@@ -45,6 +51,16 @@ class Config(BaseModel):
     def gateway(self) -> IPv4Address:
         """This machine's address on the lab's network."""
         return self.subnet.network_address + 1
+
+    @property
+    def api_vip(self) -> IPv4Address:
+        """Virtual address of the Kubernetes API: .250 of the (first) /24."""
+        return self.subnet.network_address + 250
+
+    @property
+    def ingress_vip(self) -> IPv4Address:
+        """Virtual address of the ingress nodes."""
+        return self.subnet.network_address + 251
 
     @property
     def domain(self) -> str:
@@ -74,13 +90,28 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class LabNode:
-    """One machine of the lab."""
+    """One machine of the lab.
+
+    Attributes:
+        name: its host name.
+        address: its address.
+        roles: roles in the site file.
+        rack: its rack.
+        disks: its block devices.
+        gpus: how many stand-ins for GPUs it has.
+    """
 
     name: str
     address: IPv4Address
     roles: tuple[str, ...]
     rack: str
     disks: tuple[Disk, ...] = ()
+    gpus: int = 0
+
+    @property
+    def kubernetes(self) -> bool:
+        """Whether a container engine and kubelet run there."""
+        return bool({"master", "worker"} & set(self.roles))
 
 
 def parse_size(text: str) -> int:
@@ -107,7 +138,7 @@ def spare_subnet(number: int) -> IPv4Network:
 
 
 def nodes(config: Config) -> list[LabNode]:
-    """Return the lab's nodes: stor1.. from .11 on, comp1.. from .101 on, racks r1..r3 in turn.
+    """Return the lab's nodes: stor1.. from .11 on, mast1.. from .61, comp1.. from .101, racks r1..r3 in turn.
 
     Three mons (one where there are fewer than three storage nodes): an even count has no better quorum.
     Adding nodes moves no other node's address.
@@ -133,7 +164,19 @@ def nodes(config: Config) -> list[LabNode]:
             for letter in string.ascii_lowercase[1 : 1 + config.disks]
         )
         made.append(LabNode(name, config.subnet[11 + i], roles, f"r{i % _RACKS + 1}", disks))
+    for i in range(config.masters):
+        address = config.subnet[_FIRST_MASTER + i]
+        made.append(LabNode(f"mast{i + 1}", address, ("etcd", "master"), f"r{i % _RACKS + 1}"))
     for i in range(config.compute):
         roles = ("client", *(["prometheus"] if i < 2 else []), *(["alertmanager"] if i < 3 else []))
-        made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], roles, f"r{i % _RACKS + 1}"))
+        extra = _kubernetes_roles(i) if config.masters else ()
+        gpus = GPUS if "gpu" in extra else 0
+        rack = f"r{i % _RACKS + 1}"
+        made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))
     return made
+
+
+def _kubernetes_roles(index: int) -> tuple[str, ...]:
+    """Return what a compute node runs of Kubernetes: all are workers, the second and third have GPUs."""
+    services = {0: ("dns", "ingress", "registry"), 1: ("ingress", "gpu"), 2: ("gpu",)}
+    return ("worker", *services.get(index, ()))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.lab.docker import shims
 from avadm.lab.layout import Config, LabNode
 from avadm.site.model import Site
 
@@ -16,7 +17,7 @@ _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edite
 """
 
 
-def _node(node: LabNode, host_key: str) -> dict[str, Any]:
+def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "name": node.name,
         "address": str(node.address),
@@ -24,21 +25,37 @@ def _node(node: LabNode, host_key: str) -> dict[str, Any]:
         "roles": list(node.roles),
         "host_key": host_key,
     }
+    if node.gpus:
+        entry["gpus"] = {"count": node.gpus, "model": "fake-gpu"}
+    if node.kubernetes:
+        # All nodes share this machine's cgroups: each keeps its pods and containers below one of its own.
+        group = shims.cgroup(config, node)
+        entry["vars"] = {
+            "docker_daemon_extra": {"cgroup-parent": group},
+            "kube_node_kubelet_extra_args": {"cgroup-root": group},
+        }
     if node.disks:
         entry["devices"] = [{"by_id": disk.by_id} for disk in node.disks]
     return entry
 
 
+def _network(config: Config) -> dict[str, Any]:
+    network = {"management": str(config.subnet), "domain": config.domain}
+    if config.masters:
+        network |= {"api_vip": str(config.api_vip), "ingress_vip": str(config.ingress_vip)}
+    return network
+
+
 def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], proxy: str) -> str:
     """Return the site file of a lab; the model has accepted it."""
-    data = {
+    data: dict[str, Any] = {
         "version": 1,
         "name": config.name,
         "profile": f"lab-{config.release}",
-        "network": {"management": str(config.subnet), "domain": config.domain},
+        "network": _network(config),
         "ssh": {"user": "root", "key": "id_ed25519", "known_hosts": "known_hosts"},
         "packages": {"proxy": proxy},
-        "nodes": [_node(n, host_keys[n.name]) for n in nodes],
+        "nodes": [_node(config, n, host_keys[n.name]) for n in nodes],
         "components": {
             # The least that ceph accepts for an OSD; six of them share this machine's memory.
             "ceph": {
@@ -50,8 +67,15 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
             "monitoring": {"scrape_interval_s": 5, "retention_days": 2},
         },
         # The nodes share this machine's clock and may not set it.
-        "extra_vars": {"chrony_adjust_clock": False},
+        "extra_vars": {"chrony_adjust_clock": False, **(shims.VARIABLES if config.masters else {})},
     }
+    if config.masters:
+        # The nodes share this machine's memory and disk: what is kept back is for the disk's owner, not for pods.
+        data["components"]["kubernetes"] = {
+            "system_reserved": {"cpu_millicores": 50, "memory_mib": 64},
+            "kube_reserved": {"cpu_millicores": 50, "memory_mib": 64},
+            "eviction": {"memory_mib": 100, "disk_percent": 1, "inodes_percent": 1},
+        }
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

@@ -6,11 +6,28 @@ from datetime import date
 from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from avadm.site.values import Address, NodeName, Real, Subnet, Whole, Words
+from avadm.site.components import Components
+from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
 
-RoleName = Literal["mon", "mgr", "osd", "mds", "client", "prometheus", "alertmanager", "grafana"]
+RoleName = Literal[
+    "mon",
+    "mgr",
+    "osd",
+    "mds",
+    "client",
+    "prometheus",
+    "alertmanager",
+    "grafana",
+    "etcd",
+    "master",
+    "worker",
+    "gpu",
+    "dns",
+    "ingress",
+    "registry",
+]
 
 CheckId = Literal[
     "reachability",
@@ -35,12 +52,6 @@ CheckId = Literal[
 ]
 
 
-class Model(BaseModel):
-    """Base: unknown keys are errors, values are checked, nothing is changed after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
 class Network(Model):
     """Address plan of the machine room."""
 
@@ -58,6 +69,10 @@ class Network(Model):
     """Addresses of pods."""
     services: Subnet = IPv4Network("10.96.0.0/16")
     """Virtual addresses of Kubernetes services."""
+    api_vip: Address | None = None
+    """Address of the management subnet that the masters hold together: where the Kubernetes API is reached."""
+    ingress_vip: Address | None = None
+    """Address of the management subnet that the ingress nodes hold together: where users reach the platform (I11)."""
     vpc: list[Subnet] = []
     """Networks of a connected public cloud's VPC (H2)."""
     vswitches: list[Subnet] = []
@@ -112,6 +127,15 @@ class Device(Model):
     """CRUSH device class."""
 
 
+class Gpus(Model):
+    """The GPUs of a machine, all of one model."""
+
+    count: Whole = Field(ge=1, le=16)
+    """How many there are."""
+    model: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
+    """Model, a label of Kubernetes nodes, e.g. tesla-v100."""
+
+
 class Node(Model):
     """One machine."""
 
@@ -127,75 +151,12 @@ class Node(Model):
     """Failure domain above the host."""
     devices: list[Device] = []
     """Block devices approved for use; everything else is left alone."""
+    gpus: Gpus | None = None
+    """Its GPUs, where it has the role gpu."""
     host_key: str | None = None
     """Public ssh host key ("TYPE BASE64"), pinned without asking at bootstrap."""
     vars: dict[str, Any] = {}
     """Ansible variables of this node, merged last."""
-
-
-class RbdPool(Model):
-    """A pool of block images."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
-    """Pool name."""
-    share: Real = Field(default=0.5, gt=0, le=1)
-    """Expected share of the cluster's data, for computing placement groups."""
-
-
-class Cephfs(Model):
-    """The shared file system."""
-
-    name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$")
-    """File system name."""
-    active_mds: Whole = Field(default=1, ge=1)
-    """Ranks that serve at once; every other mds node stands by."""
-    share: Real = Field(default=0.4, gt=0, le=1)
-    """Expected share of the cluster's data, for computing placement groups."""
-    mount: str = Field(default="/mnt/cephfs", pattern=r"^/")
-    """Mount point on client nodes."""
-
-
-class Ceph(Model):
-    """Storage cluster."""
-
-    replicas: Whole = Field(default=2, ge=2, le=5)
-    """Copies of each object."""
-    min_replicas: Whole = Field(default=1, ge=1)
-    """Copies needed to serve I/O; 1 of 2 keeps serving after a loss but risks acknowledged writes."""
-    failure_domain: Literal["host", "rack"] = "host"
-    """CRUSH level at which copies are kept apart."""
-    osd_memory_mib: Whole = Field(default=4096, ge=896, le=1 << 20)
-    """Memory target of one OSD, MiB."""
-    mds_cache_mib: Whole = Field(default=4096, ge=64, le=1 << 20)
-    """Cache limit of one MDS, MiB."""
-    filesystem: Cephfs | None = Cephfs()
-    """The cephfs file system; null for none."""
-    rbd_pools: list[RbdPool] = [RbdPool(name="rbd")]
-    """Pools for block images."""
-    config: dict[str, dict[str, str | int | float | bool]] = {}
-    """Further ceph.conf sections, merged over ours."""
-
-
-class Monitoring(Model):
-    """Metrics and alerts."""
-
-    existing: list[str] = []
-    """URLs of the site's own Prometheus servers; then none is installed, only their configuration is made."""
-    retention_days: Whole = Field(default=15, ge=1, le=3650)
-    """How long samples are kept."""
-    scrape_interval_s: Whole = Field(default=15, ge=1, le=120)
-    """Seconds between two scrapes; beyond two minutes Prometheus takes what it last saw for gone."""
-    webhook_url: str | None = None
-    """Where Alertmanager posts alerts; kept in its own log where absent."""
-
-
-class Components(Model):
-    """The few knobs of each component."""
-
-    ceph: Ceph = Ceph()
-    """Storage cluster."""
-    monitoring: Monitoring = Monitoring()
-    """Metrics and alerts."""
 
 
 class Hardware(Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from avadm.findings import Finding
-from avadm.site.rules import ceph, devices, networks, nodes, roles, services, waivers
+from avadm.site.rules import ceph, devices, kubernetes, networks, nodes, roles, services, waivers
 from avadm.site.rules.draft import Draft
 
 __all__ = ["Draft", "validate"]
@@ -16,6 +16,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *devices.RULES,
     *roles.RULES,
     *ceph.RULES,
+    *kubernetes.RULES,
     *services.RULES,
     *waivers.RULES,
 ]

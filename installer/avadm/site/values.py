@@ -1,11 +1,11 @@
-"""Kinds of values in a site file: addresses, numbers and words as a person writes them, and nothing near them."""
+"""Kinds of values in a site file (addresses, numbers, words as a person writes them) and the base of its mappings."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, LiteralString
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 
@@ -40,3 +40,9 @@ Whole = Annotated[int, _number("int")]
 Real = Annotated[float, _number("float"), Field(allow_inf_nan=False)]
 Words = Annotated[str, Field(pattern=r"\S")]
 NodeName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+
+
+class Model(BaseModel):
+    """Base: unknown keys are errors, values are checked, nothing is changed after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -53,6 +53,8 @@ def avadm(tmp_path_factory):
         run("down", "--name", NAME)
     assert not folder.exists()
     assert sh("docker", "ps", "-aq", "--filter", f"label=avadm.lab={NAME}") == ""
+    assert sh("docker", "volume", "ls", "-q", "--filter", f"label=avadm.lab={NAME}") == ""
+    assert list(Path("/sys/fs/cgroup").glob(f"*/avadm-{NAME}-*")) == []
     assert sh("docker", "network", "ls", "-q", "--filter", f"label=avadm.lab={NAME}") == ""
     assert str(folder) not in sh("losetup", "-l", "-O", "NAME,BACK-FILE")
     assert not Path(f"/sys/class/net/avadm-{NAME}").exists()
@@ -74,7 +76,7 @@ def test_up_again_changes_nothing_in_seconds(avadm):
 
 def test_nodes_are_listed_and_run(avadm):
     nodes = json.loads(avadm("list", "--json"))["nodes"]
-    assert {n["name"]: n["state"] for n in nodes} == {"stor1": "running", "comp1": "running"}
+    assert {n["name"]: n["state"] for n in nodes} == dict.fromkeys(("stor1", "mast1", "comp1"), "running")
     assert in_node("comp1", "systemctl", "is-system-running") == "running"
 
 
@@ -90,6 +92,18 @@ def test_files_in_etc_can_be_replaced_by_rename(avadm):
 def test_node_has_no_power_over_the_clock(avadm):
     bounding = int(in_node("comp1", "sed", "-n", "s/^CapBnd:\t*//p", "/proc/1/status"), 16)
     assert not bounding & 1 << 25, "CAP_SYS_TIME"
+
+
+def test_a_worker_has_what_docker_and_kubelet_need_and_the_machine_keeps_its_settings(avadm):
+    assert in_node("comp1", "findmnt", "-n", "-o", "FSTYPE", "/var/lib/docker") != "overlay"
+    assert in_node("comp1", "cat", "/proc/sys/kernel/panic") == "10"
+    in_node("comp1", "sysctl", "-q", "-w", "net.ipv4.conf.all.forwarding=1")
+    tried = ["docker", "exec", f"avadm-{NAME}-comp1", "sysctl", "-w", "vm.swappiness=61"]
+    assert subprocess.run(tried, capture_output=True).returncode != 0
+    assert sh("docker", "volume", "ls", "-q", "--filter", f"label=avadm.lab={NAME}").split() == [
+        f"avadm-{NAME}-{volume}"
+        for volume in ("comp1-docker", "comp1-kubelet", "mast1-docker", "mast1-etcd", "mast1-kubelet")
+    ]
 
 
 def test_disk_has_its_stable_name_after_a_power_cut(avadm):

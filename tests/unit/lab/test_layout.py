@@ -7,12 +7,32 @@ from avadm.errors import AvadmError
 from avadm.lab.layout import MIB, Config, nodes, parse_size
 
 
-def test_default_lab_is_three_storage_and_three_compute_nodes():
+def test_default_lab_is_three_storage_one_master_and_three_compute_nodes():
     by_name = {n.name: n for n in nodes(Config())}
-    assert list(by_name) == ["stor1", "stor2", "stor3", "comp1", "comp2", "comp3"]
+    assert list(by_name) == ["stor1", "stor2", "stor3", "mast1", "comp1", "comp2", "comp3"]
     assert by_name["stor1"].roles == ("mon", "mgr", "osd", "mds")
-    assert [len(n.disks) for n in by_name.values()] == [2, 2, 2, 0, 0, 0]
+    assert by_name["mast1"].roles == ("etcd", "master")
+    assert [len(n.disks) for n in by_name.values()] == [2, 2, 2, 0, 0, 0, 0]
     assert {n.rack for n in by_name.values()} == {"r1", "r2", "r3"}
+
+
+def test_compute_nodes_are_workers_and_two_have_gpus():
+    by_name = {n.name: n for n in nodes(Config())}
+    assert set(by_name["comp1"].roles) >= {"client", "worker", "dns", "ingress", "registry"}
+    assert set(by_name["comp2"].roles) >= {"client", "worker", "ingress", "gpu"}
+    assert {name: n.gpus for name, n in by_name.items() if n.gpus} == {"comp2": 4, "comp3": 4}
+
+
+def test_a_lab_without_masters_has_nothing_of_kubernetes():
+    made = nodes(Config(masters=0))
+    assert [n.name for n in made] == ["stor1", "stor2", "stor3", "comp1", "comp2", "comp3"]
+    assert not any(n.kubernetes or n.gpus or {"ingress", "dns", "registry"} & set(n.roles) for n in made)
+
+
+@pytest.mark.parametrize("masters", [2, 4, -1, 6])
+def test_number_of_masters_is_odd_and_at_most_five(masters):
+    with pytest.raises(ValidationError):
+        Config(masters=masters)
 
 
 def test_two_prometheus_and_three_alertmanagers():
@@ -28,14 +48,15 @@ def test_mon_count_is_odd(storage, mons):
 
 def test_more_nodes_move_no_address_and_no_serial():
     few = {n.name: n for n in nodes(Config())}
-    many = {n.name: n for n in nodes(Config(storage=9, compute=20))}
+    many = {n.name: n for n in nodes(Config(storage=9, compute=20, masters=5))}
     assert all(many[name].address == few[name].address for name in few)
     assert all(many[name].disks == few[name].disks for name in few)
 
 
 def test_addresses_and_serials_are_unique():
-    made = nodes(Config(storage=40, compute=40, disks=12))
-    assert len({n.address for n in made}) == 80
+    config = Config(storage=40, compute=40, masters=5, disks=12)
+    made = nodes(config)
+    assert len({n.address for n in made} | {config.api_vip, config.ingress_vip, config.gateway}) == 88
     assert len({d.serial for n in made for d in n.disks}) == 480
 
 

@@ -1,7 +1,11 @@
+from ipaddress import IPv4Network
+
+import pytest
 from ruamel.yaml import YAML
 
 from avadm.lab.layout import Config, nodes
 from avadm.lab.sitefile import text
+from avadm.site.load import examine
 from avadm.site.model import Site
 
 KEY = "ssh-ed25519 AAAAC3Nz"
@@ -30,8 +34,36 @@ def test_the_release_chooses_the_profile():
 
 
 def test_all_node_counts_give_a_valid_file():
-    for storage, compute in ((1, 1), (2, 1), (5, 4)):
-        assert len(made(Config(storage=storage, compute=compute)).nodes) == storage + compute
+    for storage, masters, compute in ((1, 0, 1), (2, 1, 1), (5, 3, 4)):
+        config = Config(storage=storage, masters=masters, compute=compute)
+        assert len(made(config).nodes) == storage + masters + compute
+
+
+@pytest.mark.parametrize(("masters", "single"), [(0, 0), (1, 2), (3, 0)])
+def test_the_rules_find_no_error(masters, single, tmp_path):
+    labs = nodes(Config(masters=masters))
+    file = tmp_path / "site.yml"
+    file.write_text(text(Config(masters=masters), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    found = [f for f in examine(file)[1] if f.check != "host-key-syntax"]
+    assert [f for f in found if f.severity == "error"] == []
+    assert sum(f.check == "quorum-single" for f in found) == single
+
+
+def test_the_virtual_addresses_and_each_nodes_shims_are_in_it():
+    site = made(Config(name="other", subnet=IPv4Network("10.79.3.0/24")))
+    assert (str(site.network.api_vip), str(site.network.ingress_vip)) == ("10.79.3.250", "10.79.3.251")
+    assert site.extra_vars["docker_daemon_extra"]["default-runtime"] == "lab"
+    assert site.node("comp1").vars["docker_daemon_extra"] == {"cgroup-parent": "/avadm-other-comp1"}
+    assert site.node("mast1").vars["kube_node_kubelet_extra_args"] == {"cgroup-root": "/avadm-other-mast1"}
+    assert site.node("stor1").vars == {}
+    assert site.node("comp2").gpus is not None
+
+
+def test_without_masters_nothing_of_kubernetes_is_in_it():
+    written = made(Config(masters=0))
+    assert written.network.api_vip is None
+    assert list(written.extra_vars) == ["chrony_adjust_clock"]
+    assert all(n.vars == {} for n in written.nodes)
 
 
 def test_no_secret_is_in_it():

@@ -39,7 +39,7 @@ class Case:
         if "edit" not in self.about:
             return str(self.about.get("file", ""))
         text = BASE
-        for old, new, *everywhere in self.about["edit"]:
+        for old, new, *everywhere in _flat(self.about["edit"]):
             assert old in text, f"{old!r} is not in base.yml"
             text = text.replace(old, new) if everywhere else text.replace(old, new, 1)
         return text
@@ -51,6 +51,11 @@ class Case:
             return bytes.fromhex(self.about["hex"])
         mark = codecs.BOM_UTF16_LE if self.about.get("encoding") == "utf-16-le" else b""
         return mark + self.text.encode(self.about.get("encoding", "utf-8"))
+
+
+def _flat(edits: list[Any]) -> list[list[Any]]:
+    """Return the edits of a case; one that several cases begin with is a list of edits itself (YAML's *name)."""
+    return [edit for e in edits for edit in (e if isinstance(e[0], list) else [e])]
 
 
 def cases() -> list[Case]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import flags, nodefiles
+from avadm.lab.docker import flags, nodefiles, shims
 from avadm.lab.docker.client import LABEL, LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.loops import number
 from avadm.lab.driver import NodeState, State
@@ -42,12 +42,19 @@ def on_network(container: Inspected, network: str | None) -> bool:
     return any(end.get("NetworkID") == network for end in container["NetworkSettings"]["Networks"].values())
 
 
+def lacks(config: Config, node: LabNode, container: Inspected) -> list[str]:
+    """Return the paths at which a node's volumes are not mounted: docker fixes them when a container is made."""
+    have = {m["Destination"]: m.get("Name") for m in container.get("Mounts") or []}
+    return [path for path, name in shims.volumes(config, node).items() if have.get(path) != name]
+
+
 def state(
-    node: LabNode, container: Inspected | None, at: Mapping[str, int], network: str | None
+    config: Config, node: LabNode, container: Inspected | None, at: Mapping[str, int], network: str | None
 ) -> NodeState:
     """Judge a node's container.
 
     Args:
+        config: the lab's numbers.
         node: what the node should be.
         container: its container, None where there is none.
         at: serial to the loop number where that disk is attached now.
@@ -63,12 +70,15 @@ def state(
             faults.append(f"{disk.serial} is detached")
         elif have.get(device(disk)) != at[disk.serial]:
             faults.append(f"{disk.serial} is another loop device now")
+    faults += [f"{path} is no volume" for path in lacks(config, node, container)]
     if not on_network(container, network):
         faults.append("container is not on the lab's network")
     return NodeState(State.RUNNING if running else State.STOPPED, ", ".join(faults))
 
 
-def usable(node: LabNode, container: Inspected | None, loops: Mapping[str, int], network: str | None) -> bool:
+def usable(
+    config: Config, node: LabNode, container: Inspected | None, loops: Mapping[str, int], network: str | None
+) -> bool:
     """Whether a container needs only to be started, given where its disks are attached now.
 
     docker fixes a container's devices and network when it is made; one that never ran may lack its files.
@@ -77,7 +87,7 @@ def usable(node: LabNode, container: Inspected | None, loops: Mapping[str, int],
         return False
     have = loop_numbers(container)
     same = all(have.get(device(disk)) == loops[disk.serial] for disk in node.disks)
-    return same and on_network(container, network)
+    return same and on_network(container, network) and not lacks(config, node, container)
 
 
 def create(
@@ -90,8 +100,9 @@ def create(
     args += ["--network", network, "--ip", str(node.address)]
     args += [a for key, value in labels.items() for a in ("--label", f"{key}={value}")]
     args += [a for d in node.disks for a in ("--device", f"/dev/loop{loops[d.serial]}:{device(d)}")]
+    args += shims.flags(config, node, f"{LABEL}={config.name}")
     docker.must(f"Making {node.name}", "create", *args, *chosen, tag, "/sbin/init", timeout=120)
-    files = nodefiles.archive(proc, folder, node)
+    files = nodefiles.archive(proc, folder, config, node)
     docker.must(f"Filling {node.name}", "cp", "-", f"{name(config, node)}:/", stdin=files)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import container, flags, image, inotify, network, nodefiles
+from avadm.lab.docker import container, flags, image, inotify, network, nodefiles, shims
 from avadm.lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.container import Inspected
 from avadm.lab.docker.loops import Loops
@@ -68,7 +68,7 @@ class DockerDriver:
         found = self._containers()
         attached = {Path(lo.backing).stem: lo.number for lo in self.loops.ours() if not lo.deleted}
         net = network.identity(self.docker, self.config)
-        return {n.name: container.state(n, found.get(n.name), attached, net) for n in nodes}
+        return {n.name: container.state(self.config, n, found.get(n.name), attached, net) for n in nodes}
 
     def ensure(self, nodes: list[LabNode]) -> list[str]:
         """See Driver.ensure."""
@@ -87,7 +87,9 @@ class DockerDriver:
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}
         net = network.identity(self.docker, self.config)
-        fresh = [n for n in work if not container.usable(n, found.get(n.name), loops[n.name], net)]
+        fresh = [
+            n for n in work if not container.usable(self.config, n, found.get(n.name), loops[n.name], net)
+        ]
         tag, chosen = self._recipe() if fresh else ("", [])
         kept = self._clear_away([(n, found[n.name]) for n in fresh if n.name in found])
 
@@ -130,6 +132,8 @@ class DockerDriver:
         if found:
             self._remove_containers([c["Id"] for c in found.values()])
             said.append(f"{len(found)} container(s)")
+        if count := shims.remove(self.docker, self.config):
+            said.append(f"{count} volume(s)")
         if count := image.remove(self.docker, self.config.name):
             said.append(f"{count} image(s)")
         if count := network.remove(self.docker, self.config.name):

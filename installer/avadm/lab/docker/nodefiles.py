@@ -6,8 +6,9 @@ import io
 import tarfile
 from collections.abc import Mapping
 
+from avadm.lab.docker import shims
 from avadm.lab.folder import Folder
-from avadm.lab.layout import LabNode
+from avadm.lab.layout import Config, LabNode
 from avadm.lab.proc import Proc, must
 
 HOST_KEY = "etc/ssh/ssh_host_ed25519_key"
@@ -23,14 +24,15 @@ def host_key(proc: Proc, folder: Folder, node: str) -> tuple[bytes, bytes]:
     return path.read_bytes(), path.with_name(f"{path.name}.pub").read_bytes()
 
 
-def archive(proc: Proc, folder: Folder, node: LabNode) -> bytes:
-    """Return a tar archive with the node's own files: host key, links to its disks (made at each boot)."""
+def archive(proc: Proc, folder: Folder, config: Config, node: LabNode) -> bytes:
+    """Return a tar archive with the node's own files: host key, links to its disks (made at each boot), shims."""
     private, public = host_key(proc, folder, node.name)
     links = "".join(f"L+ {disk.by_id} - - - - ../../sd{disk.letter}\n" for disk in node.disks)
     contents = [
         (HOST_KEY, 0o600, private),
         (f"{HOST_KEY}.pub", 0o644, public),
         ("etc/tmpfiles.d/avadm-lab-disks.conf", 0o644, links.encode()),
+        *shims.contents(config, node),
     ]
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
@@ -38,6 +40,10 @@ def archive(proc: Proc, folder: Folder, node: LabNode) -> bytes:
             info = tarfile.TarInfo(path)
             info.size, info.mode = len(body), mode
             tar.addfile(info, io.BytesIO(body))
+        for path, target in shims.links(node).items():
+            info = tarfile.TarInfo(path)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
     return out.getvalue()
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.model import Ceph, Node, Site
+from avadm.site.components import Ceph
+from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
 from avadm.site.render.ceph_pgs import pg_counts

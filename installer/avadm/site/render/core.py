@@ -20,6 +20,14 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "prometheus": ("prometheus", "blackbox_exporter"),
     "alertmanager": ("alertmanager",),
     "grafana": ("grafana",),
+    # Packages of docker and etcd start them at once: their roles install them, after their configuration.
+    "etcd": (),
+    "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
+    "worker": ("kube_node", "calico"),
+    "gpu": (),
+    "dns": (),
+    "ingress": ("kube_vip",),
+    "registry": ("registry",),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 

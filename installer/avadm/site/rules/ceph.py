@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from avadm.findings import Finding
-from avadm.site.model import Ceph
+from avadm.site.components import Ceph
 from avadm.site.render.ceph import Entity, fs_entity, rbd_entity
 from avadm.site.rules.draft import CEPH_ROLES, Draft
 from avadm.site.source import KeyPath

@@ -13,7 +13,7 @@ from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, nodes
 from tests.unit.lab.fakes import FakeLoops, FakeProc, Said
 
-CONFIG = Config(storage=1, compute=1, disks=1)
+CONFIG = Config(storage=1, compute=1, masters=0, disks=1)
 STOR, COMP = nodes(CONFIG)
 
 

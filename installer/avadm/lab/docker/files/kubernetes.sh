@@ -1,0 +1,36 @@
+#!/bin/sh
+# Lab shims for docker and kubelet in a container node, made anew at each start (docs/fidelity.md).
+set -eu
+
+# Mounts of pods' volumes must be seen by the containers that share them.
+mount --make-rshared /
+
+# Only the network's settings are a node's own; all others are the machine's and stay read-only.
+mountpoint -q /proc/sys/net || mount --bind /proc/sys/net /proc/sys/net
+mount -o remount,bind,rw /proc/sys/net
+
+# kubelet insists on these values, which are the machine's: it is shown files that hold them.
+mkdir -p /run/avadm-lab
+show() {
+  file=/run/avadm-lab/$(echo "$1" | tr / _)
+  echo "$2" >"$file"
+  mountpoint -q "/proc/sys/$1" || mount --bind "$file" "/proc/sys/$1"
+}
+show vm/overcommit_memory 1
+show kernel/panic 10
+show kernel/panic_on_oops 1
+show kernel/keys/root_maxkeys 1000000
+show kernel/keys/root_maxbytes 25000000
+
+# All nodes share the machine's cgroups: this node's are below one of its own. What is left of its last start is empty.
+for tree in /sys/fs/cgroup/*; do
+  [ -f "$tree/cgroup.procs" ] && [ "${tree##*/}" != unified ] || continue
+  [ ! -L "$tree" ] || continue
+  own=$tree$AVADM_LAB_CGROUP
+  [ ! -d "$own" ] || find "$own" -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null || true
+  mkdir -p "$own"
+done
+for file in cpuset.cpus cpuset.mems; do
+  cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset$AVADM_LAB_CGROUP/$file"
+done
+echo 1 >"/sys/fs/cgroup/memory$AVADM_LAB_CGROUP/memory.use_hierarchy" 2>/dev/null || true

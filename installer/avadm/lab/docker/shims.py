@@ -1,0 +1,113 @@
+"""What lets a container node run docker and kubelet: its flags, its files, its variables (docs/fidelity.md).
+
+Nodes are containers of one machine: they share its kernel settings and its cgroups, and lack what the machine lacks
+itself. All that follows from this is here and in files/, none of it in a role: the roles' ordinary variables, which
+any site could set, carry the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from avadm.lab.docker.client import LABEL, Docker
+from avadm.lab.layout import Config, LabNode
+
+RUNTIME = "/usr/local/sbin/runc-lab"
+"""Path in a node of the runtime that asks for nothing that this machine cannot give."""
+
+VARIABLES: dict[str, Any] = {
+    "docker_daemon_extra": {"default-runtime": "lab", "runtimes": {"lab": {"path": RUNTIME}}},
+    # Without CAP_SYS_RESOURCE nobody may lower an oom_score_adj; nf_conntrack's limits are the machine's alone.
+    "kube_node_kubelet_extra_args": {"oom-score-adj": 0, "fail-swap-on": False},
+    "kube_node_proxy_extra_args": {
+        "oom-score-adj": 0,
+        "conntrack-max-per-core": 0,
+        "conntrack-min": 0,
+        "conntrack-tcp-timeout-established": "0s",
+        "conntrack-tcp-timeout-close-wait": "0s",
+    },
+}
+"""Variables of the lab's site file, for all nodes: settings of the roles docker and kube_node."""
+
+GPU_MAJOR = 195
+"""Major number of NVIDIA's devices (Linux, Documentation/admin-guide/devices.txt)."""
+
+_VOLUMES = {"master": ("docker", "kubelet"), "worker": ("docker", "kubelet"), "etcd": ("etcd",)}
+"""Role to the folders of /var/lib that are volumes: overlay on overlay does not work, etcd's data outlives a node."""
+
+_ENABLED = "etc/systemd/system/sysinit.target.wants/avadm-lab-kubernetes.service"
+_FILES = {
+    "runc-lab": (RUNTIME.lstrip("/"), 0o755),
+    "kubernetes.sh": ("usr/local/lib/avadm-lab/kubernetes", 0o755),
+    "avadm-lab-kubernetes.service": ("etc/systemd/system/avadm-lab-kubernetes.service", 0o644),
+}
+
+
+def cgroup(config: Config, node: LabNode) -> str:
+    """Return the cgroup below which a node's docker and kubelet keep theirs."""
+    return f"/avadm-{config.name}-{node.name}"
+
+
+def volumes(config: Config, node: LabNode) -> dict[str, str]:
+    """Return path in the node to the name of the volume that is mounted there."""
+    kinds = dict.fromkeys(kind for role in node.roles for kind in _VOLUMES.get(role, ()))
+    return {f"/var/lib/{kind}": f"avadm-{config.name}-{node.name}-{kind}" for kind in kinds}
+
+
+def flags(config: Config, node: LabNode, label: str) -> list[str]:
+    """Return docker's flags for a node; its volumes get the label, by which `lab down` finds them."""
+    if not volumes(config, node):
+        return []
+    mounts = [
+        f"type=volume,source={name},target={path},volume-label={label}"
+        for path, name in volumes(config, node).items()
+    ]
+    args = [arg for mount in mounts for arg in ("--mount", mount)]
+    if node.kubernetes:
+        args += ["--device", "/dev/kmsg"]  # kubelet's watcher for killed processes reads the kernel's log
+    if node.gpus:
+        args += ["--device-cgroup-rule", f"c {GPU_MAJOR}:* rwm"]
+    return args
+
+
+def remove(docker: Docker, config: Config, root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Remove the volumes and the (by then empty) cgroups of a lab's nodes; return the number of volumes.
+
+    Args:
+        docker: the engine.
+        config: the lab's numbers.
+        root: where this machine's cgroups are.
+    """
+    for own in root.glob(f"*/avadm-{config.name}-*"):
+        if re.fullmatch(rf"avadm-{config.name}-(stor|mast|comp)\d+", own.name):
+            for folder, _, _ in os.walk(own, topdown=False):
+                with suppress(OSError):  # a process that has not gone yet keeps it
+                    Path(folder).rmdir()
+    found = docker.must("Listing volumes", "volume", "ls", "-q", "--filter", f"label={LABEL}={config.name}")
+    names = found.split()
+    if names:
+        docker.must("Removing volumes", "volume", "rm", *names, timeout=120)
+    return len(names)
+
+
+def contents(config: Config, node: LabNode) -> list[tuple[str, int, bytes]]:
+    """Return path, mode and content of a node's files."""
+    if not node.kubernetes:
+        return []
+    own = [(path, mode, _read(name)) for name, (path, mode) in _FILES.items()]
+    group = f"AVADM_LAB_CGROUP={cgroup(config, node)}\n".encode()
+    return [*own, ("etc/default/avadm-lab-kubernetes", 0o644, group)]
+
+
+def links(node: LabNode) -> dict[str, str]:
+    """Return the symbolic links of a node: path to target."""
+    return {_ENABLED: "../avadm-lab-kubernetes.service"} if node.kubernetes else {}
+
+
+def _read(name: str) -> bytes:
+    return (files("avadm.lab.docker") / "files" / name).read_bytes()

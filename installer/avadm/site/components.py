@@ -1,0 +1,118 @@
+"""The knobs of the components: the part `components` of a site file's model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from avadm.site.values import Model, Real, Whole
+
+
+class RbdPool(Model):
+    """A pool of block images."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    """Pool name."""
+    share: Real = Field(default=0.5, gt=0, le=1)
+    """Expected share of the cluster's data, for computing placement groups."""
+
+
+class Cephfs(Model):
+    """The shared file system."""
+
+    name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$")
+    """File system name."""
+    active_mds: Whole = Field(default=1, ge=1)
+    """Ranks that serve at once; every other mds node stands by."""
+    share: Real = Field(default=0.4, gt=0, le=1)
+    """Expected share of the cluster's data, for computing placement groups."""
+    mount: str = Field(default="/mnt/cephfs", pattern=r"^/")
+    """Mount point on client nodes."""
+
+
+class Ceph(Model):
+    """Storage cluster."""
+
+    replicas: Whole = Field(default=2, ge=2, le=5)
+    """Copies of each object."""
+    min_replicas: Whole = Field(default=1, ge=1)
+    """Copies needed to serve I/O; 1 of 2 keeps serving after a loss but risks acknowledged writes."""
+    failure_domain: Literal["host", "rack"] = "host"
+    """CRUSH level at which copies are kept apart."""
+    osd_memory_mib: Whole = Field(default=4096, ge=896, le=1 << 20)
+    """Memory target of one OSD, MiB."""
+    mds_cache_mib: Whole = Field(default=4096, ge=64, le=1 << 20)
+    """Cache limit of one MDS, MiB."""
+    filesystem: Cephfs | None = Cephfs()
+    """The cephfs file system; null for none."""
+    rbd_pools: list[RbdPool] = [RbdPool(name="rbd")]
+    """Pools for block images."""
+    config: dict[str, dict[str, str | int | float | bool]] = {}
+    """Further ceph.conf sections, merged over ours."""
+
+
+class Monitoring(Model):
+    """Metrics and alerts."""
+
+    existing: list[str] = []
+    """URLs of the site's own Prometheus servers; then none is installed, only their configuration is made."""
+    retention_days: Whole = Field(default=15, ge=1, le=3650)
+    """How long samples are kept."""
+    scrape_interval_s: Whole = Field(default=15, ge=1, le=120)
+    """Seconds between two scrapes; beyond two minutes Prometheus takes what it last saw for gone."""
+    webhook_url: str | None = None
+    """Where Alertmanager posts alerts; kept in its own log where absent."""
+
+
+class Reserved(Model):
+    """What a Kubernetes node keeps back from pods."""
+
+    cpu_millicores: Whole = Field(default=500, ge=0)
+    """Thousandths of a core."""
+    memory_mib: Whole = Field(default=1024, ge=0, le=1 << 20)
+    """Memory, MiB."""
+
+
+class Eviction(Model):
+    """Below which amounts of what is left a Kubernetes node evicts pods."""
+
+    memory_mib: Whole = Field(default=500, ge=1, le=1 << 20)
+    """Memory, MiB."""
+    disk_percent: Real = Field(default=10.0, gt=0, lt=100)
+    """Space of the disks of kubelet and of images, percent."""
+    inodes_percent: Real = Field(default=5.0, gt=0, lt=100)
+    """Inodes of kubelet's disk, percent."""
+
+
+class Etcd(Model):
+    """Kubernetes' data base."""
+
+    snapshot_minutes: Whole = Field(default=60, ge=1, le=1440)
+    """Minutes between two snapshots."""
+    snapshots_kept: Whole = Field(default=48, ge=1, le=1000)
+    """Snapshots kept on each etcd node."""
+
+
+class Kubernetes(Model):
+    """Compute cluster; installed where nodes have the role master."""
+
+    system_reserved: Reserved = Reserved()
+    """Kept back on each node for the operating system and what avadm runs beside Kubernetes."""
+    kube_reserved: Reserved = Reserved()
+    """Kept back on each node for kubelet, the container engine and Calico."""
+    eviction: Eviction = Eviction()
+    """When nodes evict pods."""
+    etcd: Etcd = Etcd()
+    """Kubernetes' data base."""
+
+
+class Components(Model):
+    """The few knobs of each component."""
+
+    ceph: Ceph = Ceph()
+    """Storage cluster."""
+    monitoring: Monitoring = Monitoring()
+    """Metrics and alerts."""
+    kubernetes: Kubernetes = Kubernetes()
+    """Compute cluster."""

@@ -1,0 +1,171 @@
+"""Rules over the compute cluster: its roles go together, its virtual addresses are free, its GPUs are described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from avadm.findings import Finding
+from avadm.site.rules.draft import Draft
+from avadm.site.source import KeyPath
+
+NODES = ("nodes",)
+KUBERNETES_ROLES = ("etcd", "master", "worker", "gpu", "dns", "ingress", "registry")
+QUORUM = "1, 3 or 5"
+
+
+def complete(draft: Draft) -> Iterator[Finding]:
+    """Where any node has a role of Kubernetes, there are etcd, masters and workers."""
+    if not draft.whole("roles") or not draft.has(*KUBERNETES_ROLES):
+        return
+    needs = {
+        "etcd": "keeps the state of Kubernetes",
+        "master": "serves its API",
+        "worker": "runs its pods",
+    }
+    for role, why in needs.items():
+        if not draft.has(role):
+            yield draft.error(
+                "role-missing",
+                NODES,
+                f"No node has the role {role}, which {why}.",
+                f"no {role}",
+                f"at least 1 {role}" if role == "worker" else f"{QUORUM} {role}",
+                f"Give a node the role {role}, or no node a role of Kubernetes.",
+            )
+
+
+def quorums(draft: Draft) -> Iterator[Finding]:
+    """Numbers of etcd members and masters are odd, and one of them is not enough to lose any."""
+    if not draft.whole("roles"):
+        return
+    reasons = {
+        "etcd": "An even number of etcd members survives no more losses than one fewer.",
+        "master": "Masters come in odd numbers (P7).",
+    }
+    for role, reason in reasons.items():
+        nodes = draft.site.with_role(role)
+        names = f"{len(nodes)}: {', '.join(n.name for n in nodes)}"
+        if nodes and len(nodes) % 2 == 0:
+            yield draft.error("quorum-even", NODES, reason, names, f"{QUORUM} {role}", "Add or remove one.")
+        elif len(nodes) == 1:
+            yield draft.warning(
+                "quorum-single",
+                NODES,
+                "The loss of the one etcd member stops Kubernetes."
+                if role == "etcd"
+                else "While the one master is down, nothing of Kubernetes can be changed.",
+                names,
+                f"3 or 5 {role}",
+                f"Give the role {role} to two more nodes.",
+            )
+        elif len(nodes) > 7:
+            yield draft.warning(
+                "quorum-large", NODES, "Every member slows every write.", len(nodes), f"3 or 5 {role}"
+            )
+
+
+def together(draft: Draft) -> Iterator[Finding]:
+    """GPU nodes are workers; what runs as pods is where kubelet is."""
+    homes = {"gpu": ("worker",), "dns": ("master", "worker"), "ingress": ("master", "worker")}
+    for i, node in draft.nodes("roles"):
+        for role, needed in homes.items():
+            if role in node.roles and not set(needed) & set(node.roles):
+                yield draft.error(
+                    "role-alone",
+                    ("nodes", i, "roles"),
+                    f"{node.name} has the role {role}, but is not {' or '.join(needed)}.",
+                    ", ".join(node.roles),
+                    f"{role} and {' or '.join(needed)}",
+                    f"Add the role {needed[-1]}, or remove {role}.",
+                    node.name,
+                )
+
+
+def gpus(draft: Draft) -> Iterator[Finding]:
+    """GPU nodes say which GPUs they have, and nobody else does."""
+    for i, node in draft.nodes("roles", "gpus"):
+        if "gpu" in node.roles and node.gpus is None:
+            yield draft.error(
+                "gpus-missing",
+                ("nodes", i),
+                f"{node.name} has the role gpu, but does not say which GPUs.",
+                "nothing",
+                "gpus: {count: 8, model: tesla-v100}",
+                "Add gpus.",
+                node.name,
+            )
+        elif node.gpus is not None and "gpu" not in node.roles:
+            yield draft.error(
+                "gpus-unused",
+                ("nodes", i, "gpus"),
+                f"{node.name} has GPUs, but not the role gpu that makes them usable.",
+                ", ".join(node.roles) or "no role",
+                "the role gpu",
+                "Add the role gpu, or remove gpus.",
+                node.name,
+            )
+
+
+def virtual_addresses(draft: Draft) -> Iterator[Finding]:
+    """A virtual address is there where it is needed, lies in the management subnet and is nobody's."""
+    net = draft.site.network
+    taken: dict[IPv4Address, str] = {}
+    for i, node in draft.nodes("address", "storage_address"):
+        for key, address in (("address", node.address), ("storage_address", node.storage_address)):
+            if address is not None:
+                taken.setdefault(address, f"{node.name}, {draft.where(('nodes', i, key))}")
+    holders = {"api_vip": ("master", net.api_vip), "ingress_vip": ("ingress", net.ingress_vip)}
+    for key, (role, vip) in holders.items():
+        path: KeyPath = ("network", key)
+        if not draft.ok(*path) or not draft.whole("roles"):
+            continue
+        if vip is None:
+            if draft.has(role):
+                yield draft.error(
+                    "vip-missing",
+                    ("network",),
+                    f"There are nodes with the role {role}, but no virtual address for them.",
+                    f"no {key}",
+                    f"{key}: a free address of {net.management}",
+                    f"Add network.{key}.",
+                )
+            continue
+        if not draft.has(role):
+            yield draft.warning(
+                "vip-unused",
+                path,
+                f"Nobody holds this address: no node has the role {role}.",
+                vip,
+                f"at least 1 {role}",
+                f"Give a node the role {role}, or remove {key}.",
+            )
+        yield from _free(draft, path, vip, taken)
+        taken.setdefault(vip, f"network.{key}, {draft.where(path)}")
+
+
+def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address, str]) -> Iterator[Finding]:
+    subnet = draft.site.network.management
+    if draft.ok("network", "management") and (
+        vip not in subnet or vip in (subnet.network_address, subnet.broadcast_address)
+    ):
+        yield draft.error(
+            "vip-outside",
+            path,
+            "A virtual address is one that a machine of the management subnet could have.",
+            vip,
+            f"{subnet.network_address + 1} to {subnet.broadcast_address - 1}",
+            "Choose a free address of the subnet.",
+        )
+    elif vip in taken:
+        yield draft.error(
+            "vip-taken",
+            path,
+            "This address is somebody else's.",
+            f"{vip}: {taken[vip]}",
+            "an address that nobody has",
+            "Choose a free address of the subnet.",
+        )
+
+
+RULES = [complete, quorums, together, gpus, virtual_addresses]

@@ -1,0 +1,122 @@
+"""What a node gets so that docker and kubelet run in it."""
+
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from avadm.lab.docker import nodefiles, shims
+from avadm.lab.docker.client import Docker
+from avadm.lab.folder import Folder
+from avadm.lab.layout import Config, nodes
+from tests.unit.lab.fakes import FakeProc
+
+CONFIG = Config(name="x")
+NODES = {n.name: n for n in nodes(CONFIG)}
+FILES = Path(shims.__file__).parent / "files"
+
+
+def test_only_nodes_of_kubernetes_have_volumes_and_the_kernels_log():
+    assert shims.flags(CONFIG, NODES["stor1"], "avadm.lab=x") == []
+    flags = shims.flags(CONFIG, NODES["mast1"], "avadm.lab=x")
+    assert flags[-2:] == ["--device", "/dev/kmsg"]
+    mounts = [dict(part.split("=", 1) for part in a.split(",")) for a in flags if a.startswith("type=")]
+    assert {m["target"]: m["source"] for m in mounts} == {
+        "/var/lib/etcd": "avadm-x-mast1-etcd",
+        "/var/lib/docker": "avadm-x-mast1-docker",
+        "/var/lib/kubelet": "avadm-x-mast1-kubelet",
+    }
+    assert {m["volume-label"] for m in mounts} == {"avadm.lab=x"}
+
+
+def test_only_gpu_nodes_may_open_gpus():
+    rule = ["--device-cgroup-rule", "c 195:* rwm"]
+    assert shims.flags(CONFIG, NODES["comp2"], "l=x")[-2:] == rule
+    assert rule[1] not in shims.flags(CONFIG, NODES["comp1"], "l=x")
+
+
+@pytest.mark.parametrize(("name", "there"), [("stor1", False), ("comp1", True)])
+def test_files_are_in_the_archive_of_the_nodes_that_need_them(name, there, tmp_path):
+    folder = Folder(tmp_path)
+    folder.host_keys(name).parent.mkdir(parents=True)
+    for suffix in ("", ".pub"):
+        folder.host_keys(name).with_name(f"{name}{suffix}").write_text("key")
+    with tarfile.open(fileobj=io.BytesIO(nodefiles.archive(FakeProc(), folder, CONFIG, NODES[name]))) as tar:
+        files = {m.name: m for m in tar.getmembers()}
+        group = "etc/default/avadm-lab-kubernetes"
+        contents = tar.extractfile(group).read() if group in files else b""
+    assert (shims.RUNTIME.lstrip("/") in files) is there
+    if there:
+        assert files[shims.RUNTIME.lstrip("/")].mode == 0o755
+        unit = "etc/systemd/system/sysinit.target.wants/avadm-lab-kubernetes.service"
+        assert files[unit].issym()
+        assert contents == b"AVADM_LAB_CGROUP=/avadm-x-comp1\n"
+
+
+def test_remove_takes_the_labs_volumes_and_cgroups_and_no_others(tmp_path):
+    for name in ("avadm-x-comp1/docker/1", "avadm-x-y-comp1", "avadm-x-comp2", "system"):
+        (tmp_path / "memory" / name).mkdir(parents=True)
+    (tmp_path / "memory/avadm-x-comp2/busy").touch()
+    proc = FakeProc()
+    proc.on(r"^docker volume ls -q --filter label=avadm.lab=x$", "a\nb\n")
+    assert shims.remove(Docker(proc), CONFIG, tmp_path) == 2
+    assert proc.ran("volume rm") == ["docker volume rm a b"]
+    left = {p.name for p in (tmp_path / "memory").iterdir()}
+    assert left == {"avadm-x-y-comp1", "avadm-x-comp2", "system"}
+
+
+def runc_lab():
+    loader = importlib.machinery.SourceFileLoader("runc_lab", str(FILES / "runc-lab"))
+    spec = importlib.util.spec_from_loader("runc_lab", loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+@pytest.mark.parametrize(
+    ("argv", "folder"),
+    [
+        (["--root", "/r", "create", "--bundle", "/b", "id"], "/b"),
+        (["run", "-b", "/b", "id"], "/b"),
+        (["create", "--bundle=/b", "id"], "/b"),
+        (["create", "id"], "."),
+        (["state", "id"], None),
+    ],
+)
+def test_the_runtime_finds_the_bundle(argv, folder):
+    assert runc_lab().bundle(argv) == folder
+
+
+def test_the_runtime_asks_for_nothing_that_cannot_be_had():
+    reduced = runc_lab().reduced
+    caps = {"bounding": ["CAP_SYS_RESOURCE", "CAP_CHOWN"], "effective": ["CAP_CHOWN"]}
+    got = reduced({"process": {"oomScoreAdj": -998, "capabilities": caps}})["process"]
+    assert got == {
+        "oomScoreAdj": 0,
+        "capabilities": {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"]},
+    }
+    assert reduced({"process": {"oomScoreAdj": 1000}}) == {"process": {"oomScoreAdj": 1000}}
+    assert reduced({"process": {"args": ["x"]}}) == {"process": {"args": ["x"]}}
+
+
+def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):
+    runc = tmp_path / "runc"
+    runc.write_text('#!/bin/sh\necho "$@"\n')
+    runc.chmod(0o755)
+    (tmp_path / "config.json").write_text(json.dumps({"process": {"oomScoreAdj": -998}}))
+    argv = [str(FILES / "runc-lab"), "create", "--bundle", str(tmp_path), "id"]
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.split() == argv[1:]
+    assert json.loads((tmp_path / "config.json").read_text())["process"]["oomScoreAdj"] == 0
