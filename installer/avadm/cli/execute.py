@@ -19,7 +19,7 @@ from avadm.cli.progress_model import Model
 from avadm.engine.apply import Engine, Job
 from avadm.engine.fingerprint import Asker, record
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context, versions_hook
+from avadm.engine.prepare import Context, refuse_missing, versions_hook
 from avadm.engine.proof import Verdict, prove, told
 from avadm.engine.recorder import Recorder
 from avadm.engine.runfolder import RunFolder
@@ -119,6 +119,8 @@ def execute(
         again = options.full or options.check
         verdicts = {} if again else prove(context, asker, steps)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
+    todo = make_plan(site, left, limit=limited) if left else []
+    refuse_missing(todo)
     folder.write_json("plan.json", {"site": site.name, "phases": [s.as_dict() for s in steps]})
     model = Model({s.name: s.hosts for s in steps}, {n.name: n.roles[0] for n in site.nodes if n.roles})
 
@@ -130,7 +132,7 @@ def execute(
             notes.to_log(f"The ledger could not be copied to {node}: {why}")
 
     job = Job(
-        steps=make_plan(site, left, limit=limited) if left else [],
+        steps=todo,
         home=paths.home(),
         inventory=rendered.folder,
         run=folder.id,

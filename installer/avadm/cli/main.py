@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 VERBS = {
     "accept": "Measure the cluster against its targets and write the report.",
     "apply": "Install, or bring up to date, what the site file describes.",
+    "artifacts": "Build, fetch and check the programs that no package source has.",
     "bootstrap": "Pin host keys and install the controller's key on new nodes.",
     "completion": "Print the shell's completion script.",
     "disk": "List, approve and erase the nodes' disks.",
@@ -43,6 +44,7 @@ VERBS = {
 STOPPED = {
     "accept": "What nodes were measuring ends there by itself. The same command measures from the start.",
     "apply": "What nodes had begun ends there by itself. The same command goes on where it stood.",
+    "artifacts": "What was being built is begun anew by the same command; what is in the cache stays.",
     "bootstrap": "The same command goes on: what is done is left alone.",
     "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from avadm.plan.phases import PHASES, Phase
 from avadm.site.render import Vars
@@ -35,6 +36,8 @@ class Digests:
         """Return the digest of everything that this phase's work on this host depends on."""
         variables = {**self._variables.all, **self._variables.hosts.get(host, {})}
         used = {k: v for k, v in variables.items() if _concerns(k, phase)}
+        artifacts = _checksums(used.pop("artifacts", {}), phase)
+        used |= {"artifacts": artifacts} if artifacts else {}
         return _hash(json.dumps(used, sort_keys=True, default=str), self._phase(phase), self._secrets)
 
     def _phase(self, phase: Phase) -> str:
@@ -50,6 +53,12 @@ class Digests:
         names = {name.decode() for f in files for name in _MODULE.findall(f.read_bytes())}
         modules = [folder / "modules" / f"{name}.py" for name in sorted(names)]
         return [*(m for m in modules if m.is_file()), *_files(folder / "module_utils")]
+
+
+def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, str]]:
+    """Return the checksums of what a phase installs; where the controller keeps it is no input."""
+    installs = (n for n in phase.artifacts if n in artifacts)
+    return {n: {f: kept["sha256"] for f, kept in artifacts[n]["files"].items()} for n in installs}
 
 
 def _concerns(variable: str, phase: Phase) -> bool:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avadm import paths
+from avadm.artifacts.need import missing
 from avadm.engine.digest import Digests
 from avadm.engine.fingerprint import Fingerprints
 from avadm.engine.ledger import Ledger, State, state_folder
+from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, Step, make_plan
 
@@ -75,6 +77,16 @@ class Context:
             and e.digest == self.digests.host(step.phase, h)
             for h in step.hosts
         )
+
+
+def refuse_missing(steps: Sequence[Step]) -> None:
+    """Refuse steps that install artifacts which the cache has not, or not whole.
+
+    Raises:
+        AvadmError: with each of them.
+    """
+    if findings := missing(s.phase for s in steps):
+        raise AvadmError(findings)
 
 
 def _digests(site_file: SiteFile) -> Digests:

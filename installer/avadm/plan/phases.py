@@ -27,6 +27,7 @@ class Phase:
         borrows: roles of which the playbook includes single task files; their files are part of the digest too,
             their variables are not.
         makes: key of components.ceph that the phase makes; without a value no node takes part.
+        artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Phase:
     roles: tuple[str, ...]
     borrows: tuple[str, ...] = ()
     makes: str = ""
+    artifacts: tuple[str, ...] = ()
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.site.load import SiteFile
@@ -89,6 +90,7 @@ def variables(site_file: SiteFile) -> Vars:
     out.all |= core.connection(site_file)
     ceph.render(site, site_file.profile, out)
     monitoring.render(site, site_file.profile, out)
+    out.all["artifacts"] = need.variables(site)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)

@@ -1,0 +1,176 @@
+"""Builds an artifact from published Go modules, as its recipe says: pinned, checked by checksum, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from avadm.artifacts import recipe as r
+from avadm.artifacts.commands import NOT_FOUND, Commands, Done
+from avadm.artifacts.manifest import Artifact
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+# No go.work and no flags of the user's own; what a go.sum does not name is refused.
+ENV = {"GO111MODULE": "on", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath"}
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Carries out a recipe.
+
+    Attributes:
+        artifact: what is built.
+        commands: runs programs.
+        work: an empty folder to work in.
+        out: folder for the finished files.
+        log: file for everything that programs say.
+        tell: told what is being done.
+        go: the go program.
+    """
+
+    artifact: Artifact
+    commands: Commands
+    work: Path
+    out: Path
+    log: Path
+    tell: Callable[[str], None]
+    go: str = "go"
+
+    def build(self) -> str:
+        """Carry out all steps and return the Go release that was used.
+
+        Raises:
+            AvadmError: a step failed; the finding names it and what was said last.
+        """
+        recipe = r.load(self.artifact.folder)
+        env = {**ENV, "GOTOOLCHAIN": recipe.toolchain}
+        shutil.copytree(
+            self.artifact.folder, self.work, dirs_exist_ok=True, ignore=_only("go.mod", "go.sum", "*.go")
+        )
+        for step in recipe.steps:
+            self._step(step.action, env)
+        return self._run("ask Go's version", (self.go, "env", "GOVERSION"), self.work, env).stdout.strip()
+
+    def _step(self, action: object, env: Mapping[str, str]) -> None:
+        match action:
+            case r.Module():
+                self._module(action, env)
+            case r.GoMod():
+                for folder in self._matching(action.folders):
+                    _write(folder / "go.mod", f"module {action.prefix}/{folder.name}\n")
+            case r.Remove():
+                for path in self._matching(action.files):
+                    path.unlink()
+            case r.Overlay():
+                shutil.copytree(
+                    self.artifact.folder / action.source, self.work / action.to, dirs_exist_ok=True
+                )
+            case r.Replace():
+                self._replace(action)
+            case r.Copy():
+                self._copy(action)
+            case r.Run():
+                argv = [self._argument(a) for a in action.argv]
+                self._run(action.title, argv, self.work / action.folder, env)
+            case r.Build():
+                self._build(action, env)
+
+    def _module(self, m: r.Module, env: Mapping[str, str]) -> None:
+        argv = (self.go, "mod", "download", "-json", f"{m.name}@{m.version}")
+        # Outside of any module: Go then checks against its checksum data base, whatever a go.mod here replaces.
+        done = self._run(f"download {m.name}", argv, self.log.parent, {**env, "GOFLAGS": "-mod=mod"})
+        told = json.loads(done.stdout)
+        if m.sum and told["Sum"] != m.sum:
+            raise self._failed(f"download {m.name}", told["Sum"], m.sum)
+        target = self.work / m.to
+        shutil.copytree(told["Dir"], target)
+        for path in (target, *target.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o200)
+        if not (target / "go.mod").exists():
+            _write(target / "go.mod", f"module {m.name}\n")
+
+    def _replace(self, a: r.Replace) -> None:
+        path = self.work / a.file
+        text = path.read_text(encoding="utf-8")
+        if a.old not in text:
+            raise self._failed(f"change {a.file}", "the text is not there", a.old)
+        path.write_text(text.replace(a.old, a.new), encoding="utf-8")
+
+    def _copy(self, a: r.Copy) -> None:
+        source, target = self.work / a.source, self.work / a.to
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+
+    def _build(self, b: r.Build, env: Mapping[str, str]) -> None:
+        flags = " ".join(("-s -w", *b.ldflags))
+        tags = (f"-tags={b.tags}",) if b.tags else ()
+        argv = (self.go, "build", "-o", str(self.out / b.output), *tags, f"-ldflags={flags}", b.package)
+        folder = self.work / b.folder
+        self._run(f"compile {b.output}", argv, folder, {**env, "CGO_ENABLED": "1" if b.cgo else "0"})
+
+    def _matching(self, pattern: str) -> list[Path]:
+        found = sorted(self.work.glob(pattern))
+        if not found:
+            raise self._failed("find files", "none", pattern)
+        return found
+
+    def _argument(self, text: str) -> str:
+        head, at, name = text.partition("=@")
+        if not at:
+            return text
+        return f"{head}={','.join((self.artifact.folder / name).read_text(encoding='utf-8').split())}"
+
+    def _run(self, title: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Done:
+        self.tell(title)
+        done = self.commands.run(
+            argv, cwd=cwd, env=env, log=self.log, heard=lambda s: self.tell(f"{title}: {s}")
+        )
+        if done.rc == NOT_FOUND:
+            raise AvadmError(_no_go(done))
+        if done.rc != 0:
+            raise self._failed(title, " / ".join(done.said[-3:]) or f"exit status {done.rc}", "exit status 0")
+        return done
+
+    def _failed(self, title: str, found: str, wanted: str) -> AvadmError:
+        return AvadmError(
+            Finding(
+                "artifact-build",
+                f"Building {self.artifact.name} failed: {title}.",
+                str(self.log),
+                found,
+                wanted,
+                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) and run it again.",
+            )
+        )
+
+
+def _only(*patterns: str) -> Callable[[str, list[str]], set[str]]:
+    """Return an ``ignore`` of copytree that takes only these files of the top folder."""
+
+    def ignored(_: str, names: list[str]) -> set[str]:
+        return {n for n in names if not any(Path(n).match(p) for p in patterns)}
+
+    return ignored
+
+
+def _no_go(done: Done) -> Finding:
+    return Finding(
+        "no-go",
+        "There is no Go here to build with.",
+        "PATH",
+        " ".join(done.said),
+        "go 1.21 or newer",
+        "Install one: scripts/setup-go; or fetch upstream's programs instead: avadm artifacts fetch.",
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,152 @@
+"""Has artifacts in the cache: built or fetched where they are missing, several at once, each under its own lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from avadm.artifacts import upstream
+from avadm.artifacts.commands import LocalCommands
+from avadm.artifacts.gomod import Builder
+from avadm.artifacts.manifest import Artifact
+from avadm.artifacts.store import Record, State, Store, keep
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+Source = Literal["gomod", "upstream"]
+Tell = Callable[[str, str], None]
+"""Told the artifact and what is done with it."""
+
+
+@dataclass
+class Maker:
+    """Makes artifacts.
+
+    Attributes:
+        store: the cache.
+        source: how they are had.
+        tell: told what is done.
+        commands: runs programs.
+        checksums: sha256 by address, for what is fetched.
+        again: whether what is there is made anew.
+    """
+
+    store: Store
+    source: Source
+    tell: Tell
+    commands: LocalCommands = field(default_factory=LocalCommands)
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
+
+    def make(self, artifacts: Sequence[Artifact], jobs: int) -> tuple[list[Record], list[Finding]]:
+        """Have all artifacts in the cache, ``jobs`` at once; return those that were made, and what went wrong."""
+        made: list[Record] = []
+        findings: list[Finding] = []
+        with ThreadPoolExecutor(jobs) as pool:
+            running: set[Future[Record | None]] = {pool.submit(self.one, a) for a in artifacts}
+            try:
+                while running:
+                    # In slices, since a wait without end keeps ctrl-C from being seen in some cases.
+                    ended, running = wait(running, timeout=1, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        try:
+                            record = future.result()
+                        except AvadmError as error:
+                            findings += error.findings
+                        else:
+                            made += [record] if record else []
+            except BaseException:
+                for future in running:
+                    future.cancel()
+                self.commands.stop()
+                raise
+        return made, findings
+
+    def one(self, artifact: Artifact) -> Record | None:
+        """Have one artifact in the cache; return its record where it had to be made.
+
+        Raises:
+            AvadmError: it cannot be had, or the cache cannot be written.
+        """
+        try:
+            with self.store.locked(
+                artifact, lambda: self.tell(artifact.name, "another avadm builds it: waiting")
+            ):
+                if not self.again and self._there(artifact):
+                    self.tell(artifact.name, "there already")
+                    return None
+                return self._make(artifact)
+        except OSError as error:
+            where = str(error.filename or self.store.root)
+            what = f"{artifact.name} cannot be kept in the cache."
+            remedy = "Free space there, or name another folder with AVADM_CACHE."
+            found = error.strerror or str(error)
+            raise AvadmError(Finding("artifact-cache", what, where, found, remedy=remedy)) from error
+
+    def _there(self, artifact: Artifact) -> bool:
+        record = self.store.record(artifact)
+        if self.store.state(artifact, deep=True) is not State.PRESENT or record is None:
+            return False
+        return self.source == "gomod" or record.source == "upstream"
+
+    def _make(self, artifact: Artifact) -> Record:
+        begun = time.monotonic()
+        log = self.store.log(artifact)
+        log.unlink(missing_ok=True)
+        with self.store.work(artifact) as work:
+            out, space = work / "out", work / "work"
+            out.mkdir()
+            space.mkdir()
+
+            def tell(text: str) -> None:
+                self.tell(artifact.name, text)
+
+            toolchain = ""
+            if self.source == "gomod":
+                toolchain = Builder(artifact, self.commands, space, out, log, tell).build()
+            else:
+                upstream.fetch(artifact, self.checksums, out, tell)
+            tell("ask its version")
+            record = Record(
+                name=artifact.name,
+                version=artifact.version,
+                source=self.source,
+                recipe=artifact.digest() if self.source == "gomod" else "",
+                toolchain=toolchain,
+                made=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+                seconds=round(time.monotonic() - begun, 1),
+                files=keep(out, self._reported(artifact, out, log)),
+            )
+            self.store.put(artifact, out, record)
+        self.tell(artifact.name, "done")
+        return record
+
+    def _reported(self, artifact: Artifact, out: Path, log: Path) -> dict[str, str]:
+        """Return what each program says of its version; AvadmError where one is missing or says something else."""
+        said, findings = {}, []
+        for name, wanted in artifact.files.items():
+            if not (out / name).is_file():
+                findings.append(_not(artifact, name, "is not there", "", "a file"))
+            elif wanted.ask:
+                done = self.commands.run((str(out / name), *wanted.ask), cwd=out, env={}, log=log)
+                answer = [line for line in (*done.stdout.splitlines(), *done.said) if wanted.says in line]
+                if done.rc != 0 or not answer:
+                    found = (
+                        " / ".join((*done.stdout.splitlines()[:3], *done.said[:3]))
+                        or f"exit status {done.rc}"
+                    )
+                    findings.append(_not(artifact, name, "does not say its version", found, wanted.says))
+                else:
+                    said[name] = answer[0].strip()
+        if findings:
+            raise AvadmError(findings)
+        return said
+
+
+def _not(artifact: Artifact, name: str, what: str, found: str, wanted: str) -> Finding:
+    return Finding("artifact-version", f"{artifact.name}: {name} {what}.", name, found, wanted)

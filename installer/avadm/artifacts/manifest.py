@@ -1,0 +1,106 @@
+"""The manifest: every artifact by name, its files, and how each source has it; data in manifest.yml."""
+
+from __future__ import annotations
+
+import hashlib
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+from ruamel.yaml import YAML
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+FOLDER = Path(str(files("avadm.artifacts")))
+"""Where manifest.yml and recipes/ lie."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Wanted(_Data):
+    """One file of an artifact.
+
+    Attributes:
+        ask: arguments that make the program tell its version; none where it cannot.
+        says: text that must be in its answer.
+    """
+
+    ask: tuple[str, ...] = ()
+    says: str = ""
+
+
+class Download(_Data):
+    """Where upstream publishes a file.
+
+    Attributes:
+        url: the address.
+        sha256: the publisher's checksum; None where it was never read: a site names it then.
+        member: the file inside of the archive that the address has; "" where it is the file itself.
+    """
+
+    url: str
+    sha256: str | None = None
+    member: str = ""
+
+
+class Artifact(_Data):
+    """One artifact.
+
+    Attributes:
+        name: what a user types.
+        title: what it is, for people.
+        version: the version.
+        files: file name to what is known of it.
+        upstream: file name to where upstream publishes it.
+    """
+
+    name: str
+    title: str
+    version: str
+    files: dict[str, Wanted]
+    upstream: dict[str, Download] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the recipe that builds it."""
+        return FOLDER / "recipes" / self.name
+
+    def digest(self) -> str:
+        """Return 16 hex digits that change with anything of which the result of a build depends."""
+        digest = hashlib.sha256(f"{self.version}\0{sorted(self.files)}\0".encode())
+        for path in sorted(p for p in self.folder.rglob("*") if p.is_file()):
+            digest.update(f"{path.relative_to(self.folder)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()[:16]
+
+
+@cache
+def manifest() -> dict[str, Artifact]:
+    """Return every artifact by name, in the file's order."""
+    data = YAML(typ="safe").load((FOLDER / "manifest.yml").read_text(encoding="utf-8"))
+    return {name: Artifact.model_validate({"name": name, **entry}) for name, entry in data.items()}
+
+
+def named(names: tuple[str, ...]) -> list[Artifact]:
+    """Return the artifacts of these names.
+
+    Raises:
+        AvadmError: for every name that is none, with the nearest one.
+    """
+    known = manifest()
+    findings = []
+    for name in names:
+        if name in known:
+            continue
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        what = f"There is no artifact {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+        remedy = "Name one of these, or none for what the site needs."
+        findings.append(Finding("unknown-artifact", what, "command line", name, ", ".join(known), remedy))
+    if findings:
+        raise AvadmError(findings)
+    return [known[name] for name in dict.fromkeys(names)]

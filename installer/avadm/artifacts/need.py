@@ -1,0 +1,42 @@
+"""Which artifacts a site needs, what roles are told of them, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from avadm.artifacts.manifest import Artifact, named
+from avadm.artifacts.store import State, Store
+from avadm.findings import Finding
+from avadm.plan.phases import PHASES, Phase
+from avadm.site.model import Site
+
+
+def needed(site: Site, phases: Iterable[Phase] = PHASES) -> list[Artifact]:
+    """Return the artifacts of all phases that have nodes in a site, in the order of need."""
+    names = [name for p in phases if p.artifacts and p.hosts(site) for name in p.artifacts]
+    return named(tuple(dict.fromkeys(names)))
+
+
+def variables(site: Site, store: Store | None = None) -> dict[str, Any]:
+    """Return the variable ``artifacts``: name to version and files, of what the site needs and the cache has."""
+    store = store or Store.default()
+    told = {a.name: store.variables(a) for a in needed(site)}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def missing(phases: Iterable[Phase], store: Store | None = None) -> list[Finding]:
+    """Return an error for each artifact of phases that the cache has not whole; every byte is read."""
+    store = store or Store.default()
+    users: dict[str, list[str]] = {}
+    for phase in phases:
+        for name in phase.artifacts:
+            users.setdefault(name, []).append(phase.name)
+    findings = []
+    for artifact in named(tuple(users)):
+        state = store.state(artifact, deep=True)
+        if state in (State.ABSENT, State.DAMAGED):
+            what = f"{artifact.name} {artifact.version}, which {', '.join(users[artifact.name])} installs, is {state}."
+            where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build` (or `fetch`)."
+            findings.append(Finding("artifact-missing", what, where, state, State.PRESENT, remedy))
+    return findings

@@ -1,0 +1,133 @@
+"""Recipes: how an artifact is built from published Go modules, as data (recipes/NAME/recipe.yml)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from ruamel.yaml import YAML
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Module(_Data):
+    """Copy a published module, so that it can be changed.
+
+    Attributes:
+        name: its path.
+        version: the exact version.
+        sum: its checksum (``h1:…``), which is also Go's checksum data base's.
+        to: folder in the work folder.
+    """
+
+    name: str
+    version: str
+    sum: str = ""
+    to: str
+
+
+class GoMod(_Data):
+    """Give folders that are modules without a go.mod one: ``module PREFIX/FOLDER``."""
+
+    folders: str
+    prefix: str
+
+
+class Remove(_Data):
+    """Remove files (a pattern)."""
+
+    files: str
+
+
+class Overlay(_Data):
+    """Lay a folder of the recipe over a folder of the work folder."""
+
+    source: str
+    to: str
+
+
+class Replace(_Data):
+    """Replace a text in a file; it must be there."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Copy(_Data):
+    """Copy a file or a folder within the work folder."""
+
+    source: str = Field(alias="from")
+    to: str
+
+
+class Run(_Data):
+    """Run a program; an argument that ends in ``@FILE`` gets that file's lines, with commas."""
+
+    title: str
+    argv: tuple[str, ...]
+    folder: str = "."
+
+
+class Build(_Data):
+    """Build one of the artifact's programs.
+
+    Attributes:
+        package: the Go package.
+        output: the artifact's file.
+        folder: where the module is.
+        cgo: whether C is compiled in.
+        tags: build tags.
+        ldflags: flags of the linker beside ``-s -w``.
+    """
+
+    package: str
+    output: str
+    folder: str = "."
+    cgo: bool = False
+    tags: str = ""
+    ldflags: tuple[str, ...] = ()
+
+
+class Step(_Data):
+    """One step: exactly one of these."""
+
+    module: Module | None = None
+    gomod: GoMod | None = None
+    remove: Remove | None = None
+    overlay: Overlay | None = None
+    replace: Replace | None = None
+    copy_: Copy | None = Field(default=None, alias="copy")
+    run: Run | None = None
+    build: Build | None = None
+
+    @property
+    def action(self) -> _Data:
+        """The one thing that the step does."""
+        found: _Data = next(v for _, v in self if v is not None)
+        return found
+
+    @model_validator(mode="after")
+    def _one(self) -> Step:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("a step does exactly one thing")
+        return self
+
+
+class Recipe(_Data):
+    """How an artifact is built.
+
+    Attributes:
+        toolchain: the exact Go release; another Go fetches it through the module proxy.
+        steps: in order.
+    """
+
+    toolchain: str
+    steps: tuple[Step, ...]
+
+
+def load(folder: Path) -> Recipe:
+    """Return the recipe of a folder."""
+    return Recipe.model_validate(YAML(typ="safe").load((folder / "recipe.yml").read_text(encoding="utf-8")))

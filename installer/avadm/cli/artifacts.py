@@ -1,0 +1,195 @@
+"""`avadm artifacts`: programs that no package source has, built or fetched once, and kept with checksums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from avadm.artifacts.manifest import Artifact, manifest, named
+from avadm.artifacts.need import needed
+from avadm.artifacts.store import State, Store, as_json
+from avadm.cli.artifacts_progress import display
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
+from avadm.cli.progress_model import duration
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.findings import Finding
+
+if TYPE_CHECKING:
+    from avadm.artifacts.make import Source
+
+_STYLE = {State.PRESENT: "green", State.STALE: "yellow", State.DAMAGED: "bold red", State.ABSENT: "dim"}
+_names = click.argument("names", nargs=-1, metavar="[NAME]...")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr.")
+_jobs = click.option(
+    "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="How many at once."
+)
+_again = click.option("--again", is_flag=True, help="Also what the cache has already.")
+
+
+@click.group()
+def artifacts() -> None:
+    """Build, fetch and check the programs that no package source has.
+
+    Without NAME a verb is about what the site's roles need.
+    """
+
+
+@artifacts.command()
+@_names
+@_jobs
+@_again
+@_json
+@pass_app
+def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: bool) -> int:
+    """Build artifacts from published source, pinned and checked, where the cache has them not.
+
+    A build needs Go 1.21 or newer and the Go module proxy. Running it again does what is left to do.
+    """
+    return _make(app, "gomod", names, jobs, again, {}, as_json)
+
+
+@artifacts.command()
+@_names
+@click.option(
+    "--sha256",
+    "checksums",
+    multiple=True,
+    metavar="URL=CHECKSUM",
+    help="The publisher's checksum of what an address has, where avadm does not know it; may be given more than once.",
+)
+@_jobs
+@_again
+@_json
+@pass_app
+def fetch(
+    app: App, names: tuple[str, ...], checksums: tuple[str, ...], jobs: int, again: bool, as_json: bool
+) -> int:
+    """Fetch artifacts as upstream publishes them; nothing is taken without a checksum."""
+    known = dict(_checksum(text) for text in checksums)
+    return _make(app, "upstream", names, jobs, again, known, as_json)
+
+
+@artifacts.command("list")
+@_names
+@_json
+@pass_app
+def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
+    """List artifacts with what the cache has of each; without NAME all, also those that the site does not need."""
+    store = Store.default()
+    wanted = _needed_if_known(app)
+    rows = [_row(a, store, wanted) for a in (named(names) if names else manifest().values())]
+    if as_json:
+        print_json({"folder": str(store.root), "artifacts": rows})
+        return EXIT_GOOD
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("artifact", "version", "state", "source", "size", "took", "needed", "what it is"):
+        table.add_column(name, justify="right" if name in ("size", "took") else "left")
+    for row in rows:
+        has = row["cache"]
+        size = f"{sum(f['size'] for f in has['files'].values()) / 1e6:.1f} MB" if has else ""
+        took = duration(has["seconds"]) if has else ""
+        needs = {True: "yes", False: "no", None: "?"}[row["needed"]]
+        state = Text(row["state"], style=_STYLE[State(row["state"])])
+        table.add_row(
+            row["name"], row["version"], state, has.get("source", ""), size, took, needs, row["title"]
+        )
+    console.print(table)
+    return EXIT_GOOD
+
+
+@artifacts.command()
+@_names
+@_json
+@pass_app
+def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
+    """Read every byte of artifacts in the cache and compare with the checksums; exit status 1 where one differs."""
+    store = Store.default()
+    findings = []
+    rows = []
+    for artifact in named(names) if names else _chosen(app, names):
+        state = store.state(artifact, deep=True)
+        rows.append({"name": artifact.name, "version": artifact.version, "state": state})
+        if state is State.ABSENT:
+            findings.append(_wrong(artifact, store, "is not in the cache", "", ""))
+        for name, why in store.damage(artifact).items() if state is State.DAMAGED else ():
+            findings.append(_wrong(artifact, store, "is damaged", f"{name}: {why}", "as it was made"))
+    if as_json:
+        print_json({"artifacts": rows, "findings": as_dicts(findings)})
+    else:
+        print_findings(findings)
+        well = [r["name"] for r in rows if r["state"] in (State.PRESENT, State.STALE)]
+        console.print(
+            Text(f"✓ {', '.join(well)}", style="green") if well else "Nothing is whole in the cache."
+        )
+    return EXIT_FOUND_BAD if findings else EXIT_GOOD
+
+
+def _make(
+    app: App,
+    source: Source,
+    names: tuple[str, ...],
+    jobs: int,
+    again: bool,
+    checksums: dict[str, str],
+    as_json: bool,
+) -> int:
+    from avadm.artifacts.make import Maker
+
+    chosen = _chosen(app, names)
+    store = Store.default()
+    with display([a.name for a in chosen], stderr if as_json else console) as shown:
+        maker = Maker(store, source, shown, checksums=checksums, again=again)
+        made, findings = maker.make(chosen, jobs)
+    if as_json:
+        rows = [_row(a, store, None) for a in chosen]
+        print_json({"made": [r.name for r in made], "artifacts": rows, "findings": as_dicts(findings)})
+    else:
+        print_findings(findings)
+        for record in made:
+            said = "; ".join(dict.fromkeys(k.reported for k in record.files.values() if k.reported))
+            console.print(Text(f"✓ {record.name} {record.version} in {duration(record.seconds)}: {said}"))
+        if not made and not findings:
+            console.print(
+                "Nothing to do: the cache has it all." if chosen else "This site needs no artifacts."
+            )
+    return EXIT_COULD_NOT_RUN if findings else EXIT_GOOD
+
+
+def _chosen(app: App, names: tuple[str, ...]) -> list[Artifact]:
+    return named(names) if names else needed(app.site_file().site)
+
+
+def _needed_if_known(app: App) -> set[str] | None:
+    """Return the names of what the site needs, None where there is no good site file: listing works without."""
+    try:
+        return {a.name for a in needed(app.site_file().site)}
+    except AvadmError:
+        return None
+
+
+def _row(artifact: Artifact, store: Store, wanted: set[str] | None) -> dict[str, Any]:
+    return {
+        "name": artifact.name,
+        "title": artifact.title,
+        "version": artifact.version,
+        "state": str(store.state(artifact)),
+        "needed": None if wanted is None else artifact.name in wanted,
+        "folder": str(store.folder(artifact)),
+        "cache": as_json(store.record(artifact)),
+    }
+
+
+def _checksum(text: str) -> tuple[str, str]:
+    url, _, checksum = text.rpartition("=")
+    if not url or len(checksum) != 64 or set(checksum.lower()) - set("0123456789abcdef"):
+        raise click.BadParameter(f"{text!r}: wanted URL=CHECKSUM, 64 hex digits.", param_hint="--sha256")
+    return url, checksum
+
+
+def _wrong(artifact: Artifact, store: Store, what: str, found: str, wanted: str) -> Finding:
+    where, remedy = str(store.folder(artifact)), f"avadm artifacts build {artifact.name}"
+    return Finding("artifact-integrity", f"{artifact.name} {what}.", where, found, wanted, remedy)

@@ -1,0 +1,45 @@
+import pytest
+
+from avadm.artifacts import recipe
+from avadm.artifacts.manifest import manifest, named
+from avadm.errors import AvadmError
+from avadm.plan.phases import PHASES
+
+
+def test_every_recipe_makes_every_file_of_its_artifact_and_pins_its_modules() -> None:
+    for artifact in manifest().values():
+        steps = [s.action for s in recipe.load(artifact.folder).steps]
+        made = {s.output for s in steps if isinstance(s, recipe.Build)}
+        assert made == set(artifact.files), artifact.name
+        assert all(s.sum.startswith("h1:") for s in steps if isinstance(s, recipe.Module)), artifact.name
+
+
+def test_every_program_is_asked_its_version_and_the_answer_has_it() -> None:
+    for artifact in manifest().values():
+        assert any(w.ask and artifact.version in w.says for w in artifact.files.values()), artifact.name
+
+
+def test_phases_name_artifacts_that_exist() -> None:
+    assert {n for p in PHASES for n in p.artifacts} <= set(manifest())
+
+
+def test_unknown_names_come_together_with_the_nearest() -> None:
+    with pytest.raises(AvadmError) as caught:
+        named(("kubernets", "zzz"))
+    assert [f.what for f in caught.value.findings] == [
+        "There is no artifact 'kubernets'. Did you mean 'kubernetes'?",
+        "There is no artifact 'zzz'.",
+    ]
+
+
+def test_a_checksum_is_whole_or_not_there() -> None:
+    for artifact in manifest().values():
+        assert set(artifact.upstream) <= set(artifact.files)
+        for download in artifact.upstream.values():
+            assert download.url.startswith("https://")
+            assert download.sha256 is None or len(bytes.fromhex(download.sha256)) == 32
+
+
+def test_a_step_does_exactly_one_thing() -> None:
+    with pytest.raises(ValueError, match="exactly one thing"):
+        recipe.Step.model_validate({"remove": {"files": "a"}, "overlay": {"source": "a", "to": "b"}})

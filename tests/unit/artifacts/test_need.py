@@ -1,0 +1,64 @@
+from dataclasses import replace
+
+import pytest
+
+from avadm.artifacts import manifest, need
+from avadm.artifacts.make import Maker
+from avadm.artifacts.manifest import Artifact
+from avadm.artifacts.store import Store
+from avadm.engine.digest import Digests
+from avadm.paths import home
+from avadm.plan.phases import PHASES
+from avadm.site.model import Site
+from avadm.site.render import Vars
+from tests.unit.artifacts.conftest import FakeCommands
+from tests.unit.plan.test_phases import site as make_site
+
+BASE = replace(PHASES[0], artifacts=("thing",))
+GRAFANA = replace(PHASES[-1], artifacts=("other",))
+
+
+@pytest.fixture
+def site(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> Site:
+    things = {"thing": artifact, "other": artifact.model_copy(update={"name": "other"})}
+    monkeypatch.setattr(manifest, "manifest", lambda: things)
+    return make_site()
+
+
+def test_a_site_needs_what_the_phases_with_nodes_install(site: Site) -> None:
+    assert [a.name for a in need.needed(site, (BASE, GRAFANA))] == ["thing"], "there is no grafana node"
+
+
+def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(
+    site: Site, artifact: Artifact, store: Store, commands: FakeCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(need, "needed", lambda _: [artifact])
+    assert need.variables(site, store) == {}
+    record = Maker(store, "gomod", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
+    assert record is not None
+    path = str(store.folder(artifact) / "thing")
+    told = {"version": "1.2.3", "files": {"thing": {"path": path, "sha256": record.files["thing"].sha256}}}
+    assert need.variables(site, store) == {"thing": told}
+
+
+def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(
+    site: Site, artifact: Artifact, store: Store, commands: FakeCommands
+) -> None:
+    [finding] = need.missing((BASE, PHASES[1]), store)
+    assert "thing 1.2.3, which base installs, is absent" in finding.what
+    assert "avadm artifacts build" in finding.remedy
+    Maker(store, "gomod", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
+    assert need.missing((BASE,), store) == []
+    (store.folder(artifact) / "thing").write_text("bitter\n")
+    [finding] = need.missing((BASE,), store)
+    assert finding.found == "damaged"
+
+
+def test_only_the_phases_that_install_an_artifact_depend_on_its_checksum() -> None:
+    def digest(path: str, sha256: str, phase: int) -> str:
+        told = {"thing": {"version": "1", "files": {"thing": {"path": path, "sha256": sha256}}}}
+        return Digests(Vars({"artifacts": told}), home()).host((BASE, PHASES[-1])[phase], "h")
+
+    assert digest("/a", "1", 0) == digest("/b", "1", 0), "where the controller keeps it is no input"
+    assert digest("/a", "1", 0) != digest("/a", "2", 0)
+    assert digest("/a", "1", 1) == digest("/a", "2", 1)
