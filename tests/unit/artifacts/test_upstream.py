@@ -28,8 +28,8 @@ def opener(body: bytes) -> upstream.Opener:
     return opened
 
 
-def fetch(what: Artifact, body: bytes, out: Path, **checksums: str) -> None:
-    known = {URL: c for c in checksums.values()}
+def fetch(what: Artifact, body: bytes, out: Path, own: str = "") -> None:
+    known = {URL: own} if own else {}
     upstream.fetch(what, known, out, lambda text: None, opener(body))
 
 
