@@ -105,6 +105,8 @@ class Kubernetes(Model):
     """When nodes evict pods."""
     etcd: Etcd = Etcd()
     """Kubernetes' data base."""
+    certificate_days: Whole = Field(default=365, ge=3, le=3650)
+    """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
 
 
 class Components(Model):

@@ -1,0 +1,57 @@
+"""What is certified: authorities, and the certificates that they give out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Authority(StrEnum):
+    """A certificate authority; each is trusted for its own purpose alone."""
+
+    ETCD = "etcd"
+    KUBERNETES = "kubernetes"
+    FRONT_PROXY = "front-proxy"
+
+    @property
+    def key(self) -> str:
+        """The vault variable that holds its private key."""
+        return key_variable(f"ca-{self}")
+
+
+def key_variable(owner: str) -> str:
+    """Return the vault variable that holds an owner's private key."""
+    return "vault_pki_key_" + re.sub(r"[^a-z0-9]+", "_", owner.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One certificate.
+
+    Attributes:
+        name: what it is called in the store, e.g. ``kubelet-client-comp1``.
+        authority: who signs it.
+        owner: whose private key it certifies; certificates of one owner share a key.
+        user: common name: for Kubernetes and etcd the user's name.
+        group: organization: for Kubernetes the user's group; "" for none.
+        names: DNS names under which it serves.
+        addresses: IP addresses under which it serves.
+        server: whether it may serve.
+        client: whether it may be shown to a server.
+    """
+
+    name: str
+    authority: Authority
+    owner: str
+    user: str
+    group: str = ""
+    names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    server: bool = False
+    client: bool = True
+
+    @property
+    def key(self) -> str:
+        """The vault variable that holds its private key."""
+        return key_variable(self.owner)

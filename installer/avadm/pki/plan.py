@@ -1,0 +1,125 @@
+"""Who gets which certificate, from the site file.
+
+A node has one key for each of its parts in the cluster (etcd, control plane, node), not for each certificate: whoever
+has one of a part's files has the others too, and 256 nodes need 256 keys instead of 1500.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from avadm.pki.model import Authority, Leaf
+from avadm.site.model import Node, Site
+
+ADMIN = "admin"
+PROMETHEUS = "prometheus"
+SERVICE_ACCOUNTS = "service-accounts"
+"""Owner of the key that signs the tokens of service accounts; it has no certificate."""
+CLUSTER_DOMAIN = "cluster.local"
+ETCD_ROOT = "root"
+"""User of etcd's administrator and of the API servers: etcd knows this name."""
+ETCD_CALICO = "calico"
+_LOCAL = ("localhost",), ("127.0.0.1",)
+
+
+def leaves(site: Site) -> list[Leaf]:
+    """Return every certificate of the site; none where it has no etcd."""
+    if not site.with_role("etcd"):
+        return []
+    found = [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
+    if site.with_role("master"):
+        found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
+        found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
+        found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
+        found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
+    found.append(Leaf("prometheus-etcd", Authority.ETCD, PROMETHEUS, "prometheus"))
+    return found
+
+
+def owners(site: Site) -> list[str]:
+    """Return whose keys the site needs beside the authorities', each once."""
+    found = list(dict.fromkeys(leaf.owner for leaf in leaves(site)))
+    return [*found, SERVICE_ACCOUNTS] if site.with_role("master") else found
+
+
+def authorities(site: Site) -> list[Authority]:
+    """Return the authorities that the site's certificates need."""
+    wanted = {leaf.authority for leaf in leaves(site)}
+    return [one for one in Authority if one in wanted]
+
+
+def kube_nodes(site: Site) -> list[Node]:
+    """Return the nodes that run kubelet, in the site file's order."""
+    return [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
+
+
+def _names(node: Node, site: Site) -> tuple[str, ...]:
+    return node.name, f"{node.name}.{site.network.domain}"
+
+
+def _etcd(node: Node, site: Site) -> Iterator[Leaf]:
+    names = (*_names(node, site), *_LOCAL[0])
+    addresses = (str(node.address), *_LOCAL[1])
+    owner = f"etcd-{node.name}"
+    for use in ("server", "peer"):
+        # A server's certificate is a client's too: etcd's own gateway calls its own port with it.
+        yield Leaf(
+            f"etcd-{use}-{node.name}",
+            Authority.ETCD,
+            owner,
+            node.name,
+            names=names,
+            addresses=addresses,
+            server=True,
+        )
+    yield Leaf(f"etcd-client-{node.name}", Authority.ETCD, owner, ETCD_ROOT)
+
+
+def _master(node: Node, site: Site) -> Iterator[Leaf]:
+    owner = f"master-{node.name}"
+    kubernetes = Authority.KUBERNETES
+    virtual = [str(site.network.api_vip)] if site.network.api_vip else []
+    yield Leaf(
+        f"apiserver-{node.name}",
+        kubernetes,
+        owner,
+        "kube-apiserver",
+        names=(
+            *("kubernetes", "kubernetes.default", "kubernetes.default.svc"),
+            f"kubernetes.default.svc.{CLUSTER_DOMAIN}",
+            f"kubernetes.{site.network.domain}",
+            *_names(node, site),
+            *_LOCAL[0],
+        ),
+        # The service `kubernetes` has the first address of the services' network.
+        addresses=(*virtual, str(site.network.services[1]), str(node.address), *_LOCAL[1]),
+        server=True,
+        client=False,
+    )
+    yield Leaf(f"apiserver-etcd-{node.name}", Authority.ETCD, owner, ETCD_ROOT)
+    # The group is needed: 1.9 has no binding for an API server that speaks to kubelets.
+    yield Leaf(f"apiserver-kubelet-{node.name}", kubernetes, owner, "kube-apiserver", "system:masters")
+    yield Leaf(f"front-proxy-{node.name}", Authority.FRONT_PROXY, owner, "front-proxy-client")
+    for name in ("controller-manager", "scheduler"):
+        yield Leaf(f"{name}-{node.name}", kubernetes, owner, f"system:kube-{name}")
+    yield Leaf(f"health-{node.name}", kubernetes, f"health-{node.name}", "avadm:health")
+    yield Leaf(f"calico-controllers-{node.name}", kubernetes, owner, "calico-kube-controllers")
+
+
+def _node(node: Node, site: Site) -> Iterator[Leaf]:
+    owner = f"node-{node.name}"
+    user = f"system:node:{node.name}"
+    yield Leaf(f"kubelet-client-{node.name}", Authority.KUBERNETES, owner, user, "system:nodes")
+    yield Leaf(
+        f"kubelet-server-{node.name}",
+        Authority.KUBERNETES,
+        owner,
+        user,
+        names=_names(node, site),
+        addresses=(str(node.address),),
+        server=True,
+        client=False,
+    )
+    yield Leaf(f"kube-proxy-{node.name}", Authority.KUBERNETES, owner, "system:kube-proxy")
+    yield Leaf(f"calico-{node.name}", Authority.KUBERNETES, owner, "calico")
+    yield Leaf(f"calico-etcd-{node.name}", Authority.ETCD, owner, ETCD_CALICO)
