@@ -16,7 +16,7 @@ description:
   - Waits until the daemon answers, and fails with the unit's last log lines if it does not.
 options:
   name:
-    description: The systemd unit, without C(.service).
+    description: The systemd unit, without C(.service); other kinds (a timer) with their ending.
     type: str
     required: true
   restart_on:
@@ -74,14 +74,16 @@ except ImportError:  # python 2.7
 from ansible.module_utils.basic import AnsibleModule
 
 STAMPS = "/run/avadm/daemon"
-DROPIN = "/etc/systemd/system/%s.service.d/avadm.conf"
+DROPIN = "/etc/systemd/system/%s.d/avadm.conf"
 PROPERTIES = (
     "LoadState",
     "ActiveState",
     "UnitFileState",
     "NeedDaemonReload",
     "ExecMainStartTimestampMonotonic",
+    "ActiveEnterTimestampMonotonic",
 )
+KINDS = (".service", ".timer")
 
 
 class DaemonError(Exception):
@@ -121,6 +123,7 @@ class Daemon(object):
 
     def __init__(self, name, run, root="", check_mode=False):
         self.name = name
+        self.unit = name if name.endswith(KINDS) else name + ".service"
         self.run = run
         self.root = root
         self.check_mode = check_mode
@@ -128,7 +131,7 @@ class Daemon(object):
 
     def show(self):
         """Return the unit's properties."""
-        argv = ["systemctl", "show", self.name + ".service"] + ["-p" + p for p in PROPERTIES]
+        argv = ["systemctl", "show", self.unit] + ["-p" + p for p in PROPERTIES]
         rc, out, err = self.run(argv)
         if rc != 0:
             raise DaemonError("systemctl does not answer: %s" % (err or out).strip())
@@ -139,12 +142,12 @@ class Daemon(object):
         self.actions.append(verb)
         if self.check_mode:
             return
-        argv = ["systemctl", verb] + ([] if verb == "daemon-reload" else [self.name + ".service"])
+        argv = ["systemctl", verb] + ([] if verb == "daemon-reload" else [self.unit])
         rc, out, err = self.run(argv)
         if rc != 0 and "too often" in out + err:
             # Counted are all starts (ceph's units: 3 in 30 minutes), also those that somebody asked for; whoever runs
             # this wants it to be tried again.
-            self.run(["systemctl", "reset-failed", self.name + ".service"])
+            self.run(["systemctl", "reset-failed", self.unit])
             rc, out, err = self.run(argv)
         if rc != 0:
             raise DaemonError("`%s` failed: %s%s" % (" ".join(argv), (err or out).strip(), self.log()))
@@ -173,7 +176,7 @@ class Daemon(object):
 
     def write_settings(self, text):
         """Write our drop-in of the unit if it differs; systemd notices it (NeedDaemonReload)."""
-        path = self.root + DROPIN % self.name
+        path = self.root + DROPIN % self.unit
         text = text.rstrip("\n") + "\n"
         try:
             with open(path) as source:
@@ -196,12 +199,10 @@ class Daemon(object):
         """Bring the unit about; return the files that called for a restart or reload."""
         if settings is not None:
             self.write_settings(settings)
-            restart_on = restart_on + [DROPIN % self.name]
+            restart_on = restart_on + [DROPIN % self.unit]
         unit = self.show()
         if unit.get("LoadState") == "not-found" and not self.check_mode:
-            raise DaemonError(
-                "There is no unit %s.service. Remedy: see that its package is installed." % self.name
-            )
+            raise DaemonError("There is no unit %s. Remedy: see that its package is installed." % self.unit)
         if unit.get("NeedDaemonReload") == "yes":
             self.systemctl("daemon-reload")
         if unit.get("UnitFileState") not in ("enabled", "static"):
@@ -209,7 +210,9 @@ class Daemon(object):
         if unit.get("ActiveState") not in ("active", "activating", "reloading"):
             self.systemctl("start")
             return []
-        started = time.time() - monotonic() + int(unit.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+        # A timer has no process of its own.
+        since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
+        started = time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
         because = self.newer(restart_on, started)
         if because:
             self.systemctl("restart")

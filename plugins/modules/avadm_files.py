@@ -27,10 +27,16 @@ options:
       content:
         description: The whole content; a final newline is added where there is none.
         type: str
+      secret:
+        description: The whole content of a file that holds a secret; hidden in results. Instead of I(content).
+        type: str
       mode:
         description: Octal mode, quoted.
         type: str
         default: "0644"
+      owner:
+        description: User and group that own the file, C(USER) or C(USER:GROUP); left as made (root) if absent.
+        type: str
       state:
         description: Whether the file is there.
         type: str
@@ -53,8 +59,10 @@ paths:
   returned: success
 """
 
+import grp
 import io
 import os
+import pwd
 import stat
 import tempfile
 
@@ -72,7 +80,7 @@ def read(path):
 
 def wanted_bytes(entry):
     """Return the bytes that a file shall have."""
-    content = to_bytes(entry["content"] or "")
+    content = to_bytes(entry.get("secret") or entry["content"] or "")
     return content if not content or content.endswith(b"\n") else content + b"\n"
 
 
@@ -81,13 +89,32 @@ def mode_of(path):
     return stat.S_IMODE(os.stat(path).st_mode)
 
 
+def owner_of(entry):
+    """Return the (uid, gid) that a file shall have; None where that is left open. KeyError for who is not there."""
+    if not entry.get("owner"):
+        return None
+    user, _colon, group = entry["owner"].partition(":")
+    account = pwd.getpwnam(user)
+    return account.pw_uid, grp.getgrnam(group).gr_gid if group else account.pw_gid
+
+
+def owned(path, owner):
+    """Return whether a file has this (uid, gid), or none is asked for."""
+    state = os.stat(path)
+    return owner is None or (state.st_uid, state.st_gid) == owner
+
+
 def difference(entry):
     """Return the before and after texts of a file that differs, else None."""
     before = read(entry["path"])
     if entry["state"] == "absent":
         return None if before is None else (before, b"")
     after = wanted_bytes(entry)
-    if before == after and mode_of(entry["path"]) == int(entry["mode"], 8):
+    if (
+        before == after
+        and mode_of(entry["path"]) == int(entry["mode"], 8)
+        and owned(entry["path"], owner_of(entry))
+    ):
         return None
     return (before or b"", after)
 
@@ -105,8 +132,11 @@ def write(module, entry, content):
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
     os.chmod(made, int(entry["mode"], 8))
+    owner = owner_of(entry)
     # unsafe_writes acts only where the rename is refused (a bind-mounted file): then it is written in place.
     module.atomic_move(made, path, unsafe_writes=True)
+    if owner is not None:
+        os.chown(path, *owner)
     os.chmod(path, int(entry["mode"], 8))
 
 
@@ -121,6 +151,8 @@ def main():
                 "options": {
                     "path": {"type": "path", "required": True},
                     "content": {"type": "str"},
+                    "secret": {"type": "str", "no_log": True},
+                    "owner": {"type": "str"},
                     "mode": {"type": "str", "default": "0644"},
                     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
                 },
@@ -142,7 +174,15 @@ def main():
                 % (entry["path"], error),
                 paths=paths,
             )
+        except KeyError as error:
+            module.fail_json(
+                msg="%s has no owner: %s. Remedy: install the package that makes this user or group."
+                % (entry["path"], error.args[0]),
+                paths=paths,
+            )
         paths.append(entry["path"])
+        if entry["secret"] is not None:
+            continue
         diffs.append(
             {
                 "before": to_text(found[0], errors="replace"),

@@ -22,6 +22,7 @@ import time
 from avadm.engine.cluster_probe import NEEDS, Cluster, answers, call
 
 UNIT = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestampMonotonic,MainPID"
+UNIT += ",ActiveEnterTimestampMonotonic"
 
 
 def name_of(table, number):
@@ -29,6 +30,11 @@ def name_of(table, number):
         return table(number)[0]
     except KeyError:
         return str(number)
+
+
+def full(name):
+    """Return a unit's whole name, as avadm_daemon makes it."""
+    return name if name.endswith((".service", ".timer")) else name + ".service"
 
 
 class Node(object):
@@ -67,7 +73,7 @@ class Node(object):
     def show(self, names):
         if not names:
             return {}
-        out = call("systemctl", "show", "-p" + UNIT, *[name + ".service" for name in names])
+        out = call("systemctl", "show", "-p" + UNIT, *[full(name) for name in names])
         blocks = [
             dict(line.split("=", 1) for line in b.splitlines() if "=" in line) for b in out.split("\n\n")
         ]
@@ -90,7 +96,9 @@ class Node(object):
     def restart(self, rest, reload=False):
         """As avadm_daemon judges: whether a file (or a folder's entry) is newer than what runs."""
         name, _, path = rest.partition(" ")
-        since = int(self.units[name].get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+        unit = self.units[name]
+        since = int(unit.get("ExecMainStartTimestampMonotonic") or 0)  # a timer has none
+        since = (since or int(unit.get("ActiveEnterTimestampMonotonic") or 0)) / 1e6
         since += time.time() - monotonic()
         stamp = "/run/avadm/daemon/" + name
         if reload and os.path.exists(stamp):
