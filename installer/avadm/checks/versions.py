@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "rbd": ("ceph",),
     "monitoring": tuple(SERVICES),
     "grafana": ("grafana",),
+    "etcd": (),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

@@ -84,6 +84,7 @@ PHASES: tuple[Phase, ...] = (
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
         ("grafana",),
     ),
+    Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )
 

@@ -92,7 +92,8 @@ def _daemon(args: Args) -> Iterator[str]:
     yield f"unit {name}"
     restart = list(args.get("restart_on") or [])
     if args.get("settings") is not None:
-        restart.append(f"/etc/systemd/system/{name}.service.d/avadm.conf")
+        whole = name if name.endswith((".service", ".timer")) else f"{name}.service"
+        restart.append(f"/etc/systemd/system/{whole}.d/avadm.conf")
     for kind, paths in (("restart", restart), ("reload", args.get("reload_on") or [])):
         for path in paths:
             yield f"file {path}"
@@ -124,6 +125,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_fs": lambda args: iter([f"fs {args['name']}"]),
     "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
+    # Its data: a member that has none any more is not what was left behind.
+    "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),
     "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
     "avadm_ceph_settings": _settings,
 }

@@ -17,9 +17,10 @@ import yaml
 from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki import store as pki
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph, core, monitoring
+from avadm.site.render import Vars, ceph, core, etcd, monitoring
 from avadm.site.rules.nodes import rack_group
 from avadm.site.secrets import Vault
 
@@ -56,7 +57,9 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     """
     out = variables(site_file)
     vault = Vault.open(site_file.path)
-    vault.ensure(out.secrets)
+    secrets = vault.ensure(out.secrets)
+    if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
+        out = variables(site_file)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -91,6 +94,9 @@ def variables(site_file: SiteFile) -> Vars:
     ceph.render(site, site_file.profile, out)
     monitoring.render(site, site_file.profile, out)
     out.all["artifacts"] = need.variables(site)
+    certificates = pki.Store.open(site_file.path)
+    out.secrets |= pki.makers(site)
+    etcd.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
