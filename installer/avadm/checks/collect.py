@@ -18,7 +18,7 @@ from avadm.disks.code import proof
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from avadm.site.render.core import packages
+from avadm.site.render.core import late_packages, packages
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock anew, in each pass
@@ -89,7 +89,7 @@ def _parameters(
 ) -> str:
     """Return the line of Python that goes before the probe."""
     params = {
-        "packages": packages(node, profile),
+        "packages": packages(node, profile) + late_packages(node, profile),
         "proxy": site.packages.proxy,
         "sources": site.packages.sources,
         "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],

@@ -27,6 +27,10 @@ SERVICES: dict[str, tuple[str | None, int]] = {
     "alertmanager": ("alertmanager", PORTS["alertmanager"]),
     "blackbox_exporter": ("prometheus", PORTS["blackbox"]),
 }
+# Component to the roles whose nodes run it and the command there that tells the version of what runs.
+PROGRAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "docker": (("master", "worker"), ("docker", "version", "--format", "{{.Server.Version}}")),
+}
 # Phase to what it installs, and so can mend: ceph's packages and daemons by kind, services. Nothing else is judged
 # after it, or a phase would be stopped by what only a later one puts right.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -37,6 +41,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "monitoring": tuple(SERVICES),
     "grafana": ("grafana",),
     "etcd": (),
+    "docker": ("docker",),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}
@@ -60,6 +65,7 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
+            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & set(node.roles)},
             "cluster": node.name == witness,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
@@ -234,6 +240,11 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
             for name, (role, _) in SERVICES.items()
             if (role is None or role in node.roles) and name not in fact["services"]
         ]
+    absent += [
+        (name, "no answer with its version")
+        for name in PARTS[phase or "base"]
+        if name in PROGRAMS and set(PROGRAMS[name][0]) & set(node.roles) and name not in fact["services"]
+    ]
     return [
         _finding(
             f"{name} should run here after the phase {phase} and does not.",

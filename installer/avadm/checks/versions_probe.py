@@ -1,6 +1,6 @@
 """Collects, on a node, the versions of what runs and of what is installed; Python 2.7 and 3, changes nothing.
 
-Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, cluster); prints one JSON
+Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, commands, cluster); prints one JSON
 object.
 """
 
@@ -18,7 +18,7 @@ try:
 except ImportError:
     from urllib2 import ProxyHandler, build_opener
 
-DAEMONS = ("ceph-", "prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana")
+DAEMONS = ("ceph-", "dockerd", "prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana")
 
 
 def call(*argv):
@@ -80,6 +80,16 @@ def services(addresses, ports):
     return found
 
 
+def programs(commands):
+    """Component to the version that a program tells, for those that are there and answer."""
+    found = {}
+    for name, argv in commands.items():
+        match = re.search(r"\d+(\.\d+)+\S*", call(*argv) or "")
+        if match:
+            found[name] = match.group(0)
+    return found
+
+
 def stale():
     """Programs of ours whose file on disk was replaced after they were started."""
     found = set()
@@ -97,6 +107,8 @@ def stale():
 def main(params):
     """Print everything."""
     installed = re.search(r"ceph version (\S+)", call("ceph", "--version") or "")
+    running = services(params["addresses"], params["ports"])
+    running.update(programs(params["commands"]))
     cluster = None
     if params["cluster"]:
         text = call("timeout", "20", "ceph", "--connect-timeout", "10", "versions", "--format", "json")
@@ -107,7 +119,7 @@ def main(params):
                 "ceph_installed": installed.group(1) if installed else None,
                 "ceph_daemons": daemons(),
                 "ceph_versions": cluster,
-                "services": services(params["addresses"], params["ports"]),
+                "services": running,
                 "stale": stale(),
                 "kernel": os.uname()[2],
             }

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from avadm.checks import versions
 from avadm.checks.versions import PARTS, judge
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES
@@ -117,3 +121,35 @@ def test_unreachable_node_is_an_error(site, collected):
     del collected["nodes"]["stor2"]
     collected["unreachable"]["stor2"] = "time-out"
     assert [(f.host, f.found) for f in found(site, collected)] == [("stor2", "time-out")]
+
+
+@pytest.mark.parametrize(
+    ("services", "phase", "word"),
+    [
+        ({"docker": "20.10.24+dfsg1"}, "docker", ""),
+        ({"docker": "17.03.2-ce"}, "docker", "17.03.2-ce"),
+        ({}, "docker", "no answer with its version"),
+        ({}, "base", ""),
+        ({}, None, ""),
+    ],
+)
+def test_the_engine_is_judged_where_it_shall_run(site, collected, services, phase, word):
+    (worker,) = [n.model_copy(update={"roles": ["worker"]}) for n in site.nodes[:1]]
+    collected["nodes"][worker.name]["services"] = services
+    findings = judge(site, {"docker": "20.10."}, collected, [worker], phase)
+    assert [f.found for f in findings] == ([word] if word else [])
+
+
+def test_the_probe_reads_a_version_from_what_a_program_says():
+    text = (Path(versions.__file__).parent / "versions_probe.py").read_text()
+    names: dict = {"PARAMS": json.dumps({"addresses": [], "ports": {}, "commands": {}, "cluster": False})}
+    exec(compile(text, "probe", "exec"), names)  # noqa: S102
+    said = names["programs"](
+        {
+            "a": ["echo", "Kubernetes v1.9.11"],
+            "b": ["false"],
+            "c": ["no-such-program"],
+            "d": ["echo", "20.10.24+dfsg1"],
+        }
+    )
+    assert said == {"a": "1.9.11", "d": "20.10.24+dfsg1"}

@@ -20,7 +20,6 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "prometheus": ("prometheus", "blackbox_exporter"),
     "alertmanager": ("alertmanager",),
     "grafana": ("grafana",),
-    # Packages of docker and etcd start them at once: their roles install them, after their configuration.
     "etcd": (),
     "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
     "worker": ("kube_node", "calico"),
@@ -30,6 +29,10 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "registry": ("registry",),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
+
+LATE: dict[str, tuple[str, ...]] = {"master": ("docker",), "worker": ("docker",), "etcd": ("etcd",)}
+"""Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
+configuration there."""
 
 EVERYWHERE = ("base", "chrony", "node_exporter")
 """Ansible roles of every node."""
@@ -41,8 +44,14 @@ def ansible_roles(node: Node) -> list[str]:
     return list(dict.fromkeys(roles))
 
 
+def late_packages(node: Node, profile: Profile) -> list[str]:
+    """Return the packages of a node that their own roles install, sorted."""
+    roles = {role for name in node.roles for role in LATE.get(name, ())}
+    return sorted({p for role in roles for p in profile.packages.get(role, [])})
+
+
 def packages(node: Node, profile: Profile) -> list[str]:
-    """Return all packages of a node, sorted, so that one transaction installs them."""
+    """Return the packages of a node that one transaction of the base phase installs, sorted."""
     return sorted({p for role in ansible_roles(node) for p in profile.packages.get(role, [])})
 
 

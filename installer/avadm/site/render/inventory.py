@@ -20,7 +20,7 @@ from avadm.findings import Finding
 from avadm.pki import store as pki
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph, core, etcd, monitoring
+from avadm.site.render import Vars, ceph, core, etcd, kubernetes, monitoring
 from avadm.site.rules.nodes import rack_group
 from avadm.site.secrets import Vault
 
@@ -93,6 +93,7 @@ def variables(site_file: SiteFile) -> Vars:
     out.all |= core.connection(site_file)
     ceph.render(site, site_file.profile, out)
     monitoring.render(site, site_file.profile, out)
+    kubernetes.render(site, site_file.profile, out)
     out.all["artifacts"] = need.variables(site)
     certificates = pki.Store.open(site_file.path)
     out.secrets |= pki.makers(site)

@@ -99,15 +99,19 @@ def test_the_runtime_finds_the_bundle(argv, folder):
 
 
 def test_the_runtime_asks_for_nothing_that_cannot_be_had():
-    reduced = runc_lab().reduced
-    caps = {"bounding": ["CAP_SYS_RESOURCE", "CAP_CHOWN"], "effective": ["CAP_CHOWN"]}
-    got = reduced({"process": {"oomScoreAdj": -998, "capabilities": caps}})["process"]
+    shim = runc_lab()
+    # A node without CAP_SYS_RESOURCE (24) and CAP_SYS_TIME (25).
+    have = shim.had("Name:\tx\nCapEff:\t0\nCapBnd:\t000001fffcffffff\n")
+    assert {"CAP_CHOWN", "CAP_SYS_ADMIN", "CAP_CHECKPOINT_RESTORE"} <= have
+    assert not {"CAP_SYS_RESOURCE", "CAP_SYS_TIME"} & have
+    caps = {"bounding": ["CAP_SYS_RESOURCE", "CAP_CHOWN", "CAP_SYS_TIME"], "effective": ["CAP_CHOWN"]}
+    got = shim.reduced({"process": {"oomScoreAdj": -998, "capabilities": caps}}, have)["process"]
     assert got == {
         "oomScoreAdj": 0,
         "capabilities": {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"]},
     }
-    assert reduced({"process": {"oomScoreAdj": 1000}}) == {"process": {"oomScoreAdj": 1000}}
-    assert reduced({"process": {"args": ["x"]}}) == {"process": {"args": ["x"]}}
+    assert shim.reduced({"process": {"oomScoreAdj": 1000}}, have) == {"process": {"oomScoreAdj": 1000}}
+    assert shim.reduced({"process": {"args": ["x"]}}, have) == {"process": {"args": ["x"]}}
 
 
 def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):

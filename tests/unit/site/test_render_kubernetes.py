@@ -1,0 +1,40 @@
+"""What the roles of Kubernetes' nodes are told."""
+
+import pytest
+
+from avadm.site import profile as profiles
+from avadm.site.model import Site
+from avadm.site.render import Vars
+from avadm.site.render.core import render as render_core
+from avadm.site.render.kubernetes import render
+
+NODES = [
+    {"name": "m1", "address": "10.0.0.1", "roles": ["etcd", "master"]},
+    {"name": "w1", "address": "10.0.0.2", "roles": ["worker"]},
+    {"name": "s1", "address": "10.0.0.3", "roles": ["mon"]},
+]
+
+
+def site(nodes=NODES):
+    network = {"management": "10.0.0.0/24", "domain": "demo.test", "api_vip": "10.0.0.250"}
+    return Site.model_validate({"name": "demo", "network": network, "nodes": nodes})
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_each_profile_has_an_engine(name):
+    out, profile = Vars(), profiles.load(name)
+    render(site(), profile, out)
+    assert out.all["docker_packages"]
+    assert profile.versions["docker"]
+
+
+def test_a_site_without_masters_has_none_of_it():
+    out = Vars()
+    render(site(NODES[2:]), profiles.load("lab-bookworm"), out)
+    assert (out.all, out.hosts) == ({}, {})
+
+
+def test_the_base_phase_leaves_the_engine_to_its_role():
+    out = Vars()
+    render_core(site(), profiles.load("lab-bookworm"), out)
+    assert "docker.io" not in out.hosts["w1"]["base_packages"]
