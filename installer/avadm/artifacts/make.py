@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 from avadm.artifacts import upstream
+from avadm.artifacts.builder import Builder
 from avadm.artifacts.commands import LocalCommands
-from avadm.artifacts.gomod import Builder
-from avadm.artifacts.manifest import Artifact
+from avadm.artifacts.manifest import Artifact, named
 from avadm.artifacts.store import Record, State, Store, keep
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
-Source = Literal["gomod", "upstream"]
+Source = Literal["build", "upstream"]
 Tell = Callable[[str, str], None]
 """Told the artifact and what is done with it."""
 
@@ -73,6 +73,10 @@ class Maker:
         Raises:
             AvadmError: it cannot be had, or the cache cannot be written.
         """
+        if self.source == "build" and artifact.needs:
+            self.tell(artifact.name, f"waiting for {', '.join(artifact.needs)}")
+        for needed in named(artifact.needs) if self.source == "build" else ():
+            self.one(needed)
         try:
             with self.store.locked(
                 artifact, lambda: self.tell(artifact.name, "another avadm builds it: waiting")
@@ -92,10 +96,11 @@ class Maker:
         record = self.store.record(artifact)
         if self.store.state(artifact, deep=True) is not State.PRESENT or record is None:
             return False
-        return self.source == "gomod" or record.source == "upstream"
+        return self.source == "build" or record.source == "upstream"
 
     def _make(self, artifact: Artifact) -> Record:
         begun = time.monotonic()
+        digest = artifact.digest() if self.source == "build" else ""
         log = self.store.log(artifact)
         log.unlink(missing_ok=True)
         with self.store.work(artifact) as work:
@@ -107,8 +112,9 @@ class Maker:
                 self.tell(artifact.name, text)
 
             toolchain = ""
-            if self.source == "gomod":
-                toolchain = Builder(artifact, self.commands, space, out, log, tell).build()
+            if self.source == "build":
+                others = {a.name: self.store.folder(a) for a in named(artifact.needs)}
+                toolchain = Builder(artifact, self.commands, space, out, log, tell, others).build()
             else:
                 upstream.fetch(artifact, self.checksums, out, tell)
             tell("ask its version")
@@ -116,7 +122,7 @@ class Maker:
                 name=artifact.name,
                 version=artifact.version,
                 source=self.source,
-                recipe=artifact.digest() if self.source == "gomod" else "",
+                recipe=digest,
                 toolchain=toolchain,
                 made=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
                 seconds=round(time.monotonic() - begun, 1),
@@ -132,7 +138,7 @@ class Maker:
         for name, wanted in artifact.files.items():
             if not (out / name).is_file():
                 findings.append(_not(artifact, name, "is not there", "", "a file"))
-            elif wanted.ask:
+            elif wanted.says:
                 done = self.commands.run((str(out / name), *wanted.ask), cwd=out, env={}, log=log)
                 answer = [line for line in (*done.stdout.splitlines(), *done.said) if wanted.says in line]
                 if done.rc != 0 or not answer:

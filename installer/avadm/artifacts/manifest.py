@@ -26,8 +26,8 @@ class Wanted(_Data):
     """One file of an artifact.
 
     Attributes:
-        ask: arguments that make the program tell its version; none where it cannot.
-        says: text that must be in its answer.
+        ask: arguments that make the program tell its version.
+        says: text that must be in its answer; "" where it is no program.
     """
 
     ask: tuple[str, ...] = ()
@@ -56,6 +56,7 @@ class Artifact(_Data):
         title: what it is, for people.
         version: the version.
         files: file name to what is known of it.
+        needs: artifacts that are there before it is built.
         upstream: file name to where upstream publishes it.
     """
 
@@ -63,6 +64,7 @@ class Artifact(_Data):
     title: str
     version: str
     files: dict[str, Wanted]
+    needs: tuple[str, ...] = ()
     upstream: dict[str, Download] = {}
 
     @property
@@ -76,6 +78,8 @@ class Artifact(_Data):
         for path in sorted(p for p in self.folder.rglob("*") if p.is_file()):
             digest.update(f"{path.relative_to(self.folder)}\0".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
+        for needed in named(self.needs):
+            digest.update(needed.digest().encode())
         return digest.hexdigest()[:16]
 
 
@@ -92,6 +96,8 @@ def named(names: tuple[str, ...]) -> list[Artifact]:
     Raises:
         AvadmError: for every name that is none, with the nearest one.
     """
+    if not names:
+        return []
     known = manifest()
     findings = []
     for name in names:

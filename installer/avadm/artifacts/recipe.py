@@ -1,4 +1,4 @@
-"""Recipes: how an artifact is built from published Go modules, as data (recipes/NAME/recipe.yml)."""
+"""Recipes: how an artifact is built from Go modules and Debian's packages, as data (recipes/NAME/recipe.yml)."""
 
 from __future__ import annotations
 
@@ -56,6 +56,27 @@ class Replace(_Data):
     new: str
 
 
+class Append(_Data):
+    """Add lines to the end of a file, which has to be there."""
+
+    file: str
+    text: str
+
+
+class Mode(_Data):
+    """Set the mode of files (a pattern), octal."""
+
+    files: str
+    mode: str
+
+
+class Archive(_Data):
+    """Pack a folder as one of the artifact's files: a tar archive, the same bytes each time."""
+
+    folder: str
+    output: str
+
+
 class Copy(_Data):
     """Copy a file or a folder within the work folder."""
 
@@ -91,6 +112,50 @@ class Build(_Data):
     ldflags: tuple[str, ...] = ()
 
 
+class Debian(_Data):
+    """Make a small Debian system (mmdebstrap, variant minbase) as a tar archive.
+
+    Attributes:
+        release: code name.
+        packages: what is installed beside the least.
+        commands: run in the system at the end, by a shell.
+        output: file in the work folder.
+    """
+
+    release: str
+    packages: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    output: str
+
+
+class Take(_Data):
+    """Take a file of another artifact, which the manifest says is needed; ``to`` is in the work folder."""
+
+    artifact: str
+    file: str
+    to: str
+
+
+class Image(_Data):
+    """Write a container image as one of the artifact's files.
+
+    Attributes:
+        name: ``NAME:TAG`` that an engine gives it.
+        layers: tar archives and folders in the work folder, the lowest first.
+        entrypoint: what every container of it runs.
+        command: its arguments, or what is run where there is no entry point.
+        env: environment of its containers.
+        output: the artifact's file.
+    """
+
+    name: str
+    layers: tuple[str, ...]
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    output: str
+
+
 class Step(_Data):
     """One step: exactly one of these."""
 
@@ -99,9 +164,15 @@ class Step(_Data):
     remove: Remove | None = None
     overlay: Overlay | None = None
     replace: Replace | None = None
+    append: Append | None = None
+    mode: Mode | None = None
+    archive: Archive | None = None
     copy_: Copy | None = Field(default=None, alias="copy")
     run: Run | None = None
     build: Build | None = None
+    debian: Debian | None = None
+    take: Take | None = None
+    image: Image | None = None
 
     @property
     def action(self) -> _Data:
@@ -120,11 +191,11 @@ class Recipe(_Data):
     """How an artifact is built.
 
     Attributes:
-        toolchain: the exact Go release; another Go fetches it through the module proxy.
+        toolchain: the exact Go release, which another Go fetches through the module proxy; "" where Go is of no use.
         steps: in order.
     """
 
-    toolchain: str
+    toolchain: str = ""
     steps: tuple[Step, ...]
 
 

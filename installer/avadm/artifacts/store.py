@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from avadm import paths
+from avadm.artifacts import images
 from avadm.artifacts.manifest import Artifact
 from avadm.errors import DAMAGE
 
@@ -34,13 +35,23 @@ class State(StrEnum):
 
 
 class Kept(BaseModel):
-    """One file of an artifact in the cache: its checksum, its size in bytes, and what it said when asked its version."""
+    """One file of an artifact in the cache.
+
+    Attributes:
+        sha256: its checksum.
+        size: bytes.
+        reported: what the program said when asked its version.
+        image: ``NAME:TAG`` of a container image that it is.
+        image_id: that image's ``sha256:…``, as an engine tells it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     sha256: str
     size: int
     reported: str = ""
+    image: str = ""
+    image_id: str = ""
 
 
 class Record(BaseModel):
@@ -49,7 +60,7 @@ class Record(BaseModel):
     Attributes:
         name: the artifact.
         version: its version.
-        source: ``gomod`` or ``upstream``.
+        source: ``build`` or ``upstream``.
         recipe: Artifact.digest() of what made it; "" where it was fetched.
         toolchain: the Go release that built it; "" where it was fetched.
         made: when, UTC.
@@ -133,6 +144,8 @@ class Store:
             return None
         folder = self.folder(artifact)
         files = {n: {"path": str(folder / n), "sha256": k.sha256} for n, k in record.files.items()}
+        for name, kept in record.files.items():
+            files[name] |= {"image": kept.image, "image_id": kept.image_id} if kept.image else {}
         return {"version": record.version, "files": files}
 
     @contextmanager
@@ -177,11 +190,14 @@ class Store:
 
 def keep(folder: Path, reported: dict[str, str]) -> dict[str, Kept]:
     """Return what is kept of each file of a folder."""
-    return {
-        p.name: Kept(sha256=sha256(p), size=p.stat().st_size, reported=reported.get(p.name, ""))
-        for p in sorted(folder.iterdir())
-        if p.name != RECORD
-    }
+    found = {}
+    for path in sorted(p for p in folder.iterdir() if p.name != RECORD):
+        kept = Kept(sha256=sha256(path), size=path.stat().st_size, reported=reported.get(path.name, ""))
+        image = images.read(path) if path.suffix == ".tar" else None
+        found[path.name] = (
+            kept.model_copy(update={"image": image.name, "image_id": image.id}) if image else kept
+        )
+    return found
 
 
 def sha256(path: Path) -> str:

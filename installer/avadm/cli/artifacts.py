@@ -49,7 +49,7 @@ def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: boo
 
     A build needs Go 1.21 or newer and the Go module proxy. Running it again does what is left to do.
     """
-    return _make(app, "gomod", names, jobs, again, {}, as_json)
+    return _make(app, "build", names, jobs, again, {}, as_json)
 
 
 @artifacts.command()

@@ -14,7 +14,7 @@ from tests.unit.artifacts.conftest import FakeCommands
 
 def maker(store: Store, commands: FakeCommands, told: list[str] | None = None, **more: object) -> Maker:
     tell = (lambda name, text: told.append(text)) if told is not None else (lambda name, text: None)
-    return Maker(store, "gomod", tell, commands, **more)  # type: ignore[arg-type]
+    return Maker(store, "build", tell, commands, **more)  # type: ignore[arg-type]
 
 
 def test_a_build_leaves_files_checksums_and_what_the_program_said(
@@ -26,7 +26,7 @@ def test_a_build_leaves_files_checksums_and_what_the_program_said(
     assert path.read_text() == "better\n"
     assert record.files["thing"].sha256 == sha256(path)
     assert record.files["thing"].reported == "thing 1.2.3"
-    assert (record.source, record.toolchain) == ("gomod", "go1.26.8")
+    assert (record.source, record.toolchain) == ("build", "go1.26.8")
     assert store.state(artifact, deep=True) is State.PRESENT
     assert [p.name for p in store.root.glob("thing/.work*")] == []
 
@@ -140,8 +140,8 @@ def test_without_go_the_remedy_is_named(artifact: Artifact, store: Store, tmp_pa
         def run(self, argv, **kwargs):  # type: ignore[no-untyped-def]
             return super().run(["no-such-go", *argv[1:]], **kwargs)
 
-    with pytest.raises(AvadmError, match="no Go here"):
-        Maker(store, "gomod", lambda name, text: None, NoGo()).one(artifact)
+    with pytest.raises(AvadmError, match="no go here"):
+        Maker(store, "build", lambda name, text: None, NoGo()).one(artifact)
 
 
 def test_commands_are_logged_heard_and_ended_when_stopped(tmp_path: Path) -> None:

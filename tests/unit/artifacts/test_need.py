@@ -34,7 +34,7 @@ def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(
 ) -> None:
     monkeypatch.setattr(need, "needed", lambda _: [artifact])
     assert need.variables(site, store) == {}
-    record = Maker(store, "gomod", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
+    record = Maker(store, "build", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
     assert record is not None
     path = str(store.folder(artifact) / "thing")
     told = {"version": "1.2.3", "files": {"thing": {"path": path, "sha256": record.files["thing"].sha256}}}
@@ -47,7 +47,7 @@ def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(
     [finding] = need.missing((BASE, PHASES[1]), store)
     assert "thing 1.2.3, which base installs, is absent" in finding.what
     assert "avadm artifacts build" in finding.remedy
-    Maker(store, "gomod", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
+    Maker(store, "build", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
     assert need.missing((BASE,), store) == []
     (store.folder(artifact) / "thing").write_text("bitter\n")
     [finding] = need.missing((BASE,), store)

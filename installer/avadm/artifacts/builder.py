@@ -1,13 +1,15 @@
-"""Builds an artifact from published Go modules, as its recipe says: pinned, checked by checksum, the same bytes each time."""
+"""Builds an artifact as its recipe says, from published Go modules (pinned, checked) and Debian's packages."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from avadm.artifacts import images, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
 from avadm.artifacts.manifest import Artifact
@@ -16,6 +18,16 @@ from avadm.findings import Finding
 
 # No go.work and no flags of the user's own; what a go.sum does not name is refused.
 ENV = {"GO111MODULE": "on", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath"}
+
+
+# Nobody reads manuals in a container, and the package lists are old by then.
+SLIM = (
+    '--aptopt=Acquire::Languages "none"',
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    '--customize-hook=rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/*',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +41,7 @@ class Builder:
         out: folder for the finished files.
         log: file for everything that programs say.
         tell: told what is being done.
-        go: the go program.
+        others: artifact to its folder in the cache, of those that this one needs.
     """
 
     artifact: Artifact
@@ -38,10 +50,10 @@ class Builder:
     out: Path
     log: Path
     tell: Callable[[str], None]
-    go: str = "go"
+    others: Mapping[str, Path] = field(default_factory=dict)
 
     def build(self) -> str:
-        """Carry out all steps and return the Go release that was used.
+        """Carry out all steps and return the Go release that was used, "" for none.
 
         Raises:
             AvadmError: a step failed; the finding names it and what was said last.
@@ -53,7 +65,9 @@ class Builder:
         )
         for step in recipe.steps:
             self._step(step.action, env)
-        return self._run("ask Go's version", (self.go, "env", "GOVERSION"), self.work, env).stdout.strip()
+        if not recipe.toolchain:
+            return ""
+        return self._run("ask Go's version", ("go", "env", "GOVERSION"), self.work, env).stdout.strip()
 
     def _step(self, action: object, env: Mapping[str, str]) -> None:
         match action:
@@ -71,16 +85,32 @@ class Builder:
                 )
             case r.Replace():
                 self._replace(action)
+            case r.Append():
+                path = self.work / action.file
+                path.write_text(path.read_text(encoding="utf-8") + action.text, encoding="utf-8")
+            case r.Mode():
+                for path in self._matching(action.files):
+                    path.chmod(int(action.mode, 8))
+            case r.Archive():
+                tarball.pack(self.work / action.folder, self.out / action.output)
             case r.Copy():
                 self._copy(action)
             case r.Run():
                 argv = [self._argument(a) for a in action.argv]
                 self._run(action.title, argv, self.work / action.folder, env)
+            case r.Debian():
+                self._debian(action)
+            case r.Take():
+                target = self.work / action.to
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.others[action.artifact] / action.file, target)
+            case r.Image():
+                self._image(action)
             case r.Build():
                 self._build(action, env)
 
     def _module(self, m: r.Module, env: Mapping[str, str]) -> None:
-        argv = (self.go, "mod", "download", "-json", f"{m.name}@{m.version}")
+        argv = ("go", "mod", "download", "-json", f"{m.name}@{m.version}")
         # Outside of any module: Go then checks against its checksum data base, whatever a go.mod here replaces.
         done = self._run(f"download {m.name}", argv, self.log.parent, {**env, "GOFLAGS": "-mod=mod"})
         told = json.loads(done.stdout)
@@ -111,9 +141,35 @@ class Builder:
     def _build(self, b: r.Build, env: Mapping[str, str]) -> None:
         flags = " ".join(("-s -w", *b.ldflags))
         tags = (f"-tags={b.tags}",) if b.tags else ()
-        argv = (self.go, "build", "-o", str(self.out / b.output), *tags, f"-ldflags={flags}", b.package)
+        argv = ("go", "build", "-o", str(self.out / b.output), *tags, f"-ldflags={flags}", b.package)
         folder = self.work / b.folder
         self._run(f"compile {b.output}", argv, folder, {**env, "CGO_ENABLED": "1" if b.cgo else "0"})
+
+    def _debian(self, d: r.Debian) -> None:
+        hooks = [f'--customize-hook=chroot "$1" sh -c {shlex.quote(c)}' for c in d.commands]
+        argv = [
+            "mmdebstrap", "--variant=minbase", f"--include={','.join(d.packages)}", *SLIM, *hooks,
+            d.release, str(self.work / d.output),
+        ]  # fmt: skip
+        self._run(f"make a small Debian ({d.release})", argv, self.work, {"SOURCE_DATE_EPOCH": "0"})
+
+    def _image(self, image: r.Image) -> None:
+        self.tell(f"write the image {image.name}")
+        layers = []
+        for number, name in enumerate(image.layers):
+            layer = self.work / name
+            if layer.is_dir():
+                layer = self.work / f"layer-{number}.tar"
+                tarball.pack(self.work / name, layer)
+            layers.append(layer)
+        images.write(
+            self.out / image.output,
+            image.name,
+            layers,
+            entrypoint=image.entrypoint,
+            command=image.command,
+            env=image.env,
+        )
 
     def _matching(self, pattern: str) -> list[Path]:
         found = sorted(self.work.glob(pattern))
@@ -133,7 +189,7 @@ class Builder:
             argv, cwd=cwd, env=env, log=self.log, heard=lambda s: self.tell(f"{title}: {s}")
         )
         if done.rc == NOT_FOUND:
-            raise AvadmError(_no_go(done))
+            raise AvadmError(_no_program(argv[0], done))
         if done.rc != 0:
             raise self._failed(title, " / ".join(done.said[-3:]) or f"exit status {done.rc}", "exit status 0")
         return done
@@ -160,14 +216,19 @@ def _only(*patterns: str) -> Callable[[str, list[str]], set[str]]:
     return ignored
 
 
-def _no_go(done: Done) -> Finding:
+def _no_program(name: str, done: Done) -> Finding:
+    if name == "go":
+        wanted = "go 1.21 or newer"
+        remedy = "Install one (scripts/go does), or fetch upstream's programs instead: avadm artifacts fetch."
+    else:
+        wanted, remedy = name, f"Install it: apt-get install {name}."
     return Finding(
-        "no-go",
-        "There is no Go here to build with.",
+        "artifact-tool",
+        f"There is no {name} here to build with.",
         "PATH",
         " ".join(done.said),
-        "go 1.21 or newer",
-        "Install one: scripts/setup-go; or fetch upstream's programs instead: avadm artifacts fetch.",
+        wanted,
+        remedy,
     )
 
 

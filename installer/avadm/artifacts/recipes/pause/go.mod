@@ -1,0 +1,3 @@
+module avadm.invalid/pause
+
+go 1.21
