@@ -58,6 +58,7 @@ class Artifact(_Data):
         files: file name to what is known of it.
         needs: artifacts that are there before it is built.
         upstream: file name to where upstream publishes it.
+        recipe: folder of the recipe, relative to the package avadm; artifacts/recipes/NAME where "".
     """
 
     name: str
@@ -66,11 +67,12 @@ class Artifact(_Data):
     files: dict[str, Wanted]
     needs: tuple[str, ...] = ()
     upstream: dict[str, Download] = {}
+    recipe: str = ""
 
     @property
     def folder(self) -> Path:
         """The folder of the recipe that builds it."""
-        return FOLDER / "recipes" / self.name
+        return FOLDER.parent / self.recipe if self.recipe else FOLDER / "recipes" / self.name
 
     def digest(self) -> str:
         """Return 16 hex digits that change with anything of which the result of a build depends."""

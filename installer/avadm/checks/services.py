@@ -17,6 +17,7 @@ BY_ROLE: dict[str, dict[int, str]] = {
         GOSSIP_PORT: "prometheus-alertmanager",
     },
     "grafana": {GRAFANA_PORT: "grafana"},
+    "gpu": {PORTS["gpu"]: "dcgm-exporter"},
 }
 EVERYWHERE = {PORTS["node"]: "prometheus-node-exporter"}
 

@@ -30,6 +30,7 @@ SERVICES: dict[str, tuple[str | None, int]] = {
 # Component to the roles whose nodes run it and the command there that tells the version of what runs.
 PROGRAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "docker": (("master", "worker"), ("docker", "version", "--format", "{{.Server.Version}}")),
+    "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
 }
 # Phase to what it installs, and so can mend: ceph's packages and daemons by kind, services. Nothing else is judged
 # after it, or a phase would be stopped by what only a later one puts right.
@@ -42,6 +43,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "grafana": ("grafana",),
     "etcd": (),
     "docker": ("docker",),
+    "gpu": ("gpu_driver",),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

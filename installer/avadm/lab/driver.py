@@ -79,6 +79,9 @@ class Driver(Protocol):
     def ensure(self, nodes: list[LabNode]) -> list[str]:
         """Have every node running with sshd ready; return the names of those that were not."""
 
+    def supply(self, nodes: list[LabNode]) -> list[str]:
+        """Have what stands in for hardware on the (running) nodes; return the names of those that lacked it."""
+
     def host_key(self, node: LabNode) -> str:
         """Return a node's public ssh host key ("TYPE BASE64")."""
 

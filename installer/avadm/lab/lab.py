@@ -87,6 +87,8 @@ class Lab:
         self._secrets()
         if started := self.driver.ensure(self.nodes):
             changed.append(f"started {', '.join(started)}")
+        if supplied := self.driver.supply(self.nodes):
+            changed.append(f"put stand-ins for GPUs on {', '.join(supplied)}")
         if started or not self.folder.site.exists():
             changed += self._site()
         changed += self._pointer()

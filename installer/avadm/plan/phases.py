@@ -86,6 +86,14 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
+    Phase(
+        "gpu",
+        "GPU drivers, runtime, metrics",
+        "playbooks/gpu.yml",
+        ("docker",),
+        ("gpu",),
+        ("gpu_driver", "gpu_runtime", "gpu_exporter"),
+    ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )
 

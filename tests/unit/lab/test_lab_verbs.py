@@ -17,6 +17,7 @@ from tests.unit.lab.fakes import FakeProc, Said
 class FakeDriver:
     def __init__(self) -> None:
         self.running: set[str] = set()
+        self.supplied: set[str] = set()
         self.network = False
         self.name = ""
         self.other = None
@@ -36,6 +37,11 @@ class FakeDriver:
     def ensure(self, nodes):
         new = [n.name for n in nodes if n.name not in self.running]
         self.running |= set(new)
+        return new
+
+    def supply(self, nodes):
+        new = [n.name for n in nodes if n.gpus and n.name not in self.supplied]
+        self.supplied |= set(new)
         return new
 
     def host_key(self, node):
@@ -204,6 +210,12 @@ def test_left_overs_of_a_lab_whose_folder_is_gone_are_cleared_first(make):
     make().up()
     assert make.driver.removed == 1
     assert any("left behind" in note for note in make.said.notes)
+
+
+def test_gpu_nodes_get_their_stand_ins_once(make):
+    lab = make()
+    assert "put stand-ins for GPUs on comp2, comp3" in lab.up().what
+    assert not any("GPU" in line for line in lab.up().what)
 
 
 def test_list_is_what_other_tools_rely_on(make):

@@ -38,3 +38,32 @@ def test_the_base_phase_leaves_the_engine_to_its_role():
     out = Vars()
     render_core(site(), profiles.load("lab-bookworm"), out)
     assert "docker.io" not in out.hosts["w1"]["base_packages"]
+
+
+def test_gpu_nodes_are_told_of_their_gpus_and_others_not():
+    gpu = {
+        "name": "g1",
+        "address": "10.0.0.4",
+        "roles": ["worker", "gpu"],
+        "gpus": {"count": 4, "model": "p100"},
+    }
+    for name, default in (("stated", "nvidia"), ("lab-bookworm", "runc")):
+        out = Vars()
+        render(site([*NODES, gpu]), profiles.load(name), out)
+        assert out.hosts["g1"]["gpu_driver_count"] == 4
+        assert out.hosts["g1"]["docker_default_runtime"] == default
+        assert "nvidia" in out.hosts["g1"]["docker_runtimes"]
+        assert out.all["gpu_driver_version"] == "396."
+        assert "w1" not in out.hosts
+
+
+def test_pinned_packages_are_left_to_their_role():
+    gpu = {
+        "name": "g1",
+        "address": "10.0.0.4",
+        "roles": ["worker", "gpu"],
+        "gpus": {"count": 4, "model": "p100"},
+    }
+    out = Vars()
+    render_core(site([*NODES, gpu]), profiles.load("stated"), out)
+    assert not [p for p in out.hosts["g1"]["base_packages"] if "nvidia" in p]

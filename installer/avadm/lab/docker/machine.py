@@ -8,7 +8,7 @@ from pathlib import Path
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.lab.docker import container, flags, image, inotify, network, nodefiles, shims
+from avadm.lab.docker import container, flags, gpus, image, inotify, network, nodefiles, shims
 from avadm.lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.container import Inspected
 from avadm.lab.docker.loops import Loops
@@ -106,6 +106,14 @@ class DockerDriver:
         with step(self.report, f"starting {', '.join(n.name for n in work)}"):
             _all(start, work)
         return [n.name for n in work]
+
+    def supply(self, nodes: list[LabNode]) -> list[str]:
+        """See Driver.supply."""
+        having = [n for n in nodes if n.gpus]
+        source = gpus.program(self.report) if having else None
+        if source is None:
+            return []
+        return [n.name for n in having if gpus.supply(self.docker, container.name(self.config, n), source)]
 
     def host_key(self, node: LabNode) -> str:
         """Return the host key that sshd in the node has, as the node itself says."""

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from avadm.lab.docker import gpus
 from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.layout import Config, LabNode
 
@@ -46,6 +47,9 @@ _FILES = {
     "kubernetes.sh": ("usr/local/lib/avadm-lab/kubernetes", 0o755),
     "avadm-lab-kubernetes.service": ("etc/systemd/system/avadm-lab-kubernetes.service", 0o644),
 }
+
+_GPU_FILES = {"nvidia-persistenced.service": ("etc/systemd/system/nvidia-persistenced.service", 0o644)}
+"""What the driver's packages bring beside programs."""
 
 
 def cgroup(config: Config, node: LabNode) -> str:
@@ -99,14 +103,16 @@ def contents(config: Config, node: LabNode) -> list[tuple[str, int, bytes]]:
     """Return path, mode and content of a node's files."""
     if not node.kubernetes:
         return []
-    own = [(path, mode, _read(name)) for name, (path, mode) in _FILES.items()]
-    group = f"AVADM_LAB_CGROUP={cgroup(config, node)}\n".encode()
-    return [*own, ("etc/default/avadm-lab-kubernetes", 0o644, group)]
+    wanted = _FILES | (_GPU_FILES if node.gpus else {})
+    own = [(path, mode, _read(name)) for name, (path, mode) in wanted.items()]
+    settings = f"AVADM_LAB_CGROUP={cgroup(config, node)}\nAVADM_LAB_GPUS={node.gpus}\n".encode()
+    return [*own, ("etc/default/avadm-lab-kubernetes", 0o644, settings)]
 
 
 def links(node: LabNode) -> dict[str, str]:
     """Return the symbolic links of a node: path to target."""
-    return {_ENABLED: "../avadm-lab-kubernetes.service"} if node.kubernetes else {}
+    enabled = {_ENABLED: "../avadm-lab-kubernetes.service"} if node.kubernetes else {}
+    return enabled | (gpus.LINKS if node.gpus else {})
 
 
 def _read(name: str) -> bytes:

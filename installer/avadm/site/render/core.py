@@ -30,9 +30,14 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 
-LATE: dict[str, tuple[str, ...]] = {"master": ("docker",), "worker": ("docker",), "etcd": ("etcd",)}
+LATE: dict[str, tuple[str, ...]] = {
+    "master": ("docker",),
+    "worker": ("docker",),
+    "etcd": ("etcd",),
+    "gpu": ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"),
+}
 """Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
-configuration there."""
+configuration there, or must be pinned before."""
 
 EVERYWHERE = ("base", "chrony", "node_exporter")
 """Ansible roles of every node."""

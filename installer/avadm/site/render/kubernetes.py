@@ -5,13 +5,32 @@ from __future__ import annotations
 from avadm.site.model import Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
+from avadm.site.render.monitoring import PORTS
 
 
 def render(site: Site, profile: Profile, out: Vars) -> None:
-    """Write the variables of the role docker; nothing where the site has no masters."""
+    """Write the variables of the roles docker and gpu_*; nothing where the site has no masters."""
     if not site.with_role("master"):
         return
     out.all |= {
         "docker_packages": profile.packages.get("docker", []),
         "docker_storage_driver": profile.features.get("docker_storage_driver", "overlay2"),
     }
+    nodes = site.with_role("gpu")
+    if not nodes:
+        return
+    for role in ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"):
+        out.all[f"{role}_packages"] = list(profile.packages.get(role, []))
+    out.all["gpu_driver_version"] = profile.versions.get("gpu_driver", "")
+    if command := profile.features.get("gpu_device_plugin_command"):
+        out.all["gpu_device_plugin_command"] = command
+    for node in nodes:
+        out.host(node.name).update(
+            {
+                "gpu_driver_count": node.gpus.count if node.gpus else 0,
+                "gpu_exporter_address": str(node.address),
+                "gpu_exporter_port": PORTS["gpu"],
+                "docker_runtimes": {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}},
+                "docker_default_runtime": profile.features.get("gpu_default_runtime", "runc"),
+            }
+        )

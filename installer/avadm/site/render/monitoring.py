@@ -20,6 +20,7 @@ PORTS = {
     "prometheus": 9090,
     "alertmanager": 9093,
     "blackbox": 9115,
+    "gpu": 9400,
 }
 GOSSIP_PORT = 9094
 """TCP and UDP port of Alertmanager's mesh."""
@@ -32,6 +33,7 @@ JOBS: dict[str, str | None] = {
     "ceph": "mgr",
     "prometheus": "prometheus",
     "alertmanager": "alertmanager",
+    "gpu": "gpu",
 }
 
 # Blackbox probes: name, blackbox module, site role (None: every node), and what is probed.

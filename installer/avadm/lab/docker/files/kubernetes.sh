@@ -34,3 +34,11 @@ for file in cpuset.cpus cpuset.mems; do
   cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset$AVADM_LAB_CGROUP/$file"
 done
 echo 1 >"/sys/fs/cgroup/memory$AVADM_LAB_CGROUP/memory.use_hierarchy" 2>/dev/null || true
+
+# GPUs are character devices of NVIDIA's major number, without a driver.
+i=0
+while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
+  [ -e "/dev/nvidia$i" ] || mknod -m 0666 "/dev/nvidia$i" c 195 "$i"
+  i=$((i + 1))
+done
+[ "$AVADM_LAB_GPUS" = 0 ] || [ -e /dev/nvidiactl ] || mknod -m 0666 /dev/nvidiactl c 195 255

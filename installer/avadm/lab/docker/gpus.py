@@ -1,0 +1,55 @@
+"""Stand-ins for GPUs: one program that plays NVIDIA's (lab/gpu), put on the nodes that have GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from avadm.artifacts.make import Maker
+from avadm.artifacts.manifest import named
+from avadm.artifacts.store import State, Store
+from avadm.lab.docker.client import Docker
+from avadm.lab.driver import Reporter, step
+
+ARTIFACT = "gpu-stand-ins"
+PROGRAM = "/usr/local/lib/avadm-lab/gpu-stand-in"
+NAMES = (
+    "nvidia-smi",
+    "nvidia-modprobe",
+    "nvidia-persistenced",
+    "nvidia-container-runtime",
+    "nvidia-device-plugin",
+    "dcgm-exporter",
+)
+"""Programs that it plays, by the name that it is called by."""
+LINKS = {f"usr/bin/{name}": PROGRAM for name in NAMES}
+
+
+def program(report: Reporter, store: Store | None = None) -> Path | None:
+    """Return the program on this machine, built where it is missing; None, with a note, where that fails."""
+    store = store or Store.default()
+    (artifact,) = named((ARTIFACT,))
+    if store.state(artifact) is not State.PRESENT:
+        with step(report, "building the stand-ins for GPUs"):
+            _, findings = Maker(store, "build", lambda name, what: None).make([artifact], 1)
+        for finding in findings:
+            report.note(f"there are no stand-ins for GPUs: {finding.what} {finding.found}; {finding.remedy}")
+    if store.state(artifact) is State.ABSENT:
+        return None
+    return store.folder(artifact) / "gpu-stand-in"
+
+
+def supply(docker: Docker, container: str, source: Path) -> bool:
+    """Have the program in a node; return whether it had to be put there."""
+    size = docker.run("exec", container, "stat", "-c", "%s %Y", PROGRAM).stdout.strip()
+    about = source.stat()
+    if size == f"{about.st_size} {int(about.st_mtime)}":
+        return False
+    docker.must(
+        f"Putting {source.name} on {container}",
+        "cp",
+        "-a",
+        str(source),
+        f"{container}:{PROGRAM}",
+        timeout=120,
+    )
+    return True

@@ -1,0 +1,76 @@
+"""Stand-ins for GPUs: built once, put on the nodes that lack them."""
+
+from pathlib import Path
+
+import pytest
+
+from avadm.artifacts import make
+from avadm.artifacts.manifest import named
+from avadm.artifacts.store import State, Store
+from avadm.findings import Finding
+from avadm.lab.docker import gpus, shims
+from avadm.lab.docker.client import Docker
+from avadm.lab.layout import Config, nodes
+from tests.unit.lab.fakes import FakeProc, Said
+
+SOURCE = Path(gpus.__file__).parents[1] / "gpu"
+NODES = {n.name: n for n in nodes(Config())}
+
+
+def test_the_recipe_lies_with_the_lab():
+    (artifact,) = named((gpus.ARTIFACT,))
+    assert artifact.folder == SOURCE
+    assert (SOURCE / "recipe.yml").is_file()
+
+
+def test_the_program_knows_every_name_that_it_is_linked_to():
+    main = (SOURCE / "main.go").read_text()
+    assert [name for name in gpus.NAMES if f'"{name}":' not in main] == []
+
+
+def test_only_gpu_nodes_have_its_names_and_the_drivers_unit():
+    assert set(gpus.LINKS) <= set(shims.links(NODES["comp2"]))
+    assert not set(gpus.LINKS) & set(shims.links(NODES["comp1"]))
+    units = {path for path, _, _ in shims.contents(Config(), NODES["comp2"])}
+    assert "etc/systemd/system/nvidia-persistenced.service" in units
+    assert units - {path for path, _, _ in shims.contents(Config(), NODES["comp1"])} == {
+        "etc/systemd/system/nvidia-persistenced.service"
+    }
+
+
+def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
+    lack = Finding("no-go", "There is no Go.", remedy="Install one.")
+    monkeypatch.setattr(make.Maker, "make", lambda self, artifacts, jobs: ([], [lack]))
+    said = Said()
+    assert gpus.program(said, Store(tmp_path)) is None
+    assert "There is no Go." in said.notes[0]
+    assert "Install one." in said.notes[0]
+
+
+def test_what_was_built_is_used_again(tmp_path, monkeypatch):
+    store, (artifact,) = Store(tmp_path), named((gpus.ARTIFACT,))
+    asked = []
+
+    def built(self, artifacts, jobs):
+        asked.append(artifacts)
+        folder = store.folder(artifact)
+        folder.mkdir(parents=True)
+        (folder / "gpu-stand-in").write_text("x")
+        return [], []
+
+    monkeypatch.setattr(make.Maker, "make", built)
+    monkeypatch.setattr(Store, "state", lambda self, a, deep=False: State.PRESENT if asked else State.ABSENT)
+    assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
+    assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_program_is_put_only_where_it_is_missing_or_another(there, tmp_path):
+    source = tmp_path / "gpu-stand-in"
+    source.write_text("program")
+    about = source.stat()
+    proc = FakeProc()
+    proc.on(r"stat -c", f"{about.st_size} {int(about.st_mtime)}\n" if there else "", rc=0 if there else 1)
+    assert gpus.supply(Docker(proc), "avadm-lab-comp2", source) is not there
+    assert bool(proc.ran(f"docker cp -a {source} avadm-lab-comp2:{gpus.PROGRAM}")) is not there
