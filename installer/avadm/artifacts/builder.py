@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from avadm import paths
 from avadm.artifacts import images, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
@@ -19,6 +21,9 @@ from avadm.findings import Finding
 # No go.work and no flags of the user's own; what a go.sum does not name is refused.
 ENV = {"GO111MODULE": "on", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath"}
 
+
+GO = paths.cache() / "tools" / "go"
+"""Where scripts/go has a Go on machines without one."""
 
 # Nobody reads manuals in a container, and the package lists are old by then.
 SLIM = (
@@ -53,21 +58,27 @@ class Builder:
     others: Mapping[str, Path] = field(default_factory=dict)
 
     def build(self) -> str:
-        """Carry out all steps and return the Go release that was used, "" for none.
+        """Carry out all steps and return the Go release that was used ("" for none).
 
         Raises:
             AvadmError: a step failed; the finding names it and what was said last.
         """
         recipe = r.load(self.artifact.folder)
-        env = {**ENV, "GOTOOLCHAIN": recipe.toolchain}
+        env = {**ENV, "GOTOOLCHAIN": recipe.toolchain, "PATH": f"{GO / 'bin'}:{os.environ.get('PATH', '')}"}
+        if recipe.toolchain:
+            self._toolchain(recipe.toolchain, env)
         shutil.copytree(
             self.artifact.folder, self.work, dirs_exist_ok=True, ignore=_only("go.mod", "go.sum", "*.go")
         )
         for step in recipe.steps:
             self._step(step.action, env)
-        if not recipe.toolchain:
-            return ""
-        return self._run("ask Go's version", ("go", "env", "GOVERSION"), self.work, env).stdout.strip()
+        return recipe.toolchain
+
+    def _toolchain(self, wanted: str, env: Mapping[str, str]) -> None:
+        """Make sure that Go is there, and of the release that the recipe names."""
+        done = self._run("ask Go's release", ("go", "env", "GOVERSION"), self.log.parent, env)
+        if (found := done.stdout.strip()) != wanted:
+            raise AvadmError(_no_program("go", found or " ".join(done.said)))
 
     def _step(self, action: object, env: Mapping[str, str]) -> None:
         match action:
@@ -189,7 +200,7 @@ class Builder:
             argv, cwd=cwd, env=env, log=self.log, heard=lambda s: self.tell(f"{title}: {s}")
         )
         if done.rc == NOT_FOUND:
-            raise AvadmError(_no_program(argv[0], done))
+            raise AvadmError(_no_program(argv[0], " ".join(done.said)))
         if done.rc != 0:
             raise self._failed(title, " / ".join(done.said[-3:]) or f"exit status {done.rc}", "exit status 0")
         return done
@@ -216,7 +227,7 @@ def _only(*patterns: str) -> Callable[[str, list[str]], set[str]]:
     return ignored
 
 
-def _no_program(name: str, done: Done) -> Finding:
+def _no_program(name: str, found: str) -> Finding:
     if name == "go":
         wanted = "go 1.21 or newer"
         remedy = "Install one (scripts/go does), or fetch upstream's programs instead: avadm artifacts fetch."
@@ -226,7 +237,7 @@ def _no_program(name: str, done: Done) -> Finding:
         "artifact-tool",
         f"There is no {name} here to build with.",
         "PATH",
-        " ".join(done.said),
+        found,
         wanted,
         remedy,
     )

@@ -39,7 +39,7 @@ class Maker:
     store: Store
     source: Source
     tell: Tell
-    commands: LocalCommands = field(default_factory=LocalCommands)
+    commands: LocalCommands
     checksums: Mapping[str, str] = field(default_factory=dict)
     again: bool = False
 
@@ -57,7 +57,7 @@ class Maker:
                         try:
                             record = future.result()
                         except AvadmError as error:
-                            findings += error.findings
+                            findings += [f for f in error.findings if f not in findings]
                         else:
                             made += [record] if record else []
             except BaseException:
@@ -84,7 +84,11 @@ class Maker:
                 if not self.again and self._there(artifact):
                     self.tell(artifact.name, "there already")
                     return None
-                return self._make(artifact)
+                try:
+                    return self._make(artifact)
+                except AvadmError as error:
+                    self.tell(artifact.name, f"failed: {error.findings[0].what}")
+                    raise
         except OSError as error:
             where = str(error.filename or self.store.root)
             what = f"{artifact.name} cannot be kept in the cache."
@@ -141,7 +145,7 @@ class Maker:
             elif wanted.says:
                 done = self.commands.run((str(out / name), *wanted.ask), cwd=out, env={}, log=log)
                 answer = [line for line in (*done.stdout.splitlines(), *done.said) if wanted.says in line]
-                if done.rc != 0 or not answer:
+                if not answer:
                     found = (
                         " / ".join((*done.stdout.splitlines()[:3], *done.said[:3]))
                         or f"exit status {done.rc}"

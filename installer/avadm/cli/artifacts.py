@@ -137,12 +137,13 @@ def _make(
     checksums: dict[str, str],
     as_json: bool,
 ) -> int:
+    from avadm.artifacts.commands import LocalCommands
     from avadm.artifacts.make import Maker
 
     chosen = _chosen(app, names)
     store = Store.default()
     with display([a.name for a in chosen], stderr if as_json else console) as shown:
-        maker = Maker(store, source, shown, checksums=checksums, again=again)
+        maker = Maker(store, source, shown, LocalCommands(), checksums=checksums, again=again)
         made, findings = maker.make(chosen, jobs)
     if as_json:
         rows = [_row(a, store, None) for a in chosen]

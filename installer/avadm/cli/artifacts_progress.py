@@ -18,7 +18,7 @@ from avadm.cli.output import visible
 from avadm.cli.progress import HEARTBEAT_S, REFRESH_HZ
 from avadm.cli.progress_model import duration
 
-OVER = ("done", "there already")
+OVER = ("done", "there already", "failed")
 
 
 @dataclass
@@ -52,9 +52,10 @@ class Plain:
         """Take what is done with an artifact now: ``STEP`` or ``STEP: what its program says``."""
         now = self._clock()
         with self._lock:
-            line = self._lines[name]
+            # One that was not asked for may be needed by another.
+            line = self._lines.setdefault(name, _Line())
             line.text, line.begun = text, line.begun if line.begun is not None else now
-            if text in OVER:
+            if text.partition(": ")[0] in OVER:
                 line.ended = now
             self._show(name, line, now)
 
@@ -90,7 +91,15 @@ class LiveLines(Plain):
         with self._lock:
             for name, line in self._lines.items():
                 took = "" if line.begun is None else duration((line.ended or now) - line.begun)
-                style = "green" if line.ended else "cyan" if line.begun is not None else "dim"
+                style = (
+                    "red"
+                    if line.text.startswith("failed")
+                    else "green"
+                    if line.ended
+                    else "cyan"
+                    if line.begun is not None
+                    else "dim"
+                )
                 table.add_row(Text(name, style=style), Text(took), Text(visible(line.text)))
         return table
 

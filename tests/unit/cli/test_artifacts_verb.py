@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from avadm.artifacts import commands
+from avadm.artifacts.commands import Done
+from avadm.artifacts.manifest import manifest
+from avadm.cli.main import cli
+
+
+class Go:
+    """Plays the commands of the recipe `pause`."""
+
+    asked = 0
+
+    def run(self, argv, **kwargs):  # type: ignore[no-untyped-def]
+        Go.asked += 1
+        if argv[1:3] == ("env", "GOVERSION"):
+            return Done(0, "go1.26.8\n")
+        program = kwargs["cwd"] / argv[3]
+        program.parent.mkdir(parents=True)
+        program.write_bytes(b"pause")
+        return Done(0)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("AVADM_HOME", str(tmp_path))
+    monkeypatch.setattr(commands, "LocalCommands", Go)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "cache"
+
+
+def avadm(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["artifacts", *words], standalone_mode=False)
+
+
+def test_list_works_without_a_site_and_names_every_artifact() -> None:
+    data = json.loads(avadm("list", "--json").output)
+    assert [row["name"] for row in data["artifacts"]] == list(manifest())
+    assert {(row["state"], row["needed"]) for row in data["artifacts"]} == {("absent", None)}
+
+
+def test_build_makes_list_shows_and_verify_finds_damage(cache: Path) -> None:
+    told = avadm("build", "pause")
+    assert told.return_value == 0
+    assert "compile pause" in told.output
+    assert Go.asked == 2
+    [row] = json.loads(avadm("list", "pause", "--json").output)["artifacts"]
+    assert (row["state"], row["cache"]["files"]["image.tar"]["image"]) == ("present", "avadm/pause:1")
+    assert "Nothing to do" in avadm("build", "pause").output
+    assert avadm("verify", "pause").return_value == 0
+    (cache / "artifacts/pause/1/image.tar").write_bytes(b"x")
+    told = avadm("verify", "pause")
+    assert told.return_value == 1
+    assert "damaged" in told.output
+
+
+def test_verify_finds_what_is_not_there() -> None:
+    told = avadm("verify", "pause", "--json")
+    assert told.return_value == 1
+    assert json.loads(told.output)["artifacts"] == [{"name": "pause", "version": "1", "state": "absent"}]
+
+
+def test_fetch_says_all_that_is_without_a_checksum() -> None:
+    told = avadm("fetch", "kubernetes", "coredns", "--json")
+    assert told.return_value == 2
+    findings = json.loads(told.output[told.output.index("{") :])["findings"]
+    assert {f["check"] for f in findings} == {"artifact-fetch"}
+    assert len(findings) == 2
+
+
+@pytest.mark.parametrize("text", ["nothing", "https://x=12", f"={'0' * 64}", f"https://x={'g' * 64}"])
+def test_a_checksum_that_is_none_is_refused(text: str) -> None:
+    assert "64 hex digits" in str(avadm("fetch", "kubernetes", "--sha256", text).exception)
