@@ -15,6 +15,8 @@ def demo(tmp_path):
     """Run the demo in a checkout that has an older report; `ends` is the exit status of `accept run`."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(DEMO, tmp_path / "scripts/demo")
+    (tmp_path / "scripts/install").write_text("#!/bin/sh\n")
+    (tmp_path / "scripts/install").chmod(0o755)
     (tmp_path / "runs/1-accept/report").mkdir(parents=True)
     (tmp_path / "runs/1-accept/report/report.html").touch()
     (tmp_path / "runs/latest").symlink_to("1-accept")
