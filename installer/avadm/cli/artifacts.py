@@ -87,7 +87,10 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
         return EXIT_GOOD
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("artifact", "version", "state", "source", "size", "took", "needed", "what it is"):
-        table.add_column(name, justify="right" if name in ("size", "took") else "left")
+        justify: Any = "right" if name in ("size", "took") else "left"
+        table.add_column(
+            name, justify=justify, no_wrap=True, overflow="ellipsis" if name == "what it is" else "ignore"
+        )
     for row in rows:
         has = row["cache"]
         size = f"{sum(f['size'] for f in has['files'].values()) / 1e6:.1f} MB" if has else ""
