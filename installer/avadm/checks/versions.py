@@ -44,6 +44,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "etcd": (),
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
+    "masters": (),
+    "nodes": (),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

@@ -138,6 +138,9 @@ class Node(object):
     def mount(self, path):
         return call("timeout", "10", "stat", "--file-system", "--format=%T", path).strip()
 
+    def image(self, name):
+        return call("docker", "image", "inspect", "--format", "{{.Id}}", name).strip()
+
     def mon(self, name):
         store = "/var/lib/ceph/mon/ceph-%s/" % name
         return "store" if os.path.isdir(store + "store.db") else "!no store"

@@ -50,8 +50,19 @@ def new_key() -> str:
 
 def key_pem(variable: str) -> str:
     """Return the PEM text of a key as an Ansible expression; ``variable`` is the vault's."""
+    return pem_of(f"{{{{ {variable} }}}}")
+
+
+def pem_of(kept: str) -> str:
+    """Return the PEM text of a kept key."""
     # One line of 164 characters: OpenSSL takes lines below 255, Go's library any.
-    return f"{_HEAD}\n{{{{ {variable} }}}}\n{_TAIL}\n"
+    return f"{_HEAD}\n{kept}\n{_TAIL}\n"
+
+
+def key_data(variable: str) -> str:
+    """Return the PEM text of a key in base64 as an Ansible expression; ``variable`` is the vault's."""
+    # Ansible doubles backslashes in expressions: a line's end is the character 10.
+    return f"{{{{ '%s%c%s%c%s%c' | format('{_HEAD}', 10, {variable}, 10, '{_TAIL}', 10) | b64encode }}}}"
 
 
 def public_pem(kept: str) -> str:

@@ -94,6 +94,24 @@ PHASES: tuple[Phase, ...] = (
         ("gpu",),
         ("gpu_driver", "gpu_runtime", "gpu_exporter"),
     ),
+    Phase(
+        "masters",
+        "Kubernetes' control plane",
+        "playbooks/masters.yml",
+        ("etcd",),
+        ("master",),
+        ("kube_common", "kube_apiserver", "kube_vip", "kube_controllers"),
+        artifacts=("kubernetes",),
+    ),
+    Phase(
+        "nodes",
+        "Kubernetes' nodes and the network of pods",
+        "playbooks/nodes.yml",
+        ("masters", "docker"),
+        ("master", "worker"),
+        ("kube_common", "kube_node", "calico"),
+        artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image"),
+    ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )
 

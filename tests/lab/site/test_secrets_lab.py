@@ -26,6 +26,12 @@ ALLOWED = (
     ("/etc/ceph/ceph.client.*.keyring", "root", {0o600}),
     ("/var/lib/ceph/*/*/keyring", "ceph", {0o600}),
     ("/var/lib/ceph/bootstrap-osd/ceph.keyring", "root", {0o600}),
+    ("/etc/etcd/pki/etcd.key", "etcd", {0o600}),
+    ("/etc/kubernetes/pki/*.key", "root", {0o600}),
+    ("/etc/kubernetes/encryption.yml", "root", {0o600}),
+    ("/etc/calico/pki/*.key", "root", {0o600}),
+    ("/etc/haproxy/health.pem", "root", {0o600}),
+    ("/root/.kube/config", "root", {0o600}),
 )
 CEPH_ONLY = ("/var/lib/ceph/mon/*/store.db/*",)
 PLACES = "/etc /var/log /var/lib /var/lib/ceph/osd/* /var/spool /var/tmp /tmp /dev/shm /root /home /run /opt /srv /usr/local"

@@ -20,7 +20,7 @@ from avadm.findings import Finding
 from avadm.pki import store as pki
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph, core, etcd, kubernetes, monitoring
+from avadm.site.render import Vars, ceph, core, etcd, kube_nodes, kubernetes, masters, monitoring
 from avadm.site.rules.nodes import rack_group
 from avadm.site.secrets import Vault
 
@@ -60,6 +60,7 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     secrets = vault.ensure(out.secrets)
     if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
+    masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -98,6 +99,8 @@ def variables(site_file: SiteFile) -> Vars:
     certificates = pki.Store.open(site_file.path)
     out.secrets |= pki.makers(site)
     etcd.render(site, site_file.profile, certificates, out)
+    masters.render(site, site_file.profile, certificates, out)
+    kube_nodes.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)

@@ -56,7 +56,8 @@ def test_256_nodes_in_two_seconds(tmp_path: Path) -> None:
     render_inventory(load(tmp_path / "dgx-256.yml"), tmp_path / "inventory")
     assert time.process_time() - start < 2
     largest = max(p.stat().st_size for p in (tmp_path / "inventory/host_vars").iterdir())
-    assert largest < 8192, "a node's file holds only what is its own"
+    # A master has a dozen certificates; what all nodes share would be hundreds of KiB.
+    assert largest < 20480, "a node's file holds only what is its own"
 
 
 def test_ansible_reads_it(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Variables of the roles kube_node and calico: kubelet, kube-proxy and the network of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from avadm.pki import plan
+from avadm.pki.certs import key_pem
+from avadm.pki.model import Authority, key_variable
+from avadm.pki.store import Store
+from avadm.site.components import Reserved
+from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
+from avadm.site.render import Vars
+from avadm.site.render.etcd import client_urls
+from avadm.site.render.masters import api_url
+
+CNI_PLUGINS = ("loopback", "portmap", "bridge", "host-local")
+DNS_OFFSET = 10
+"""Number of the DNS service's address in the network of services, as in every Kubernetes."""
+LABELS = "avadm.io"
+"""Prefix of the site's own labels of nodes."""
+
+
+def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+    """Write the variables of the nodes; nothing where the site has no masters."""
+    if not site.with_role("master"):
+        return
+    knobs = site.components.kubernetes
+    pods, api = str(site.network.pods), api_url(site)
+    limits = knobs.eviction
+    out.all |= {
+        "kube_node_packages": profile.packages.get("kube_node", []),
+        "kube_node_iptables": profile.features.get("iptables", ""),
+        "kube_node_server": api,
+        "kube_node_pods": pods,
+        "kube_node_cluster_dns": str(site.network.services[DNS_OFFSET]),
+        "kube_node_cluster_domain": plan.CLUSTER_DOMAIN,
+        "kube_node_cni_plugins": [
+            f"{{{{ artifacts['cni-plugins'].files['{name}'].path }}}}" for name in CNI_PLUGINS
+        ],
+        "kube_node_pause_archive": "{{ artifacts.pause.files['image.tar'].path }}",
+        "kube_node_system_reserved": _reserved(knobs.system_reserved),
+        "kube_node_kube_reserved": _reserved(knobs.kube_reserved),
+        "kube_node_eviction": {
+            "memory.available": f"{limits.memory_mib}Mi",
+            "nodefs.available": f"{limits.disk_percent:g}%",
+            "nodefs.inodesFree": f"{limits.inodes_percent:g}%",
+            "imagefs.available": f"{limits.disk_percent:g}%",
+        },
+        "calico_etcd_servers": client_urls(site),
+        "calico_pods": pods,
+        "calico_server": api,
+        "calico_mtu": site.network.mtu or 1500,
+        "calico_etcd_ca_certificate": store.trusted(Authority.ETCD),
+        "calico_programs": {
+            name: f"{{{{ artifacts.calico.files['{name}'].path }}}}"
+            for name in ("calico", "calicoctl", "kube-controllers")
+        },
+        "calico_image_archive": "{{ artifacts['calico-image'].files['image.tar'].path }}",
+        "calico_image": "avadm/calico-node:{{ artifacts['calico-image'].version }}",
+    }
+    for node in plan.kube_nodes(site):
+        out.host(node.name).update(_node(node, site, store))
+
+
+def labels(node: Node) -> dict[str, str]:
+    """Return the labels of a node: what it is for, and what pods may ask for."""
+    found = {f"node-role.kubernetes.io/{role}": "" for role in ("master", "worker") if role in node.roles}
+    found[f"{LABELS}/rack"] = node.rack
+    found[f"{LABELS}/pool"] = "gpu" if "gpu" in node.roles else "cpu"
+    if node.gpus:
+        found[f"{LABELS}/gpu-model"] = node.gpus.model
+    return found
+
+
+def _node(node: Node, site: Site, store: Store) -> dict[str, Any]:
+    key = key_pem(key_variable(f"node-{node.name}"))
+    master = "master" in node.roles
+    found = {
+        "kube_node_address": str(node.address),
+        "kube_node_labels": labels(node),
+        # Masters run what the cluster itself needs, and no user's pods.
+        "kube_node_taints": [] if "worker" in node.roles else ["node-role.kubernetes.io/master=:NoSchedule"],
+        "kube_node_client_certificate": store.leaf(f"kubelet-client-{node.name}"),
+        "kube_node_server_certificate": store.leaf(f"kubelet-server-{node.name}"),
+        "kube_node_proxy_certificate": store.leaf(f"kube-proxy-{node.name}"),
+        "kube_node_key": key,
+        "calico_address": f"{node.address}/{site.network.management.prefixlen}",
+        "calico_etcd_certificate": store.leaf(f"calico-etcd-{node.name}"),
+        "calico_certificate": store.leaf(f"calico-{node.name}"),
+        "calico_key": key,
+        "calico_controllers": master,
+    }
+    if master:
+        found |= {
+            "calico_controllers_certificate": store.leaf(f"calico-controllers-{node.name}"),
+            "calico_controllers_key": key_pem(key_variable(f"master-{node.name}")),
+        }
+    return found
+
+
+def _reserved(amount: Reserved) -> dict[str, str]:
+    return {"cpu": f"{amount.cpu_millicores}m", "memory": f"{amount.memory_mib}Mi"}

@@ -1,0 +1,98 @@
+#!/usr/bin/python
+# Runs on nodes: python 2.7 and 3.
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+---
+module: avadm_docker_image
+short_description: Have an image from an archive on the node in docker
+description:
+  - Loads the archive unless docker has exactly this image under its name already.
+options:
+  name:
+    description: The image's name in the archive, NAME:TAG.
+    type: str
+    required: true
+  archive:
+    description: Archive as C(docker save) makes it, on the node.
+    type: path
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Load the pause image
+  avadm_docker_image:
+    name: avadm/pause:1
+    archive: /var/lib/avadm/images/pause.tar
+"""
+
+RETURN = r"""
+id:
+  description: The image's id.
+  type: str
+  returned: success
+"""
+
+import json
+import tarfile
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+class ImageError(Exception):
+    """The image cannot be had; the text is for people."""
+
+
+def archived(path, name):
+    """Return the id of the image of this name in an archive."""
+    try:
+        with tarfile.open(path) as tar:
+            listed = json.loads(tar.extractfile("manifest.json").read().decode("utf-8"))
+    except (IOError, OSError, KeyError, ValueError, tarfile.TarError) as error:
+        raise ImageError("%s is no archive of images: %s. Remedy: build the artifact again." % (path, error))
+    for image in listed:
+        if name in (image.get("RepoTags") or []):
+            # blobs/sha256/ID in archives of newer releases, ID.json in older ones.
+            return "sha256:" + image["Config"].rpartition("/")[2].partition(".")[0]
+    have = ", ".join(tag for image in listed for tag in image.get("RepoTags") or [])
+    raise ImageError("%s has no image %s, but %s." % (path, name, have or "none with a name"))
+
+
+def ensure(run, name, archive, check_mode):
+    """Return (changed, id)."""
+    wanted = archived(archive, name)
+    rc, out, _err = run(["docker", "image", "inspect", "--format", "{{.Id}}", name])
+    if rc == 0 and out.strip() == wanted:
+        return False, wanted
+    if not check_mode:
+        rc, out, err = run(["docker", "load", "--quiet", "--input", archive])
+        if rc != 0:
+            raise ImageError(
+                "docker does not load %s: %s Remedy: see `systemctl status docker` and the space below"
+                " /var/lib/docker." % (archive, (err or out).strip())
+            )
+    return True, wanted
+
+
+def main():
+    """Run as an Ansible module."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "archive": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        changed, found = ensure(
+            module.run_command, module.params["name"], module.params["archive"], module.check_mode
+        )
+    except ImageError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=changed, id=found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Kubernetes on the lab: kubectl as root of a master, and pods of the pause image that are entered from their nodes."""
+
+import json
+import time
+import uuid
+from dataclasses import dataclass
+
+import pytest
+
+IMAGE = "avadm/pause:1"
+PORT = 8080
+
+
+@dataclass(frozen=True)
+class Kube:
+    """The cluster, asked on its first master."""
+
+    lab: object
+
+    @property
+    def master(self):
+        """The first master's name."""
+        return self.lab.names("master")[0]
+
+    def ctl(self, command, timeout=60):
+        """Run kubectl and return its output; a failure fails the test."""
+        return self.lab.sh(self.master, f"kubectl --request-timeout={timeout}s {command}", timeout + 30)
+
+    def get(self, what):
+        """Return objects as kubectl gives them in JSON."""
+        return json.loads(self.ctl(f"get {what} -o json"))
+
+    def apply(self, *objects):
+        """Make objects."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        self.lab.sh(self.master, f"kubectl apply -f - <<'END'\n{text}\nEND")
+
+    def nodes(self):
+        """Return the nodes that run kubelet."""
+        return list(dict.fromkeys([*self.lab.names("master"), *self.lab.names("worker")]))
+
+    def ready(self):
+        """Return node to whether it is ready."""
+        found = {}
+        for node in self.get("nodes")["items"]:
+            states = {c["type"]: c["status"] for c in node["status"]["conditions"]}
+            found[node["metadata"]["name"]] = states.get("Ready") == "True"
+        return found
+
+    def inside(self, pod, command):
+        """Return a shell command for a pod's node that runs in the network of the pod."""
+        name = pod["metadata"]["name"]
+        find = f"docker ps -q --filter label=io.kubernetes.pod.name={name} --filter label=io.kubernetes.docker.type=podsandbox"
+        pid = f"docker inspect -f '{{{{.State.Pid}}}}' $({find})"
+        return f"nsenter -t $({pid}) -n {command}"
+
+
+def wait(true, seconds, step=2):
+    """Wait until something is true; return it, or what it was last."""
+    limit = time.monotonic() + seconds
+    while not (last := true()) and time.monotonic() < limit:
+        time.sleep(step)
+    return last
+
+
+@pytest.fixture(scope="session")
+def kube(lab):
+    """The lab's cluster."""
+    if not lab.names("master"):
+        pytest.skip("this lab has no Kubernetes")
+    return Kube(lab)
+
+
+@pytest.fixture(scope="module")
+def pods(kube):
+    """One pod on each node, master or worker, behind a service; each answers on PORT with its node's name."""
+    space = f"test-{uuid.uuid4().hex[:8]}"
+    kube.ctl(f"create namespace {space}")
+    labels = {"app": "echo"}
+    container = {
+        "name": "pause",
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "ports": [{"containerPort": PORT}],
+    }
+    kube.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": "echo", "namespace": space},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"tolerations": [{"operator": "Exists"}], "containers": [container]},
+                },
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "echo", "namespace": space},
+            "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": PORT}]},
+        },
+    )
+    wanted = len(kube.nodes())
+
+    def running():
+        found = kube.get(f"pods -n {space}")["items"]
+        up = [p for p in found if p["status"]["phase"] == "Running" and p["status"].get("podIP")]
+        return up if len(up) == wanted else []
+
+    made = wait(running, 90)
+    try:
+        assert len(made) == wanted, kube.ctl(f"describe pods -n {space}")
+        for pod in made:
+            node = pod["spec"]["nodeName"]
+            folder = f"/tmp/{space}"
+            serve = kube.inside(pod, f"python3 -m http.server {PORT} --directory {folder}")
+            kube.lab.sh(node, f"mkdir -p {folder} && echo {node} > {folder}/name")
+            kube.lab.sh(node, f'nohup sh -c "{serve.replace("$", chr(92) + "$")}" >/dev/null 2>&1 & echo $!')
+        yield {pod["spec"]["nodeName"]: pod for pod in made}
+    finally:
+        kube.ctl(f"delete namespace {space} || true")
+        for node in kube.nodes():
+            kube.lab.run(node, f"rm -rf /tmp/{space}; pkill -f 'directory /tmp/{space}'")
