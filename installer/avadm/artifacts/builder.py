@@ -19,7 +19,13 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 
 # No go.work and no flags of the user's own; what a go.sum does not name is refused.
-ENV = {"GO111MODULE": "on", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath"}
+# GOGC: the compiler takes more memory and a quarter less CPU time (docs/artifacts.md); the result is the same.
+ENV = {
+    "GO111MODULE": "on",
+    "GOWORK": "off",
+    "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath",
+    "GOGC": "400",
+}
 
 
 GO = paths.cache() / "tools" / "go"

@@ -39,7 +39,7 @@ class Maker:
     store: Store
     source: Source
     tell: Tell
-    commands: LocalCommands
+    commands: LocalCommands = field(default_factory=LocalCommands)
     checksums: Mapping[str, str] = field(default_factory=dict)
     again: bool = False
 

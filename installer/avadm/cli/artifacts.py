@@ -86,17 +86,14 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
         print_json({"folder": str(store.root), "artifacts": rows})
         return EXIT_GOOD
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("artifact", "version", "state", "source", "size", "took", "needed", "what it is"):
-        table.add_column(name, justify="right" if name in ("size", "took") else "left")
+    for name in ("artifact", "version", "state", "source", "size", "needed"):
+        table.add_column(name, justify="right" if name == "size" else "left", no_wrap=True)
     for row in rows:
         has = row["cache"]
         size = f"{sum(f['size'] for f in has['files'].values()) / 1e6:.1f} MB" if has else ""
-        took = duration(has["seconds"]) if has else ""
         needs = {True: "yes", False: "no", None: "?"}[row["needed"]]
         state = Text(row["state"], style=_STYLE[State(row["state"])])
-        table.add_row(
-            row["name"], row["version"], state, has.get("source", ""), size, took, needs, row["title"]
-        )
+        table.add_row(row["name"], row["version"], state, has.get("source", ""), size, needs)
     console.print(table)
     return EXIT_GOOD
 

@@ -8,7 +8,7 @@ from avadm.site.model import Node, Site
 
 # MiB besides OSD and MDS targets. A monitor wants 1-2 GiB (ceph's hardware recommendations).
 # Kubernetes 1.9.11 with three nodes, resident: API server 310, controller-manager 125, scheduler 80, etcd 65; kubelet 115,
-# proxy 85, Calico 320; CoreDNS 40, traefik 50.
+# proxy 85, docker with containerd 125, Calico 320; CoreDNS 40, traefik 50.
 FIXED = {
     "mon": 1024,
     "mgr": 512,

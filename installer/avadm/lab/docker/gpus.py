@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import State, Store
@@ -30,7 +31,7 @@ def program(report: Reporter, store: Store | None = None) -> Path | None:
     (artifact,) = named((ARTIFACT,))
     if store.state(artifact) is not State.PRESENT:
         with step(report, "building the stand-ins for GPUs"):
-            _, findings = Maker(store, "build", lambda name, what: None).make([artifact], 1)
+            _, findings = Maker(store, "build", lambda name, what: None, LocalCommands()).make([artifact], 1)
         for finding in findings:
             report.note(f"there are no stand-ins for GPUs: {finding.what} {finding.found}; {finding.remedy}")
     if store.state(artifact) is State.ABSENT:

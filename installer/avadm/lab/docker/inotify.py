@@ -9,14 +9,17 @@ from collections.abc import Callable, Sequence
 from avadm.lab.layout import LabNode
 
 # Counted in running nodes: systemd 5 and systemd-logind 1; Prometheus one for each of its five jobs (its unit has
-# PrivateUsers, so that they count for root as well).
+# PrivateUsers, so that they count for root as well); kubelet 4, containerd 1.
 _NODE = 6
 _PROMETHEUS = 5
+_KUBERNETES = 5
 
 
 def needed(nodes: Sequence[LabNode]) -> int:
     """Return how many instances the nodes take."""
-    return sum(_NODE + _PROMETHEUS * ("prometheus" in node.roles) for node in nodes)
+    return sum(
+        _NODE + _PROMETHEUS * ("prometheus" in node.roles) + _KUBERNETES * node.kubernetes for node in nodes
+    )
 
 
 def left(wanted: int) -> int:

@@ -81,8 +81,9 @@ class DockerDriver:
         for node in work:
             if fault := states[node.name].fault:
                 self.report.note(f"{node.name}: {fault}")
-        if lack := inotify.shortage(work):
-            self.report.note(lack)
+        for lack in (inotify.shortage(work), shims.unsuited(work)):
+            if lack:
+                self.report.note(lack)
         found = self._containers()
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}

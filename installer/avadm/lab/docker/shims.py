@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -55,6 +56,16 @@ _GPU_FILES = {"nvidia-persistenced.service": ("etc/systemd/system/nvidia-persist
 def cgroup(config: Config, node: LabNode) -> str:
     """Return the cgroup below which a node's docker and kubelet keep theirs."""
     return f"/avadm-{config.name}-{node.name}"
+
+
+def unsuited(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> str:
+    """Return in words why kubelet cannot run in these nodes on this machine; "" where it can."""
+    if not any(n.kubernetes for n in nodes) or (root / "memory").is_dir():
+        return ""
+    return (
+        "this machine has no cgroup v1 hierarchy of memory, and kubelet 1.9 knows no other: the nodes start, but nothing of "
+        "Kubernetes will run; boot with systemd.unified_cgroup_hierarchy=0, or use `--masters 0`"
+    )
 
 
 def volumes(config: Config, node: LabNode) -> dict[str, str]:

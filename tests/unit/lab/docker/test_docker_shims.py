@@ -124,3 +124,10 @@ def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):
     done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, env=env, check=True)
     assert done.stdout.split() == argv[1:]
     assert json.loads((tmp_path / "config.json").read_text())["process"]["oomScoreAdj"] == 0
+
+
+def test_a_machine_without_cgroup_v1_is_told_of(tmp_path):
+    assert "--masters 0" in shims.unsuited(list(NODES.values()), tmp_path)
+    assert shims.unsuited([NODES["stor1"]], tmp_path) == ""
+    (tmp_path / "memory").mkdir()
+    assert shims.unsuited(list(NODES.values()), tmp_path) == ""

@@ -22,7 +22,16 @@ show kernel/panic_on_oops 1
 show kernel/keys/root_maxkeys 1000000
 show kernel/keys/root_maxbytes 25000000
 
+# GPUs are character devices of NVIDIA's major number, without a driver.
+i=0
+while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
+  [ -e "/dev/nvidia$i" ] || mknod -m 0666 "/dev/nvidia$i" c 195 "$i"
+  i=$((i + 1))
+done
+[ "$AVADM_LAB_GPUS" = 0 ] || [ -e /dev/nvidiactl ] || mknod -m 0666 /dev/nvidiactl c 195 255
+
 # All nodes share the machine's cgroups: this node's are below one of its own. What is left of its last start is empty.
+[ -d /sys/fs/cgroup/memory ] || exit 0
 for tree in /sys/fs/cgroup/*; do
   [ -f "$tree/cgroup.procs" ] && [ "${tree##*/}" != unified ] || continue
   [ ! -L "$tree" ] || continue
@@ -34,11 +43,3 @@ for file in cpuset.cpus cpuset.mems; do
   cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset$AVADM_LAB_CGROUP/$file"
 done
 echo 1 >"/sys/fs/cgroup/memory$AVADM_LAB_CGROUP/memory.use_hierarchy" 2>/dev/null || true
-
-# GPUs are character devices of NVIDIA's major number, without a driver.
-i=0
-while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
-  [ -e "/dev/nvidia$i" ] || mknod -m 0666 "/dev/nvidia$i" c 195 "$i"
-  i=$((i + 1))
-done
-[ "$AVADM_LAB_GPUS" = 0 ] || [ -e /dev/nvidiactl ] || mknod -m 0666 /dev/nvidiactl c 195 255
