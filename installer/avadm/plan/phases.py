@@ -87,14 +87,6 @@ PHASES: tuple[Phase, ...] = (
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
     Phase(
-        "gpu",
-        "GPU drivers, runtime, metrics",
-        "playbooks/gpu.yml",
-        ("docker",),
-        ("gpu",),
-        ("gpu_driver", "gpu_runtime", "gpu_exporter"),
-    ),
-    Phase(
         "masters",
         "Kubernetes' control plane",
         "playbooks/masters.yml",
@@ -111,6 +103,14 @@ PHASES: tuple[Phase, ...] = (
         ("master", "worker"),
         ("kube_common", "kube_node", "calico"),
         artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image"),
+    ),
+    Phase(
+        "gpu",
+        "GPU drivers, runtime, metrics, device plug-in",
+        "playbooks/gpu.yml",
+        ("nodes",),
+        ("gpu",),
+        ("gpu_driver", "gpu_runtime", "gpu_exporter", "gpu_device_plugin"),
     ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )

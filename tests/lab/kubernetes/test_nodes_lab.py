@@ -61,3 +61,14 @@ def test_metrics_tell_which_gpu_they_are_of(lab):
         text = lab.sh(name, f"curl -sf --noproxy '*' http://{address}:9400/metrics")
         values = dict(re.findall(r'dcgm_gpu_utilization\{gpu="(\d)"[^}]*\} (\d+)', text))
         assert values == {str(i): str(10 * i + 5) for i in range(4)}
+
+
+def test_kubelet_offers_every_gpu(lab):
+    for name in gpu_nodes(lab):
+        command = f"kubectl get node {name} -o jsonpath='{{.status.allocatable.nvidia\\.com/gpu}}'"
+        # For a moment after a restart of kubelet or of the plug-in there are none.
+        said = lab.sh(
+            lab.names("master")[0],
+            f'for i in $(seq 30); do n=$({command}); [ "$n" = 4 ] && break; sleep 2; done; echo $n',
+        )
+        assert said.strip() == "4"
