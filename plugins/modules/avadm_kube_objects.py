@@ -1,0 +1,183 @@
+#!/usr/bin/python
+# Runs on nodes: python 2.7 and 3.
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+---
+module: avadm_kube_objects
+short_description: Keep the objects of a manifest in Kubernetes
+description:
+  - Asks the API what the manifest's objects look like (one C(kubectl) to read the manifest, one to read the cluster)
+    and applies it only where an object is missing or differs in what the manifest says. What the cluster adds itself
+    (defaults, states, versions) is no difference.
+  - Waits while the API does not answer.
+options:
+  path:
+    description: The manifest on the node, YAML or JSON, one or more documents.
+    type: path
+    required: true
+  kubeconfig:
+    description: How to reach the API, and as whom.
+    type: path
+    default: /root/.kube/config
+  timeout:
+    description: Seconds that the API may take to answer.
+    type: int
+    default: 60
+"""
+
+EXAMPLES = r"""
+- name: Keep what the cluster's own parts may do
+  avadm_kube_objects:
+    path: /etc/kubernetes/rbac.yml
+  run_once: true
+"""
+
+RETURN = r"""
+differing:
+  description: The objects that were (in check mode would be) made or changed, as C(KIND NAMESPACE/NAME), and why.
+  type: list
+  returned: success
+"""
+
+import json
+
+from ansible.module_utils.avadm_ceph import wait
+from ansible.module_utils.basic import AnsibleModule
+
+
+class KubeError(Exception):
+    """kubectl did not do what it was asked."""
+
+
+def documents(text):
+    """Return the objects of kubectl's JSON: one document after another, lists taken apart."""
+    decoder, found, at = json.JSONDecoder(), [], 0
+    text = text.strip()
+    while at < len(text):
+        one, end = decoder.raw_decode(text, at)
+        found += one["items"] if one.get("kind") == "List" else [one]
+        at = end
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return found
+
+
+def identity(one):
+    """Return KIND NAMESPACE/NAME of an object; the namespace that kubectl takes where there is none is left out."""
+    meta = one["metadata"]
+    space = meta.get("namespace", "default")
+    return "%s %s%s" % (one["kind"], "" if space == "default" else space + "/", meta["name"])
+
+
+def difference(wanted, found, path=""):
+    """Return where a live value lacks something of the wanted one, as text; None where it has all of it."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in sorted(wanted):
+            # What is empty the API leaves out.
+            if key not in found and wanted[key] in (None, {}, [], ""):
+                continue
+            if key not in found:
+                return "%s is missing" % (path + "." + key).lstrip(".")
+            told = difference(wanted[key], found[key], path + "." + key)
+            if told:
+                return told
+        return None
+    if isinstance(wanted, list) and isinstance(found, list):
+        if len(wanted) != len(found):
+            return "%s: found %d, wanted %d" % (path.lstrip("."), len(found), len(wanted))
+        told = [difference(w, f, "%s[%d]" % (path, i)) for i, (w, f) in enumerate(zip(wanted, found))]  # noqa: B905
+        return ([one for one in told if one] or [None])[0]
+    if wanted != found:
+        return "%s: found %s, wanted %s" % (path.lstrip("."), json.dumps(found), json.dumps(wanted))
+    return None
+
+
+class Objects(object):
+    """The objects of one manifest.
+
+    Args:
+        run: callable(argv) -> (rc, stdout, stderr).
+        path: the manifest.
+        kubeconfig: how to reach the API.
+    """
+
+    def __init__(self, run, path, kubeconfig):
+        self.run, self.path, self.kubeconfig = run, path, kubeconfig
+
+    def kubectl(self, *words):
+        """Return what kubectl says; KubeError where it fails."""
+        argv = ["kubectl", "--kubeconfig", self.kubeconfig, "--request-timeout=20s"] + list(words)
+        rc, out, err = self.run(argv)
+        if rc != 0:
+            raise KubeError("kubectl %s: %s" % (words[0], (err or out).strip()[-600:]))
+        return out
+
+    def unanswered(self):
+        """Return why the API does not answer, None where it does."""
+        try:
+            self.kubectl("get", "--raw=/healthz")
+        except KubeError as error:
+            return str(error)
+        return None
+
+    def differing(self):
+        """Return the objects that are missing or differ, with the first difference of each."""
+        wanted = documents(
+            self.kubectl("create", "--dry-run", "--validate=false", "-o", "json", "-f", self.path)
+        )
+        live = self.kubectl("get", "--ignore-not-found", "-o", "json", "-f", self.path)
+        found = {identity(one): one for one in documents(live)}
+        told = []
+        for one in wanted:
+            one["metadata"].pop("creationTimestamp", None)
+            one.pop("status", None)
+            name = identity(one)
+            if name not in found:
+                told.append(name + " is missing")
+                continue
+            # The version that is asked for may be another than the one that is shown.
+            one.pop("apiVersion", None)
+            lack = difference(one, found[name])
+            if lack:
+                told.append("%s, %s" % (name, lack))
+        return told
+
+    def apply(self):
+        """Make them so."""
+        self.kubectl("apply", "-f", self.path)
+
+
+def main():
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    objects = Objects(module.run_command, params["path"], params["kubeconfig"])
+    missing = wait(objects.unanswered, 0 if module.check_mode else params["timeout"])
+    if missing:
+        if module.check_mode:
+            module.exit_json(changed=True, differing=["the API does not answer yet"])
+        module.fail_json(msg="The API does not answer after %d s: %s" % (params["timeout"], missing))
+    try:
+        told = objects.differing()
+        if told and not module.check_mode:
+            objects.apply()
+            left = objects.differing()
+            if left:
+                module.fail_json(msg="Kubernetes keeps other objects than were applied: %s" % "; ".join(left))
+    except KubeError as error:
+        module.fail_json(msg="The objects of %s cannot be kept: %s" % (params["path"], error))
+    module.exit_json(changed=bool(told), differing=told)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""avadm_kube_objects: what counts as a difference, and what is applied."""
+
+import json
+
+import pytest
+from avadm_kube_objects import KubeError, Objects, difference, documents
+
+WANTED = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "one", "creationTimestamp": None},
+    "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}],
+}
+LIVE = {
+    **WANTED,
+    "metadata": {
+        "name": "one",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-11-21T00:00:00Z",
+    },
+}
+
+
+class Kubectl:
+    """kubectl that knows `live` and notes what was applied."""
+
+    def __init__(self, wanted, live):
+        self.wanted, self.live, self.applied = wanted, live, 0
+
+    def __call__(self, argv):
+        words = argv[4:]
+        if words[0] == "create":
+            return 0, "\n".join(json.dumps(one, indent=1) for one in self.wanted), ""
+        if words[0] == "get" and "-f" in words:
+            if not self.live:
+                return 0, "", ""
+            whole = self.live[0] if len(self.live) == 1 else {"kind": "List", "items": self.live}
+            return 0, json.dumps(whole), ""
+        if words[0] == "apply":
+            self.applied += 1
+            return 0, "", ""
+        return 1, "", "the server could not find the requested resource"
+
+
+def objects(wanted, live):
+    run = Kubectl(wanted, live)
+    return Objects(run, "/m.yml", "/k"), run
+
+
+def test_what_the_cluster_adds_is_no_difference():
+    assert objects([WANTED], [LIVE])[0].differing() == []
+
+
+def test_a_missing_object_is_named_among_others():
+    other = {**WANTED, "kind": "Service", "metadata": {"name": "two", "namespace": "kube-system"}}
+    assert objects([WANTED, other], [LIVE])[0].differing() == ["Service kube-system/two is missing"]
+    assert objects([WANTED], [])[0].differing() == ["ClusterRole one is missing"]
+
+
+@pytest.mark.parametrize(
+    ("live", "told"),
+    [
+        ({"rules": []}, "rules: found 0, wanted 1"),
+        (
+            {"rules": [{**WANTED["rules"][0], "verbs": ["list"]}]},
+            'rules[0].verbs[0]: found "list", wanted "get"',
+        ),
+        ({"rules": [{"apiGroups": [""], "verbs": ["get"]}]}, "rules[0].resources is missing"),
+    ],
+)
+def test_the_first_difference_is_told(live, told):
+    assert objects([WANTED], [{**LIVE, **live}])[0].differing() == [f"ClusterRole one, {told}"]
+
+
+def test_the_same_name_in_another_namespace_is_another_object():
+    there = {**WANTED, "kind": "Role", "metadata": {"name": "one", "namespace": "a"}}
+    here = {**there, "metadata": {"name": "one", "namespace": "b"}}
+    assert objects([there], [here])[0].differing() == ["Role a/one is missing"]
+
+
+def test_what_is_empty_may_be_left_out_by_the_api():
+    assert difference({"a": {}, "b": [], "c": None, "d": 1}, {"d": 1}) is None
+    assert difference({"a": {"b": 1}}, {}) == "a is missing"
+
+
+def test_documents_one_after_another_and_lists():
+    text = json.dumps({"kind": "A"}) + "\n\n" + json.dumps({"kind": "List", "items": [{"kind": "B"}]}) + "\n"
+    assert [one["kind"] for one in documents(text)] == ["A", "B"]
+    assert documents(" \n") == []
+
+
+def test_what_kubectl_says_is_kept():
+    work = Objects(lambda argv: (1, "", "error: no such file\n"), "/m.yml", "/k")
+    with pytest.raises(KubeError, match="kubectl create: error: no such file"):
+        work.differing()
+    assert "no such file" in work.unanswered()
