@@ -46,6 +46,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "gpu": ("gpu_driver",),
     "masters": (),
     "nodes": (),
+    "addons": (),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

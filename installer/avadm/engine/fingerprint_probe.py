@@ -141,6 +141,29 @@ class Node(object):
     def image(self, name):
         return call("docker", "image", "inspect", "--format", "{{.Id}}", name).strip()
 
+    def objects(self, path):
+        """The objects of a manifest as the cluster has them, without what it changes itself."""
+        out = call(
+            "kubectl",
+            "--kubeconfig",
+            "/root/.kube/config",
+            "--request-timeout=20s",
+            "get",
+            "-o",
+            "json",
+            "-f",
+            path,
+        )
+        found = json.loads(out)
+        kept = []
+        for one in found.get("items", [found]):
+            meta = one["metadata"]
+            keep = dict((k, meta[k]) for k in ("name", "namespace", "labels", "uid") if k in meta)
+            kept.append(
+                [one["kind"], keep, dict((k, v) for k, v in one.items() if k not in ("metadata", "status"))]
+            )
+        return "%d objects, %s" % (len(kept), self.secret(json.dumps(kept, sort_keys=True).encode()))
+
     def mon(self, name):
         store = "/var/lib/ceph/mon/ceph-%s/" % name
         return "store" if os.path.isdir(store + "store.db") else "!no store"

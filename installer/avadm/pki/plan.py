@@ -30,6 +30,7 @@ def leaves(site: Site) -> list[Leaf]:
     if site.with_role("master"):
         found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
         found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
+        found += [leaf for node in site.nodes for leaf in _addons(node, site)]
         found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
         found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
     found.append(Leaf("prometheus-etcd", Authority.ETCD, PROMETHEUS, "prometheus"))
@@ -104,6 +105,27 @@ def _master(node: Node, site: Site) -> Iterator[Leaf]:
         yield Leaf(f"{name}-{node.name}", kubernetes, owner, f"system:kube-{name}")
     yield Leaf(f"health-{node.name}", kubernetes, f"health-{node.name}", "avadm:health")
     yield Leaf(f"calico-controllers-{node.name}", kubernetes, owner, "calico-kube-controllers")
+
+
+def _addons(node: Node, site: Site) -> Iterator[Leaf]:
+    kubernetes = Authority.KUBERNETES
+    if "dns" in node.roles:
+        yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
+    if "master" in node.roles:
+        yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
+    if "ingress" in node.roles:
+        owner, virtual = f"ingress-{node.name}", site.network.ingress_vip
+        yield Leaf(f"ingress-{node.name}", kubernetes, owner, "ingress")
+        yield Leaf(
+            f"ingress-server-{node.name}",
+            kubernetes,
+            owner,
+            f"ingress.{site.network.domain}",
+            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}"),
+            addresses=(str(node.address), *([str(virtual)] if virtual else [])),
+            server=True,
+            client=False,
+        )
 
 
 def _node(node: Node, site: Site) -> Iterator[Leaf]:

@@ -105,6 +105,8 @@ class Kubernetes(Model):
     """When nodes evict pods."""
     etcd: Etcd = Etcd()
     """Kubernetes' data base."""
+    dns_upstream: list[str] = []
+    """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)
     """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
 

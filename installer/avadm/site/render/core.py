@@ -25,7 +25,7 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "worker": ("kube_node", "calico"),
     "gpu": (),
     "dns": (),
-    "ingress": ("kube_vip",),
+    "ingress": ("ingress",),
     "registry": ("registry",),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""

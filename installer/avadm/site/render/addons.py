@@ -1,0 +1,67 @@
+"""Variables of what runs beside Kubernetes for everybody: names, the way in from outside, the states of its objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from avadm.pki import plan
+from avadm.pki.certs import key_pem
+from avadm.pki.model import Authority, key_variable
+from avadm.pki.store import Store
+from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
+from avadm.site.render import Vars
+from avadm.site.render.kube_nodes import DNS_OFFSET
+from avadm.site.render.masters import api_url
+
+
+def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+    """Write the variables of kube_addons, coredns, ingress and kube_state_metrics; nothing without masters."""
+    if not site.with_role("master"):
+        return
+    api, authority = api_url(site), store.trusted(Authority.KUBERNETES)
+    out.all |= {
+        "kube_addons_dns_service": str(site.network.services[DNS_OFFSET]),
+        "kube_addons_dns_servers": [str(n.address) for n in site.with_role("dns")],
+        "coredns_program": "{{ artifacts.coredns.files.coredns.path }}",
+        "coredns_server": api,
+        "coredns_cluster_domain": plan.CLUSTER_DOMAIN,
+        "coredns_reverse": [str(site.network.services), str(site.network.pods)],
+        "coredns_site_domain": site.network.domain,
+        "coredns_site_hosts": "{{ base_hosts }}",
+        "coredns_upstream": list(site.components.kubernetes.dns_upstream),
+        "coredns_ca_certificate": authority,
+        "ingress_packages": profile.packages.get("ingress", []),
+        "ingress_program": "{{ artifacts.traefik.files.traefik.path }}",
+        "ingress_vip": str(site.network.ingress_vip or ""),
+        "ingress_router_id": int(site.network.ingress_vip) % 256 or 255 if site.network.ingress_vip else 1,
+        "ingress_server": api,
+        "ingress_ca_certificate": authority,
+        "kube_state_metrics_program": "{{ artifacts['kube-state-metrics'].files['kube-state-metrics'].path }}",
+    }
+    for node in site.with_role("dns"):
+        out.host(node.name).update(
+            coredns_address=str(node.address),
+            coredns_certificate=store.leaf(f"coredns-{node.name}"),
+            coredns_key=key_pem(key_variable(f"dns-{node.name}")),
+        )
+    for node in site.with_role("ingress"):
+        out.host(node.name).update(_ingress(node, site, store))
+    for node in site.with_role("master"):
+        out.host(node.name).update(
+            kube_state_metrics_address=str(node.address),
+            # Each tells the states that its own server knows: they are the same, and one master may be down.
+            kube_state_metrics_server=f"https://{node.address}:{api.rpartition(':')[2]}",
+            kube_state_metrics_certificate=store.leaf(f"kube-state-metrics-{node.name}"),
+            kube_state_metrics_key=key_pem(key_variable(f"states-{node.name}")),
+        )
+
+
+def _ingress(node: Node, site: Site, store: Store) -> dict[str, Any]:
+    return {
+        "ingress_address": str(node.address),
+        "ingress_peers": [str(n.address) for n in site.with_role("ingress") if n is not node],
+        "ingress_client_certificate": store.leaf(f"ingress-{node.name}"),
+        "ingress_certificate": store.leaf(f"ingress-server-{node.name}"),
+        "ingress_key": key_pem(key_variable(f"ingress-{node.name}")),
+    }
