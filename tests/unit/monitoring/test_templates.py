@@ -110,7 +110,7 @@ def test_the_hand_over_names_each_rule_file_that_it_holds():
     named = re.findall(r"- (/etc/prometheus/avadm/rules/.*)", note)
     names = variables["_prometheus_handover_rules"]
     assert named == [f"/etc/prometheus/avadm/rules/{name}.yml" for name in names]
-    assert set(names) == set(variables["_prometheus_rules"]) - {"monitoring"}
+    assert set(names) == set(variables["_prometheus_rules"]) - {"monitoring", "kubernetes"}
 
 
 def test_replicas_differ_in_one_line(tmp_path):

@@ -20,7 +20,18 @@ from avadm.findings import Finding
 from avadm.pki import store as pki
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
-from avadm.site.render import Vars, addons, ceph, core, etcd, kube_nodes, kubernetes, masters, monitoring
+from avadm.site.render import (
+    Vars,
+    addons,
+    ceph,
+    core,
+    etcd,
+    kube_metrics,
+    kube_nodes,
+    kubernetes,
+    masters,
+    monitoring,
+)
 from avadm.site.rules.nodes import rack_group
 from avadm.site.secrets import Vault
 
@@ -101,6 +112,7 @@ def variables(site_file: SiteFile) -> Vars:
     etcd.render(site, site_file.profile, certificates, out)
     masters.render(site, site_file.profile, certificates, out)
     kube_nodes.render(site, site_file.profile, certificates, out)
+    kube_metrics.render(site, certificates, out)
     addons.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:

@@ -136,7 +136,7 @@ def targets(site: Site, profile: Profile) -> dict[str, list[TargetGroup]]:
         if existing and job in ("prometheus", "alertmanager"):
             continue
         port = PORTS[job]
-        jobs[job] = [_group(_socket(n, port), n, f"{n.name}:{port}") for n in _nodes(site, role)]
+        jobs[job] = [group(_socket(n, port), n, f"{n.name}:{port}") for n in _nodes(site, role)]
     if not existing and site.with_role("prometheus"):
         jobs["probe"] = list(_probes(site, profile))
     return {job: groups for job, groups in jobs.items() if groups}
@@ -162,14 +162,14 @@ def _probes(site: Site, profile: Profile) -> Iterable[TargetGroup]:
             continue
         for node in _nodes(site, role):
             address = target.format(address=node.address, ssh_port=site.ssh.port)
-            yield _group(address, node, f"{node.name}/{name}", probe=name, __param_module=module)
+            yield group(address, node, f"{node.name}/{name}", probe=name, __param_module=module)
 
 
 def _nodes(site: Site, role: str | None) -> Sequence[Node]:
     return site.nodes if role is None else site.with_role(role)
 
 
-def _group(target: str, node: Node, instance: str, **more: str) -> TargetGroup:
+def group(target: str, node: Node, instance: str, **more: str) -> TargetGroup:
     """Return one target; ``instance`` names the node, which stays when its address changes."""
     return {"targets": [target], "labels": {"instance": instance, **labels(node), **more}}
 

@@ -1,0 +1,75 @@
+"""What Prometheus scrapes of Kubernetes, and with which certificate (I10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from avadm.pki import plan
+from avadm.pki.certs import key_pem
+from avadm.pki.model import Authority, key_variable
+from avadm.pki.store import Store
+from avadm.site.model import Site
+from avadm.site.render import Vars
+from avadm.site.render.monitoring import TargetGroup, group
+
+CLIENTS = {"kubernetes": Authority.KUBERNETES, "etcd": Authority.ETCD}
+"""Client of Prometheus to the authority that vouches for both ends."""
+CERTIFICATES = {"kubernetes": "prometheus", "etcd": "prometheus-etcd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One scrape job.
+
+    Attributes:
+        roles: whose nodes are scraped.
+        port: TCP port.
+        client: which certificate is shown; "" for plain HTTP.
+        path: where the metrics are.
+    """
+
+    roles: frozenset[str]
+    port: int
+    client: str = ""
+    path: str = "/metrics"
+
+
+NODES = frozenset({"master", "worker"})
+JOBS = {
+    "etcd": Job(frozenset({"etcd"}), 2379, "etcd"),
+    "kube-apiserver": Job(frozenset({"master"}), 6443, "kubernetes"),
+    "kubelet": Job(NODES, 10250, "kubernetes"),
+    "cadvisor": Job(NODES, 10250, "kubernetes", "/metrics/cadvisor"),
+    "calico": Job(NODES, 9091),
+    "coredns": Job(frozenset({"dns"}), 9153),
+    "ingress": Job(frozenset({"ingress"}), 8082),
+    "kube-state-metrics": Job(frozenset({"master"}), 8085),
+}
+
+
+def render(site: Site, store: Store, out: Vars) -> None:
+    """Add Kubernetes' jobs to Prometheus' variables; nothing without masters, or with the site's own Prometheus."""
+    if not site.with_role("master") or site.components.monitoring.existing:
+        return
+    out.all["prometheus_targets"] = out.all["prometheus_targets"] | {
+        name: found for name, job in JOBS.items() if (found := _targets(site, job))
+    }
+    out.all["prometheus_jobs"] = {
+        name: {"client": job.client, "path": job.path} for name, job in JOBS.items() if job.client
+    }
+    out.all["prometheus_clients"] = {
+        name: {
+            "ca_certificate": store.trusted(authority),
+            "certificate": store.leaf(CERTIFICATES[name]),
+            "key": key_pem(key_variable(plan.PROMETHEUS)),
+        }
+        for name, authority in CLIENTS.items()
+    }
+
+
+def _targets(site: Site, job: Job) -> list[TargetGroup]:
+    return [
+        group(f"{node.address}:{job.port}", node, f"{node.name}:{job.port}")
+        for node in site.nodes
+        if job.roles & set(node.roles)
+    ]
