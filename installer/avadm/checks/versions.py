@@ -47,6 +47,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "masters": (),
     "nodes": (),
     "addons": (),
+    "registry": (),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

@@ -138,6 +138,11 @@ class Node(object):
     def mount(self, path):
         return call("timeout", "10", "stat", "--file-system", "--format=%T", path).strip()
 
+    def pushed(self, rest):
+        certificates, name = rest.split(" ", 1)
+        raw = call("skopeo", "inspect", "--raw", "--cert-dir", certificates, "docker://" + name)
+        return str(json.loads(raw)["config"]["digest"])
+
     def image(self, name):
         return call("docker", "image", "inspect", "--format", "{{.Id}}", name).strip()
 

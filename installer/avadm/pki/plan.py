@@ -54,6 +54,11 @@ def kube_nodes(site: Site) -> list[Node]:
     return [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
 
 
+def registry_name(site: Site) -> str:
+    """Return the name under which everybody knows the site's image registry."""
+    return f"registry.{site.network.domain}"
+
+
 def _names(node: Node, site: Site) -> tuple[str, ...]:
     return node.name, f"{node.name}.{site.network.domain}"
 
@@ -113,6 +118,19 @@ def _addons(node: Node, site: Site) -> Iterator[Leaf]:
         yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
     if "master" in node.roles:
         yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
+    if "registry" in node.roles:
+        yield Leaf(
+            f"registry-{node.name}",
+            kubernetes,
+            f"registry-{node.name}",
+            "registry",
+            names=(registry_name(site), *_names(node, site)),
+            addresses=(str(node.address),),
+            server=True,
+            client=False,
+        )
+    if {"master", "worker", "registry"} & set(node.roles):
+        yield Leaf(f"registry-client-{node.name}", kubernetes, f"node-{node.name}", f"registry:{node.name}")
     if "ingress" in node.roles:
         owner, virtual = f"ingress-{node.name}", site.network.ingress_vip
         yield Leaf(f"ingress-{node.name}", kubernetes, owner, "ingress")

@@ -120,6 +120,15 @@ PHASES: tuple[Phase, ...] = (
         ("kube_common",),
         artifacts=("coredns", "traefik", "kube-state-metrics"),
     ),
+    Phase(
+        "registry",
+        "image registry",
+        "playbooks/registry.yml",
+        ("docker",),
+        ("registry",),
+        ("registry",),
+        artifacts=("pause", "base-image"),
+    ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )
 

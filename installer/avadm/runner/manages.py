@@ -126,6 +126,9 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
     "avadm_kube_objects": lambda args: iter([f"objects {args['path']}"]),
+    "avadm_registry_image": lambda args: iter(
+        [f"pushed {args['certificates']} {args['registry']}/{args['name']}"]
+    ),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),

@@ -14,6 +14,10 @@ from avadm.site.render import Vars
 from avadm.site.render.kube_nodes import DNS_OFFSET
 from avadm.site.render.masters import api_url
 
+REGISTRY_PORT = 5000
+IMAGES = {"pause": "avadm/pause:1", "base-image": "avadm/base:12"}
+"""Artifact to the name, with tag, of its image in the registry."""
+
 
 def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     """Write the variables of kube_addons, coredns, ingress and kube_state_metrics; nothing without masters."""
@@ -39,6 +43,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "ingress_ca_certificate": authority,
         "kube_state_metrics_program": "{{ artifacts['kube-state-metrics'].files['kube-state-metrics'].path }}",
     }
+    _registry(site, profile, store, out)
     for node in site.with_role("dns"):
         out.host(node.name).update(
             coredns_address=str(node.address),
@@ -55,6 +60,40 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             kube_state_metrics_certificate=store.leaf(f"kube-state-metrics-{node.name}"),
             kube_state_metrics_key=key_pem(key_variable(f"states-{node.name}")),
         )
+
+
+def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+    """Write the variables of the registry, and its clients' certificates for docker."""
+    servers = site.with_role("registry")
+    if not servers:
+        return
+    name = f"{plan.registry_name(site)}:{REGISTRY_PORT}"
+    authority = store.trusted(Authority.KUBERNETES)
+    out.all |= {
+        "registry_packages": profile.packages.get("registry", []),
+        "registry_name": plan.registry_name(site),
+        "registry_port": REGISTRY_PORT,
+        "registry_ca_certificate": authority,
+        "registry_images": {
+            image: f"{{{{ artifacts['{artifact}'].files['image.tar'].path }}}}"
+            for artifact, image in IMAGES.items()
+        },
+        "docker_registry_authorities": {name: authority},
+    }
+    # Known by name on every node, whether there is a name service or not.
+    out.all["base_hosts"] += f"\n{servers[0].address} {plan.registry_name(site)}"
+    for node in servers:
+        out.host(node.name).update(
+            registry_address=str(node.address),
+            registry_certificate=store.leaf(f"registry-{node.name}"),
+            registry_key=key_pem(key_variable(f"registry-{node.name}")),
+        )
+    for node in site.nodes:
+        if {"master", "worker", "registry"} & set(node.roles):
+            out.host(node.name)["docker_registry_client"] = {
+                "certificate": store.leaf(f"registry-client-{node.name}"),
+                "key": key_pem(key_variable(f"node-{node.name}")),
+            }
 
 
 def _ingress(node: Node, site: Site, store: Store) -> dict[str, Any]:

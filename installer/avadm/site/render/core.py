@@ -26,7 +26,7 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "gpu": (),
     "dns": (),
     "ingress": ("ingress",),
-    "registry": ("registry",),
+    "registry": (),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 
@@ -34,6 +34,7 @@ LATE: dict[str, tuple[str, ...]] = {
     "master": ("docker",),
     "worker": ("docker",),
     "etcd": ("etcd",),
+    "registry": ("registry",),
     "gpu": ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"),
 }
 """Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
