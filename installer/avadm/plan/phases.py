@@ -111,6 +111,8 @@ PHASES: tuple[Phase, ...] = (
         ("nodes",),
         ("gpu",),
         ("gpu_driver", "gpu_runtime", "gpu_exporter", "gpu_device_plugin"),
+    ),
+    Phase(
         "addons",
         "cluster DNS, ingress, states of objects",
         "playbooks/addons.yml",
