@@ -67,7 +67,8 @@ def quorums(draft: Draft) -> Iterator[Finding]:
 
 def together(draft: Draft) -> Iterator[Finding]:
     """GPU nodes are workers; what runs as pods is where kubelet is."""
-    homes = {"gpu": ("worker",), "dns": ("master", "worker"), "ingress": ("master", "worker")}
+    either = ("master", "worker")
+    homes = {"gpu": ("worker",), "dns": either, "ingress": ("worker",), "registry": either}
     for i, node in draft.nodes("roles"):
         for role, needed in homes.items():
             if role in node.roles and not set(needed) & set(node.roles):
@@ -80,6 +81,16 @@ def together(draft: Draft) -> Iterator[Finding]:
                     f"Add the role {needed[-1]}, or remove {role}.",
                     node.name,
                 )
+        if {"ingress", "master"} <= set(node.roles) and draft.site.network.api_vip is not None:
+            yield draft.error(
+                "roles-apart",
+                ("nodes", i, "roles"),
+                f"{node.name} would keep two virtual addresses, the API's and the ingress'.",
+                ", ".join(node.roles),
+                "ingress or master",
+                "Give the role ingress to other workers.",
+                node.name,
+            )
 
 
 def gpus(draft: Draft) -> Iterator[Finding]:
