@@ -1,0 +1,205 @@
+"""What runs beside Kubernetes for everybody: registry, names, the way in from outside, metrics."""
+
+import json
+import time
+import uuid
+
+import pytest
+
+from tests.lab.kubernetes.conftest import wait
+
+pytestmark = pytest.mark.lab
+SERVE = "python3 -m http.server 8080 --directory /etc"
+WITHIN = 10  # seconds for the ingress' address to be on another node
+
+
+@pytest.fixture(scope="module")
+def registry(kube, lab):
+    """The registry as nodes name it, HOST:PORT."""
+    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
+    return folder.rpartition("/")[2]
+
+
+@pytest.fixture(scope="module")
+def web(kube, registry):
+    """Two pods of the registry's base image that serve their /etc, a service, an ingress; its namespace and host."""
+    space = f"web-{uuid.uuid4().hex[:8]}"
+    host = f"{space}.example"
+    labels = {"app": "web"}
+    container = {
+        "name": "web",
+        "image": f"{registry}/avadm/base:12",
+        "imagePullPolicy": "Always",
+        "command": SERVE.split(),
+        "readinessProbe": {"httpGet": {"path": "/hostname", "port": 8080}, "periodSeconds": 1},
+    }
+    kube.ctl(f"create namespace {space}")
+    kube.apply(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": space},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "web", "namespace": space},
+            "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
+        },
+        {
+            "apiVersion": "extensions/v1beta1",
+            "kind": "Ingress",
+            "metadata": {"name": "web", "namespace": space},
+            "spec": {
+                "rules": [
+                    {
+                        "host": host,
+                        "http": {
+                            "paths": [{"path": "/", "backend": {"serviceName": "web", "servicePort": 80}}]
+                        },
+                    }
+                ]
+            },
+        },
+    )
+    try:
+        up = wait(lambda: kube.get(f"deployment web -n {space}")["status"].get("readyReplicas") == 2, 120)
+        assert up, kube.ctl(f"describe pods -n {space}")
+        yield space, host
+    finally:
+        kube.ctl(f"delete namespace {space} || true")
+
+
+def pod(kube, space):
+    return kube.get(f"pods -n {space} -l app=web")["items"][0]["metadata"]["name"]
+
+
+def python(kube, space, code):
+    """Return what a line of Python says inside a pod."""
+    return kube.ctl(f"exec -n {space} {pod(kube, space)} -- python3 -c '{code}'").strip()
+
+
+def vip(lab):
+    """Return the ingress' virtual address."""
+    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf")
+    return text.partition("virtual_ipaddress {")[2].split("/")[0].strip()
+
+
+def outside(lab, arguments):
+    """Return what curl says on a node that has nothing of Kubernetes."""
+    return lab.run(lab.names("osd")[0], f"curl -s -m 4 {arguments}").stdout.strip()
+
+
+def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
+    node = lab.names("registry")[0]
+    folder = f"/etc/docker/certs.d/{registry}"
+    url = f"https://{registry}/v2/_catalog"
+    refused = lab.run(node, f"curl -s -o /dev/null --cacert {folder}/ca.crt {url}")
+    assert refused.returncode != 0
+    told = lab.sh(
+        node, f"curl -sf --cacert {folder}/ca.crt --cert {folder}/client.cert --key {folder}/client.key {url}"
+    )
+    assert {"avadm/base", "avadm/pause"} <= set(json.loads(told)["repositories"])
+
+
+def test_pods_know_services_and_the_site_s_nodes_by_name(kube, lab, web):
+    space, _ = web
+    address = kube.get(f"service web -n {space}")["spec"]["clusterIP"]
+    ask = 'import socket; print(socket.gethostbyname("{}"))'
+    for name in ("web", f"web.{space}", f"web.{space}.svc.cluster.local"):
+        assert python(kube, space, ask.format(name)) == address
+    node = lab.node(lab.names("osd")[0])
+    whole = lab.sh(node["name"], "hostname -f").strip()
+    assert python(kube, space, ask.format(whole)) == node["address"]
+    unknown = (
+        'import socket\ntry: socket.gethostbyname("no.such.name")\nexcept socket.gaierror: print("none")'
+    )
+    assert python(kube, space, unknown) == "none"
+
+
+def test_nodes_know_each_other_while_the_cluster_s_dns_is_down(kube, lab):
+    dns, other = lab.names("dns")[0], lab.node(lab.names("osd")[0])
+    lab.sh(dns, "systemctl stop coredns")
+    try:
+        for node in kube.nodes():
+            assert other["address"] in lab.sh(node, f"getent hosts {other['name']}")
+    finally:
+        lab.sh(dns, "systemctl start coredns")
+
+
+def test_requests_come_in_from_outside_by_name(kube, lab, web):
+    _, host = web
+    address = vip(lab)
+    got = wait(lambda: outside(lab, f"-H 'Host: {host}' http://{address}/hostname"), 30)
+    assert got.startswith("web-")
+    assert (
+        outside(lab, f"-o /dev/null -w '%{{http_code}}' -H 'Host: other.example' http://{address}/") == "404"
+    )
+
+
+def test_tls_shows_a_certificate_of_the_site(kube, lab):
+    address = vip(lab)
+    node = lab.names("ingress")[0]
+    name = "ingress." + lab.sh(node, "hostname -d").strip()
+    lab.sh(
+        node,
+        f"curl -s -o /dev/null --cacert /etc/traefik/ca.crt --resolve {name}:443:{address} https://{name}/",
+    )
+    assert lab.run(node, f"curl -s -o /dev/null https://{address}/").returncode != 0
+
+
+@pytest.mark.slow
+def test_the_ingress_address_moves_when_its_node_dies(kube, lab, web):
+    _, host = web
+    address = vip(lab)
+    holder = next(n for n in lab.names("ingress") if f" {address}/" in lab.sh(n, "ip -4 addr"))
+    others = [n for n in lab.names("ingress") if n != holder]
+    lab.sh(holder, "systemctl kill -s KILL keepalived; systemctl stop keepalived traefik")
+    begun = time.monotonic()
+    try:
+        wait(lambda: outside(lab, f"-m 1 -H 'Host: {host}' http://{address}/hostname"), 60, step=0.2)
+        took = time.monotonic() - begun
+        assert any(f" {address}/" in lab.sh(n, "ip -4 addr") for n in others)
+        assert took < WITHIN
+    finally:
+        lab.sh(holder, "systemctl start traefik keepalived")
+
+
+def test_prometheus_hears_every_part_of_kubernetes(kube, lab):
+    node = lab.node(lab.names("prometheus")[0])
+    url = f"http://{node['address']}:9090/api/v1/query?query=up"
+    wanted = {
+        "etcd",
+        "kube-apiserver",
+        "kubelet",
+        "cadvisor",
+        "calico",
+        "coredns",
+        "ingress",
+        "kube-state-metrics",
+    }
+
+    def down():
+        found = json.loads(lab.sh(node["name"], f"curl -sf '{url}'"))["data"]["result"]
+        states = {
+            (r["metric"]["job"], r["metric"]["node"]): r["value"][1]
+            for r in found
+            if r["metric"]["job"] in wanted
+        }
+        missing = wanted - {job for job, _ in states}
+        return missing | {key for key, value in states.items() if value != "1"}
+
+    assert wait(lambda: not down(), 60), down()
+
+
+def test_states_of_nodes_are_metrics(kube, lab):
+    node = lab.node(lab.names("master")[0])
+    text = lab.sh(node["name"], f"curl -sf http://{node['address']}:8085/metrics")
+    ready = [line for line in text.splitlines() if 'condition="Ready",status="true"' in line]
+    assert len(ready) == len(kube.nodes())
+    assert all(line.endswith(" 1") for line in ready)
