@@ -213,7 +213,7 @@ def test_left_overs_of_a_lab_whose_folder_is_gone_are_cleared_first(make):
 
 
 def test_gpu_nodes_get_their_stand_ins_once(make):
-    lab = make()
+    lab = make(masters=1)
     assert "put stand-ins for GPUs on comp2, comp3" in lab.up().what
     assert not any("GPU" in line for line in lab.up().what)
 

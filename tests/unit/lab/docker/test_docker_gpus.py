@@ -14,7 +14,7 @@ from avadm.lab.layout import Config, nodes
 from tests.unit.lab.fakes import FakeProc, Said
 
 SOURCE = Path(gpus.__file__).parents[1] / "gpu"
-NODES = {n.name: n for n in nodes(Config())}
+NODES = {n.name: n for n in nodes(Config(masters=1))}
 
 
 def test_the_recipe_lies_with_the_lab():
@@ -31,9 +31,9 @@ def test_the_program_knows_every_name_that_it_is_linked_to():
 def test_only_gpu_nodes_have_its_names_and_the_drivers_unit():
     assert set(gpus.LINKS) <= set(shims.links(NODES["comp2"]))
     assert not set(gpus.LINKS) & set(shims.links(NODES["comp1"]))
-    units = {path for path, _, _ in shims.contents(Config(), NODES["comp2"])}
+    units = {path for path, _, _ in shims.contents(Config(masters=1), NODES["comp2"])}
     assert "etc/systemd/system/nvidia-persistenced.service" in units
-    assert units - {path for path, _, _ in shims.contents(Config(), NODES["comp1"])} == {
+    assert units - {path for path, _, _ in shims.contents(Config(masters=1), NODES["comp1"])} == {
         "etc/systemd/system/nvidia-persistenced.service"
     }
 

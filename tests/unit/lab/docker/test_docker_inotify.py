@@ -1,7 +1,7 @@
 from avadm.lab.docker import inotify
 from avadm.lab.layout import Config, nodes
 
-LAB = nodes(Config())
+LAB = nodes(Config(masters=1))
 
 
 def test_nothing_is_said_where_there_is_enough():

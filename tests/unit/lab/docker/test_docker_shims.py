@@ -18,7 +18,7 @@ from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, nodes
 from tests.unit.lab.fakes import FakeProc
 
-CONFIG = Config(name="x")
+CONFIG = Config(name="x", masters=1)
 NODES = {n.name: n for n in nodes(CONFIG)}
 FILES = Path(shims.__file__).parent / "files"
 
