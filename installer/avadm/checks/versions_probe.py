@@ -84,7 +84,7 @@ def programs(commands):
     """Component to the version that a program tells, for those that are there and answer."""
     found = {}
     for name, argv in commands.items():
-        match = re.search(r"\d+(\.\d+)+\S*", call(*argv) or "")
+        match = re.search(r'\d+(\.\d+)+[^\s",]*', call(*argv) or "")
         if match:
             found[name] = match.group(0)
     return found

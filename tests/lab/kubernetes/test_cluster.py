@@ -90,7 +90,8 @@ def test_a_secret_is_encrypted_in_etcd(kube, lab):
     kube.ctl("create secret generic avadm-test --from-literal=word=correct-horse-battery-staple")
     try:
         raw = lab.sh(
-            lab.names("etcd")[0], "avadm-etcd ctl get /registry/secrets/default/avadm-test | strings"
+            lab.names("etcd")[0],
+            "avadm-etcd ctl get /registry/secrets/default/avadm-test | tr -dc '[:print:]'",
         )
         assert "k8s:enc:aescbc:v1:key1:" in raw
         assert "correct-horse" not in raw
