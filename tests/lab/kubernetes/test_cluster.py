@@ -66,6 +66,16 @@ def test_etcd_refuses_who_shows_no_certificate_of_its_own_authority(lab, kube):
     assert lab.run(kube.master, f"curl -sS -m 5 -k {foreign} {url}").returncode != 0
 
 
+def test_calico_sees_its_own_keys_in_etcd_alone(lab):
+    node = lab.names("etcd")[0]
+    client = "--cacert=/etc/calico/pki/etcd-ca.crt --cert=/etc/calico/pki/etcd.crt --key=/etc/calico/pki/calico.key"
+    get = f"ETCDCTL_API=3 etcdctl --endpoints=https://{lab.node(node)['address']}:2379 {client} get --prefix --keys-only"
+    assert "/calico/" in lab.sh(node, f"{get} /calico/")
+    refused = lab.run(node, f"{get} /registry/")
+    assert (refused.returncode != 0, refused.stdout) == (True, "")
+    assert "permission denied" in refused.stderr
+
+
 @pytest.mark.parametrize("path", ["/api", "/version", "/healthz"])
 def test_the_api_answers_nobody_without_a_name(kube, lab, path):
     address = lab.node(kube.master)["address"]
