@@ -13,6 +13,8 @@ description:
   - The number of placement groups only grows; a pool that has more than is wanted is left alone and named in
     I(larger). The autoscaler, where the release has one, is switched off for these pools, since the site
     file decides.
+  - After another size it waits, at most 20 s, until every placement group of the pool has reported since: until
+    then the cluster still shows the groups' former state, so that C(HEALTH_OK) would mean nothing.
   - Pools that are not named are left alone; nothing is ever deleted.
 options:
   pools:
@@ -55,8 +57,10 @@ larger:
   returned: success
 """
 
-from ansible.module_utils.avadm_ceph import Ceph, CephError, runner
+from ansible.module_utils.avadm_ceph import Ceph, CephError, runner, wait
 from ansible.module_utils.basic import AnsibleModule
+
+REPORT_TIMEOUT = 20.0
 
 
 class Pools:
@@ -66,6 +70,7 @@ class Pools:
         self.ceph, self.rule, self.check_mode = ceph, rule, check_mode
         self.actions = []
         self.larger = []
+        self.resized = []
 
     def do(self, *words):
         """Run one changing command and note it."""
@@ -83,7 +88,27 @@ class Pools:
             if found is None:
                 self.create(pool)
             else:
+                if any(found[option] != pool[option] for option in ("size", "min_size")):
+                    self.resized.append(pool["name"])
                 self.adjust(pool, found, rule_id)
+        if self.resized and not self.check_mode:
+            wait(self.unreported, REPORT_TIMEOUT)
+
+    def unreported(self):
+        """Return which resized pools have groups that have not reported since; None when there is none.
+
+        A state is as old as the map that its primary had when it reported (`reported_epoch`).
+        """
+        detail = self.ceph.json("osd", "pool", "ls", "detail")
+        changed = {pool["pool_name"]: int(pool["last_change"]) for pool in detail}
+        behind = []
+        for name in self.resized:
+            groups = self.ceph.json("pg", "ls-by-pool", name)
+            # Releases before 14 give the bare list.
+            groups = groups["pg_stats"] if isinstance(groups, dict) else groups
+            if any(int(group["reported_epoch"]) < changed[name] for group in groups):
+                behind.append(name)
+        return ", ".join(behind) or None
 
     def rules(self):
         """Return rule name to rule id."""

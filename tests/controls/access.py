@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -52,6 +53,17 @@ def _site(old: str, new: str) -> Callable[[Path], object]:
     def change(folder: Path) -> None:
         site = folder / "site.yml"
         site.write_text(site.read_text().replace(old, new, 1))
+
+    return change
+
+
+def _jump(**changes: object) -> Callable[[Path], object]:
+    """Make the first node the jump host of the others, with what the site file says of it changed."""
+
+    def change(folder: Path) -> None:
+        names, *key = (folder / "known_hosts").read_text().splitlines()[0].split()
+        jump = {"address": names.split(",")[-1], "user": "root", "host_key": " ".join(key[:2])} | changes
+        _site("version: 1", f"version: 1\nssh: {json.dumps({'jump': jump})}")(folder)
 
     return change
 
@@ -140,6 +152,16 @@ ACCESS = (
         verbs=2,
     ),
     Access(
+        "the jump host cannot be reached",
+        "The jump host does not let us through.",
+        _jump(port=2222),
+    ),
+    Access(
+        "the jump host is another machine",
+        "The jump host does not let us through.",
+        _jump(host_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFu0nh6oJG8yKNg1lXE5868p6PBi6wWUUxMl3Mm3bMo+"),
+    ),
+    Access(
         "the nodes' links are down",
         "There is no way to the node.",
         plant="ip link set eth0 down",
@@ -150,6 +172,7 @@ ACCESS = (
 
 BOOTSTRAP = (
     Access("bootstrap with a wrong password", "the node did not let root in by password"),
+    Access("bootstrap with a wrong password for sudo", "does not take this password for ops"),
     Access("a login whose sudo wants a password", "cannot become root without a password"),
     Access("a connection that breaks off in the middle", "connection lost while the command ran"),
 )

@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -20,6 +21,7 @@ from tests.room.room import Room, missing
 COUNTS = [8, 16, 32, 64]
 GOALS = {64: 20.0}  # hosts to seconds, on the machine of 2 cores that the lab is made for
 RUNS = 3
+SHOWN = 10  # most frequent findings kept for each number of hosts
 
 
 def _cpu() -> float:
@@ -31,6 +33,7 @@ def measure(count: int) -> dict[str, object]:
     """Return what some preflights of a room of hosts took: each one's figures, and the middle ones."""
     begun = time.monotonic()
     walls, cpus, errors, warnings = [], [], 0, 0
+    said: Counter[str] = Counter()
     with Room(count) as room:
         made = time.monotonic() - begun
         for _ in range(RUNS):
@@ -43,6 +46,11 @@ def measure(count: int) -> dict[str, object]:
             found = [f for c in json.loads(done.stdout)["checks"] for f in c["findings"]]
             errors += sum(f["severity"] == "error" for f in found)
             warnings += sum(f["severity"] == "warning" for f in found)
+            said.update(
+                f"{f['check']}, {f['severity']}: {f['what']}"
+                + (f" {f['host'] or f['where']}: {f['found']}" if f["severity"] == "error" else "")
+                for f in found
+            )
     return {
         "hosts": count,
         "made_s": round(made, 1),
@@ -52,6 +60,7 @@ def measure(count: int) -> dict[str, object]:
         "controller_cpus_s": cpus,
         "errors": errors,
         "warnings": warnings,
+        "findings": dict(sorted(said.items(), key=lambda item: ", error: " not in item[0])[:SHOWN]),
         "load": os.getloadavg()[0],
     }
 
@@ -82,6 +91,9 @@ def main(counts: list[int]) -> int:
         )
         table.add_row(*map(str, cells), str(row["errors"]), str(row["warnings"]), f"{row['load']:.1f}")
     console.print(table)
+    for row in rows:
+        for text, times in dict(row["findings"]).items():
+            console.print(f"{row['hosts']} hosts, {times} × {text}")
     console.print(
         f"Middle of {RUNS} runs each, start of Python included; load: of the whole machine, {os.cpu_count()} cores."
     )

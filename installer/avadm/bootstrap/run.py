@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import paramiko
 
-from avadm.bootstrap.controller_key import ControllerKey
+from avadm.bootstrap.job import Job
 from avadm.bootstrap.learn import AT_ONCE, Offer, learn
 from avadm.bootstrap.report import NodeReport, State, Step
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
+from avadm.bootstrap.sudo import asks_password, let_sudo
 from avadm.runner import channel
-from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
+from avadm.runner.connect import Credentials, Target, Trouble, Why, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.ssh import SshFleet
 
 INSTALL_TIMEOUT = 300.0  # seconds; fetching package lists over a slow line and installing python
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to do.
-
-    Attributes:
-        targets: the nodes.
-        key: the controller's key.
-        known_hosts: file of pinned host keys.
-        interpreter: python on the nodes, by the profile.
-        declared: node name to the host key that the site file gives.
-        existing: keys that nodes let in already.
-        proxy: HTTP proxy for the package manager.
-        install_python: whether to install python where it is missing.
-        confirm: shown the unknown host keys; says whether to pin them.
-        password: called at most once, when a node lets no key in; None where there is no password.
-        timeout: seconds for each step of a connection.
-    """
-
-    targets: Sequence[Target]
-    key: ControllerKey
-    known_hosts: Path
-    interpreter: str
-    confirm: Callable[[list[Offer]], bool]
-    password: Callable[[], str | None]
-    declared: dict[str, paramiko.PKey] = field(default_factory=dict)
-    existing: Sequence[paramiko.PKey] = ()
-    proxy: str | None = None
-    install_python: bool = True
-    timeout: float = CONNECT_TIMEOUT
 
 
 def bootstrap(job: Job) -> list[NodeReport]:
@@ -80,6 +48,8 @@ def bootstrap(job: Job) -> list[NodeReport]:
 def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
     """Learn and pin host keys; return the nodes whose key is pinned now."""
     known = KnownHosts(job.known_hosts)
+    if job.jump is not None:
+        job.jump.pin(known)
     offers = learn(job.targets, known, job.declared, job.timeout)
     unknown = [o for o in offers if o.key and not o.pinned and not o.vouched]
     confirmed = bool(unknown) and job.confirm(unknown)
@@ -113,6 +83,9 @@ def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
         return
     remedy = "Check the address, the cable, the power and that sshd runs; then run bootstrap again."
     where = ""
+    if trouble.why is Why.JUMP:
+        where = "ssh.jump"
+        remedy = "Try `ssh` to the jump host and from there to the node; then run bootstrap again."
     if trouble.why is Why.HOST_KEY_CHANGED:
         where = str(job.known_hosts)
         remedy = (
@@ -219,11 +192,14 @@ def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]
     script = prepare(job.interpreter, job.install_python, job.proxy)
     with SshFleet(ready, known_hosts=job.known_hosts, key=job.key.path, connect_timeout=job.timeout) as fleet:
         results = fleet.map({t.node: script for t in ready}, timeout=INSTALL_TIMEOUT)
+        granted = let_sudo([t for t in ready if asks_password(results[t.node])], job, reports)
+        results |= fleet.map(dict.fromkeys(granted, script), timeout=INSTALL_TIMEOUT)
     for target in ready:
-        _judge(job, target, results[target.node], reports[target.node])
+        if reports[target.node].state is not State.FAILED:
+            _judge(job, target, results[target.node], reports[target.node], target.node in granted)
 
 
-def _judge(job: Job, target: Target, result: Result, report: NodeReport) -> None:
+def _judge(job: Job, target: Target, result: Result, report: NodeReport, granted: bool) -> None:
     """Turn the script's answer into steps."""
     lines = result.stdout.split("\n")
     said = result.stderr.strip()[-300:]
@@ -235,13 +211,15 @@ def _judge(job: Job, target: Target, result: Result, report: NodeReport) -> None
                 f"{target.user} on {target} cannot become root without a password",
                 where="/etc/sudoers.d",
                 found=said or f"exit status {result.rc}",
-                remedy=f"As root on the node: echo '{target.user} ALL=(ALL) NOPASSWD: ALL' > "
+                remedy=f"Give its password for sudo (--sudo-password-file FILE, AVADM_SUDO_PASSWORD), by which bootstrap "
+                f"writes that rule; or as root on the node: echo '{target.user} ALL=(ALL) NOPASSWD: ALL' > "
                 f"/etc/sudoers.d/avadm && chmod 440 /etc/sudoers.d/avadm (install sudo where it is missing).",
             )
         else:
             report.fail("root", result.error or f"{target} ran nothing: {said}")
         return
-    report.add("root", State.OK, "root" if target.user == "root" else f"{target.user} by sudo")
+    by = "root" if target.user == "root" else f"{target.user} by sudo"
+    report.add("root", State.CHANGED if granted else State.OK, by)
     version = next((w for line in lines if (w := line.partition(" "))[0] in ("python", "installed")), None)
     if result.rc == 0 and version is not None:
         new = version[0] == "installed"

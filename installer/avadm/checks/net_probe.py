@@ -12,7 +12,11 @@ import time
 
 WARM, ROUNDS = 1, 10  # echo requests to each peer; the first ones pay for ARP and are not counted
 CONNECTS = 3  # TCP connections to a peer that answers no echo request
-PAUSE, PATIENCE = 0.01, 1.0  # seconds between two rounds, and after the last
+PAUSE = 0.01  # seconds between two rounds
+FULL, PATIENCE = (
+    3,
+    0.5,
+)  # times that a full frame is tried, and seconds that each may take: one lost packet proves nothing
 ECHO_HEADERS = 28  # bytes of IPv4 and ICMP headers
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the path is said to take
 SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h
@@ -97,10 +101,12 @@ class Pinger(object):
                 self.full[index] = "own-mtu"
 
     def receive(self, until, sequence=None):
-        """Take answers until a time, or until that of one request came."""
+        """Take answers until a time, or until that of one request came.
+
+        What has come is taken even after that time: a busy machine may have kept us from looking.
+        """
         while self.sent and (sequence is None or sequence in self.sent):
-            left = until - now()
-            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+            if not select.select([self.socket], [], [], max(0.0, until - now()))[0]:
                 return
             data, sender = self.socket.recvfrom(65535)
             came = now()
@@ -125,10 +131,18 @@ class Pinger(object):
                 self.send(turn * count + index, index, 64)
                 self.receive(now() + 0.002, turn * count + index)
             self.receive(now() + PAUSE)
-        for index, peer in enumerate(self.peers):
-            self.send(index, index, peer["size"])
-        self.receive(now() + PATIENCE)
+        for _ in range(FULL):
+            # Each has its answer taken before the next: many full frames would overflow the socket's buffer.
+            for index in self.untold():
+                self.send(index, index, self.peers[index]["size"])
+                self.receive(now() + 0.002, index)
+            if self.untold():
+                self.receive(now() + PATIENCE)
         self.socket.close()
+
+    def untold(self):
+        """Return the peers that answer, but of which no full frame came back yet."""
+        return [i for i, told in enumerate(self.full) if told is None and self.times[i]]
 
 
 def connects(address, port):

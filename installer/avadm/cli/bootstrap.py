@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     help="File (0600) with the login's password [or env: AVADM_SSH_PASSWORD; else you are asked].",
 )
 @click.option(
+    "--sudo-password-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File (0600) with the password that sudo asks the login for [or env: AVADM_SUDO_PASSWORD; else the "
+    "login's password, else you are asked]: with it bootstrap lets the login become root without one.",
+)
+@click.option(
     "--existing-key",
     "existing",
     type=click.Path(path_type=Path),
@@ -55,6 +62,7 @@ def bootstrap(
     limit: str | None,
     accept_host_keys: bool,
     password_file: Path | None,
+    sudo_password_file: Path | None,
     existing: tuple[Path, ...],
     install_python: bool,
     timeout: float,
@@ -66,29 +74,34 @@ def bootstrap(
     us in.
     """
     from avadm.bootstrap.controller_key import ensure
+    from avadm.bootstrap.job import Job
     from avadm.bootstrap.password import from_file
     from avadm.bootstrap.report import findings
-    from avadm.bootstrap.run import Job
     from avadm.bootstrap.run import bootstrap as run
     from avadm.cli.nodes import select
     from avadm.runner.access import nameless
+    from avadm.runner.jump import JumpHost
     from avadm.runner.ssh import targets
 
     site_file = app.site_file()
     nodes = select(site_file.site, limit)
     password = from_file(password_file) if password_file else os.environ.get("AVADM_SSH_PASSWORD")
+    for_sudo = from_file(sudo_password_file) if sudo_password_file else os.environ.get("AVADM_SUDO_PASSWORD")
     keys = [_existing(path) for path in existing]
     declared = _declared(nodes)
+    user = site_file.site.ssh.user
     key = ensure(site_file.ssh_key, f"avadm@{site_file.site.name}")
     reports = run(
         Job(
-            targets(site_file.site, [n.name for n in nodes]),
+            targets(site_file, [n.name for n in nodes]),
             key,
             site_file.known_hosts,
             site_file.profile.python,
             confirm=lambda offers: _confirm(offers, accept_host_keys),
-            password=lambda: password or _ask(site_file.site.ssh.user),
+            password=lambda: password or _ask(f"Password of {user} on the nodes"),
+            sudo_password=lambda: for_sudo or password or _ask(f"Password of {user} for sudo on the nodes"),
             declared=declared,
+            jump=JumpHost.of(site_file),
             existing=keys,
             proxy=site_file.site.packages.proxy,
             install_python=install_python,
@@ -167,13 +180,11 @@ def _confirm(offers: list[Offer], accept: bool) -> bool:
     return click.confirm("Are these the nodes' keys, and shall they be pinned?", default=False, err=True)
 
 
-def _ask(user: str) -> str | None:
-    """Ask for the password where there is a terminal."""
+def _ask(what: str) -> str | None:
+    """Ask for a password where there is a terminal."""
     if not sys.stdin.isatty():
         return None
-    answer: str = click.prompt(
-        f"Password of {user} on the nodes", hide_input=True, default="", show_default=False, err=True
-    )
+    answer: str = click.prompt(what, hide_input=True, default="", show_default=False, err=True)
     return answer or None
 
 

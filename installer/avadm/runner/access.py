@@ -46,6 +46,16 @@ _KINDS = (
         "Correct ssh.port or the node's address; or sshd is overloaded: see its log on the node.",
     ),
     (
+        r"jump host: (?P<found>.*)",
+        "The jump host does not let us through.",
+        "`ssh.jump` in the site file says where it is and with which key: try that by ssh on the controller.",
+    ),
+    (
+        r"not forwarded: jump host \([^)]*\) has no way to the node, port (?P<port>\d+) \((?P<found>.*)\)",
+        "The jump host has no way to port {port} of the node.",
+        "Check power and cable of the node, its address, the jump host's routes, and that it allows TCP forwarding.",
+    ),
+    (
         r"(?P<found>connection lost[^:]*): .*",
         "The connection broke off.",
         "Run it again; if it stays, look at the node's network, load and log.",

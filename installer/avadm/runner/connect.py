@@ -6,9 +6,10 @@ import errno
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from typing import Protocol
 
 import paramiko
 
@@ -43,6 +44,7 @@ class Why(StrEnum):
     NO_KEY = "no-controller-key"
     PROTOCOL = "protocol"
     CLOSED = "closed"
+    JUMP = "jump-host"
 
 
 class Trouble(Exception):
@@ -59,6 +61,13 @@ class Trouble(Exception):
         super().__init__(reason)
 
 
+class Way(Protocol):
+    """Another way to a node's sshd than a connection of our own."""
+
+    def open(self, target: Target, timeout: float) -> paramiko.Channel:
+        """Return a connected stream; Trouble where there is none within `timeout` seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a node's sshd is.
@@ -68,12 +77,14 @@ class Target:
         host: address (or a name that resolves).
         port: TCP port.
         user: login; any but root needs sudo.
+        way: how it is reached where the controller cannot connect to it itself.
     """
 
     node: str
     host: str
     port: int = 22
     user: str = "root"
+    way: Way | None = field(default=None, compare=False, repr=False)
 
     @property
     def entry_names(self) -> tuple[str, str]:
@@ -116,9 +127,7 @@ def handshake(
     """
     transport: paramiko.Transport | None = None
     try:
-        sock = socket.create_connection((target.host, target.port), timeout=timeout)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport = paramiko.Transport(sock)
+        transport = paramiko.Transport(_stream(target, timeout))
         transport.banner_timeout = timeout
         transport.auth_timeout = timeout
         options = transport.get_security_options()
@@ -129,11 +138,22 @@ def handshake(
         # Twice: were it the same as the banner's, either could be the first to give up. It gives up without a word.
         transport.start_client(timeout=2 * timeout)
         transport.get_remote_server_key()
+    except Trouble:
+        raise
     except Exception as e:
         if transport is not None:
             transport.close()
         raise _trouble(target, e, timeout) from e
     return transport
+
+
+def _stream(target: Target, timeout: float) -> socket.socket | paramiko.Channel:
+    """Return a connected stream to a node's sshd."""
+    if target.way is not None:
+        return target.way.open(target, timeout)
+    sock = socket.create_connection((target.host, target.port), timeout=timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def connect(

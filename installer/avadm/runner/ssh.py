@@ -16,11 +16,11 @@ from avadm.runner import channel
 from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts
+from avadm.runner.jump import JumpHost
 from avadm.runner.keyfile import load_key
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
-    from avadm.site.model import Site
 
 UNREACHABLE = 255
 TIMED_OUT = 124
@@ -51,7 +51,7 @@ class SshFleet:
         connect_timeout: float = CONNECT_TIMEOUT,
     ) -> None:
         if not isinstance(nodes, Iterable):
-            key, known_hosts, nodes = nodes.ssh_key, nodes.known_hosts, targets(nodes.site)
+            key, known_hosts, nodes = nodes.ssh_key, nodes.known_hosts, targets(nodes)
         self._nodes = {t.node: _Node(t) for t in nodes}
         self._known = KnownHosts(known_hosts)
         self._key = key
@@ -193,10 +193,11 @@ class _Node:
                 self.transport = None
 
 
-def targets(site: Site, names: Sequence[str] | None = None) -> list[Target]:
-    """Return where the site's nodes (or those of these names) are reached."""
+def targets(site_file: SiteFile, names: Sequence[str] | None = None) -> list[Target]:
+    """Return where the site's nodes (or those of these names) are reached; AvadmError for a jump host's bad key."""
+    site, way = site_file.site, JumpHost.of(site_file)
     return [
-        Target(n.name, str(n.address), site.ssh.port, site.ssh.user)
+        Target(n.name, str(n.address), site.ssh.port, site.ssh.user, way)
         for n in site.nodes
         if names is None or n.name in names
     ]

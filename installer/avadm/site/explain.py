@@ -43,9 +43,7 @@ _TYPES = {
 }
 
 
-_NO_JUMP = (
-    "Remove it: avadm reaches each node itself; run it on a machine from which the nodes can be reached."
-)
+_JUMP = "A jump host is written `ssh.jump: {address, user, host_key}`."
 _NO_SECRETS = "Remove it: the file holds no secrets, and avadm logs in with its key (`avadm bootstrap` asks for the password)."
 
 
@@ -145,7 +143,7 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
         known = known_keys(path[:-1])
         remedy = _NO_SECRETS if secret_name(name) else nearest(name, known)
         if path[:1] == ("ssh",) and re.search("jump|bastion|gateway|proxy", name.lower()):
-            remedy = _NO_JUMP
+            remedy = _JUMP
         if remedy.startswith("Known") and (home := elsewhere(name)):
             remedy = f"Did you mean {home!r}?"
         return Finding("unknown-key", f"There is no key {name!r} here.", where, key, "a known key", remedy)

@@ -81,6 +81,21 @@ class Network(Model):
     """Second-level domain of the site (P11); nodes are NAME.DOMAIN."""
 
 
+class Jump(Model):
+    """The one machine through which all nodes are reached (a bastion); it is not changed in any way."""
+
+    address: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    """Its address or name."""
+    port: Whole = Field(default=22, ge=1, le=65535)
+    """TCP port of its sshd."""
+    user: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    """Login there; it needs TCP forwarding and nothing else."""
+    key: str | None = None
+    """Private key that it lets in; relative to the site file; `ssh.key` where absent."""
+    host_key: str
+    """Its public ssh host key ("TYPE BASE64"), e.g. from /etc/ssh/ssh_host_ed25519_key.pub there."""
+
+
 class Ssh(Model):
     """How the controller reaches the nodes."""
 
@@ -92,6 +107,8 @@ class Ssh(Model):
     """The controller's private key; relative to the site file."""
     known_hosts: str = "known_hosts"
     """Pinned host keys; relative to the site file."""
+    jump: Jump | None = None
+    """Where the controller cannot reach the nodes itself: the machine that can."""
 
 
 class Time(Model):

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from avadm.bootstrap.controller_key import ensure
+from avadm.bootstrap.job import Job
 from avadm.bootstrap.password import from_file
 from avadm.bootstrap.report import NodeReport, State, findings
-from avadm.bootstrap.run import Job, bootstrap
+from avadm.bootstrap.run import bootstrap
 from avadm.errors import AvadmError
 from avadm.runner.connect import Target
 from avadm.runner.hostkeys import fingerprint
@@ -227,6 +228,59 @@ def test_other_users_need_sudo(lab, tmp_path, sudo):
         assert states(report)["root"] == "failed"
         assert "a password is required" in report.finding.found
         assert "NOPASSWD" in report.finding.remedy
+
+
+SUDO = """#!/bin/sh
+if [ "$1" = -n ]; then
+  [ -e {flag} ] || {{ echo 'sudo: a password is required' >&2; exit 1; }}
+  shift; exec "$@"
+fi
+echo "$*" >> {flag}.argv
+IFS= read -r given
+[ "$given" = right ] || {{ echo 'Sorry, try again.' >&2; echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }}
+touch {flag}; echo granted
+"""
+
+
+@pytest.fixture
+def asking(lab, tmp_path):
+    """A node whose sudo asks for the password "right" until it was given, and the file that says that it was."""
+    server = lab.add("n1", password="pw")
+    (tmp_path / "bin").mkdir()
+    flag = tmp_path / "granted"
+    (tmp_path / "bin" / "sudo").write_text(SUDO.format(flag=flag))
+    (tmp_path / "bin" / "sudo").chmod(0o755)
+    server.env["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    return flag
+
+
+def test_sudo_s_password_is_given_once_and_never_in_argv(lab, asking):
+    report = lab.run(password="pw", user="ops", sudo_password=lambda: "right")["n1"]
+    assert states(report) == {"host_key": "changed", "key": "changed", "root": "changed", "python": "ok"}
+    argv = Path(f"{asking}.argv").read_text()
+    assert "ops ALL=(ALL) NOPASSWD: ALL" in argv
+    assert "visudo -cqf" in argv
+    assert "right" not in argv + "".join(lab.servers["n1"].commands)
+    again = lab.run(user="ops", sudo_password=lambda: pytest.fail("asked again"))["n1"]
+    assert states(again)["root"] == "ok"
+
+
+def test_a_wrong_sudo_password_is_told_and_nothing_done(lab, asking):
+    report = lab.run(password="pw", user="ops", sudo_password=lambda: "wrong")["n1"]
+    assert states(report) == {"host_key": "changed", "key": "changed", "root": "failed"}
+    assert "does not take this password for ops" in report.finding.what
+    assert report.finding.found == "a wrong password"
+    assert not asking.exists()
+
+
+def test_a_login_that_may_not_use_sudo_is_told_from_a_wrong_password(lab, asking):
+    sudo = asking.parent / "bin" / "sudo"
+    sudo.write_text(
+        sudo.read_text().replace("IFS=", "echo 'ops is not in the sudoers file.' >&2; exit 1\nIFS=")
+    )
+    report = lab.run(password="pw", user="ops", sudo_password=lambda: "right")["n1"]
+    assert "not in the sudoers file" in report.finding.found
+    assert "sudo -l" in report.finding.remedy
 
 
 def test_controller_key_is_made_once_and_private(tmp_path):

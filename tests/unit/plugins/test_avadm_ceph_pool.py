@@ -11,6 +11,7 @@ FOUND = {
     "pool_name": "rbd",
     "crush_rule": 1,
     "pg_autoscale_mode": "off",
+    "last_change": "70",
     "size": 2,
     "min_size": 1,
     "pg_num": 64,
@@ -22,10 +23,14 @@ FOUND = {
 OLD_RELEASE = {k: v for k, v in FOUND.items() if k != "pg_autoscale_mode" and not k.endswith("target")}
 
 
-def run(*pools, rules=("replicated_rule", "replicated_rack"), check_mode=False):
+REPORTED = {"pg_stats": [{"reported_epoch": 70}]}
+
+
+def run(*pools, rules=("replicated_rule", "replicated_rack"), check_mode=False, reports=lambda: REPORTED):
     ceph = FakeCeph(
         {
             "osd pool ls detail": list(pools),
+            "pg ls-by-pool rbd": reports,
             "osd crush rule dump": [{"rule_name": r, "rule_id": i} for i, r in enumerate(rules)],
         }
     )
@@ -53,6 +58,27 @@ def test_what_differs_is_set_and_nothing_else(differs, command):
     ceph, work = run({**FOUND, **differs})
     work.ensure([WANTED])
     assert ceph.done == [f"osd pool set rbd {command}"]
+
+
+@pytest.mark.parametrize("shape", [lambda groups: {"pg_stats": groups}, lambda groups: groups])
+def test_after_another_size_it_waits_until_every_group_has_reported_since(shape, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    epochs = [(68, 69), (70, "69"), ("70", 71)]
+    seen = []
+
+    def reports():
+        seen.append(epochs[len(seen)])
+        return shape([{"reported_epoch": epoch} for epoch in seen[-1]])
+
+    _ceph, work = run({**FOUND, "size": 3}, reports=reports)
+    work.ensure([WANTED])
+    assert seen == epochs
+
+
+@pytest.mark.parametrize("differs", [{}, {"crush_rule": 0}])
+def test_nobody_is_asked_to_report_after_anything_else(differs):
+    _ceph, work = run({**FOUND, **differs}, reports=lambda: pytest.fail("asked"))
+    work.ensure([WANTED])
 
 
 def test_a_missing_application_is_enabled():

@@ -93,10 +93,15 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
 
 def connection(site_file: SiteFile) -> dict[str, Any]:
     """Return the connection's variables that name files: they depend on where the site file lies."""
+    # Imported here: rendering a site without a jump host needs no ssh.
+    from avadm.runner.jump import JumpHost
+
+    jump = JumpHost.of(site_file)
+    way = f" -o {jump.ssh_option(site_file.known_hosts)}" if jump else ""
     return {
         "ansible_ssh_private_key_file": str(site_file.ssh_key),
         "ansible_ssh_common_args": (
             f"-o UserKnownHostsFile={site_file.known_hosts} -o GlobalKnownHostsFile=/dev/null"
-            " -o StrictHostKeyChecking=yes"
+            f" -o StrictHostKeyChecking=yes{way}"
         ),
     }

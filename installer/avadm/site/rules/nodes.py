@@ -201,6 +201,20 @@ def host_keys(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def jump_host_key(draft: Draft) -> Iterator[Finding]:
+    """The jump host's key is well formed."""
+    jump, path = draft.site.ssh.jump, ("ssh", "jump", "host_key")
+    if jump is not None and draft.ok(*path) and (problem := _key_problem(jump.host_key)):
+        yield draft.error(
+            "host-key-syntax",
+            path,
+            f"This is no public host key: {problem}.",
+            plain(jump.host_key)[:60],
+            "TYPE BASE64, as in /etc/ssh/ssh_host_ed25519_key.pub",
+            "Copy the line of the jump host's /etc/ssh/ssh_host_*_key.pub.",
+        )
+
+
 def _key_problem(text: str) -> str | None:
     parts = text.split()
     if len(parts) < 2 or parts[0] not in KEY_TYPES:
@@ -272,4 +286,4 @@ def _secrets(draft: Draft, path: KeyPath, value: object, host: str | None) -> It
         )
 
 
-RULES = [names, addresses, in_subnet, storage_address, racks, host_keys, variables, secrets]
+RULES = [names, addresses, in_subnet, storage_address, racks, host_keys, jump_host_key, variables, secrets]
