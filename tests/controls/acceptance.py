@@ -7,6 +7,7 @@ check itself made. Nodes are named by role: ``client`` all of them, ``client:0``
 from dataclasses import dataclass
 
 from tests.controls.control import Control
+from tests.controls.kubernetes import CONTROLS as KUBERNETES
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
@@ -303,4 +304,5 @@ CONTROLS = (
         "raw data",
         f"{RAW}/test_checks_locally.py::test_a_series_that_bends_is_not_held_out",
     ),
+    *KUBERNETES,
 )

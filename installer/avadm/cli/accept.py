@@ -40,8 +40,11 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
     from avadm_validation.protocol.criteria import Criteria
     from avadm_validation.protocol.verdict import fmt
+    from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
+    from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
     from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
+    checks = (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)
     criteria = Criteria.load(kind)
     if as_json:
         data = [
@@ -52,12 +55,12 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
                 "needs": c.NEEDS or None,
                 "criteria": [x.model_dump(by_alias=True) for x in criteria.needed(c.ID)],
             }
-            for c in (PRECONDITIONS, *CHECKS)
+            for c in checks
         ]
-        print_json({"suite": "storage", "kind": kind, "checks": data})
+        print_json({"suite": "storage and kubernetes", "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
-    for c in (PRECONDITIONS, *CHECKS):
+    for c in checks:
         lines = [f"{x.metric} {x.op} {fmt(x.threshold)} {x.unit} ({x.scope})" for x in criteria.needed(c.ID)]
         table.add_row(c.ID, f"{c.TITLE[0]}\n{c.TITLE[1]}", "\n".join(lines), end_section=True)
     console.print(table)
@@ -65,7 +68,12 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 
 
 @accept.command()
-@click.option("--suite", type=click.Choice(["storage"]), default="storage", help="Suite to run.")
+@click.option(
+    "--suite",
+    type=click.Choice(["all", "storage", "kubernetes"]),
+    default="all",
+    help="Suite to run; all: those that the site has.",
+)
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
 )
@@ -76,7 +84,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: str,
+    suite: Literal["all", "storage", "kubernetes"],
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,
@@ -91,7 +99,7 @@ def run(
     from avadm.engine.runfolder import RunFolder, discard
     from avadm.errors import AvadmError
 
-    chosen = acceptance.choose(only)
+    chosen = acceptance.choose(only, suite)
     site_file, fleet = app.site_file(), app.fleet()
     folder = RunFolder.create("accept")
     record = AcceptRecord(folder, site_file.site.name, command_line("accept", "run"))
@@ -116,6 +124,7 @@ def run(
                 fleet,
                 folder,
                 only=chosen,
+                suites=suite,
                 effort=effort,
                 seed=seed,
                 progress=step,

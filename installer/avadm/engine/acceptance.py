@@ -12,24 +12,31 @@ from typing import Literal
 from pydantic import ValidationError
 
 from avadm import paths
+from avadm.artifacts.manifest import named
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.runfolder import RunFolder
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki import plan
 from avadm.runner.fleet import Fleet
 from avadm.site.load import SiteFile
+from avadm.site.model import Site
+from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Report
 from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.kubernetes import run as kubernetes
+from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.runner import Suite, class_of, now
 from avadm_validation.suites.storage import CHECKS
-from avadm_validation.suites.storage.context import MeasureError, Step, Target
+from avadm_validation.suites.storage.context import KubeTarget, MeasureError, Step, Target
 from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
+Suites = Literal["all", "storage", "kubernetes"]
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
@@ -71,21 +78,46 @@ def target_of(site_file: SiteFile) -> Target:
         ceph_python=site_file.profile.ceph_python or site_file.profile.python,
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
+        kube=_kubernetes(site),
     )
 
 
-def choose(only: Sequence[str]) -> list[str]:
+def _kubernetes(site: Site) -> KubeTarget | None:
+    """Return what is measured of a site's Kubernetes; None without masters."""
+    masters = site.with_role("master")
+    if not masters:
+        return None
+    inside = [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
+    outside = [n.name for n in site.nodes if n not in inside and "ingress" not in n.roles]
+    (artifact,) = named(("kubernetes",))
+    vip = site.network.ingress_vip if site.with_role("ingress") else None
+    registry = f"{plan.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
+    return KubeTarget(
+        master=masters[0].name,
+        nodes=tuple(n.name for n in inside),
+        version=f"v{artifact.version}",
+        image=registry + IMAGES["base-image"],
+        domain=site.network.domain,
+        addresses={n.name: str(n.address) for n in site.nodes},
+        ingress=str(vip or ""),
+        outside=outside[0] if outside else "",
+        gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
+        cluster_domain=plan.CLUSTER_DOMAIN,
+    )
+
+
+def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
     """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
-    known = {c.ID for c in CHECKS}
-    found = {f"A-{w.upper().removeprefix('A-')}": w for w in only}
-    if unknown := [w for check, w in found.items() if check not in known]:
+    known = {"storage": [c.ID for c in CHECKS], "kubernetes": [c.ID for c in KUBERNETES]}
+    there = sorted(i for name, ids in known.items() if suites in ("all", name) for i in ids)
+    found = {
+        next((i for i in there if i.removeprefix("A-") == w.upper().removeprefix("A-")), ""): w for w in only
+    }
+    unknown = [w for w in only if w not in found.values() or found.get("") == w]
+    if unknown:
         raise AvadmError(
             Finding(
-                "unknown-check",
-                "There is no such check.",
-                "--check",
-                ", ".join(unknown),
-                ", ".join(sorted(known)),
+                "unknown-check", "There is no such check.", "--check", ", ".join(unknown), ", ".join(there)
             )
         )
     return list(found)
@@ -97,6 +129,7 @@ def run(
     folder: RunFolder,
     *,
     only: Sequence[str] = (),
+    suites: Suites = "all",
     effort: Effort = "full",
     seed: int | None = None,
     progress: Callable[[Step], None] = lambda step: None,
@@ -125,7 +158,7 @@ def run(
     started, commit = now(), _commit()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
-            checks = suite.execute(only)
+            checks = _execute(suite, only, suites, site_file)
         except MeasureError as error:
             raise AvadmError(
                 Finding(
@@ -140,7 +173,7 @@ def run(
     report = Report(
         site=target.site,
         profile=target.profile,
-        suite="storage",
+        suite=_name(checks),
         effort=effort,
         class_=class_of(target.kind, effort),
         started=started,
@@ -157,6 +190,34 @@ def run(
     report = suite.manifest.seal(report, report_folder)
     _write(report, report_folder)
     return report
+
+
+def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
+    """Run the suites that are asked for, by name or by their checks, and that the site has."""
+    kube = {c.ID for c in KUBERNETES}
+    storage_too = suites != "kubernetes" and (not only or not set(only) <= kube)
+    kube_too = suites != "storage" and (not only or bool(kube & set(only)))
+    if suite.target.kube is None and kube_too and (only or suites == "kubernetes"):
+        raise AvadmError(
+            Finding(
+                "no-role",
+                "The Kubernetes suite needs a node with the role master.",
+                site_file.where(["nodes"]),
+                "none",
+                "one, three or five",
+                "Give nodes the role master and apply.",
+            )
+        )
+    checks = suite.execute([i for i in only if i not in kube]) if storage_too else []
+    if kube_too and suite.target.kube:
+        checks += kubernetes.execute(suite, [i for i in only if i in kube])
+    return checks
+
+
+def _name(checks: Sequence[CheckResult]) -> str:
+    """Return the names of the suites that a report's checks are of."""
+    kube = [c.id.startswith("K-") for c in checks]
+    return " and ".join(n for n, there in (("storage", not all(kube)), ("kubernetes", any(kube))) if there)
 
 
 def verified(where: Path) -> tuple[Report, list[str]]:

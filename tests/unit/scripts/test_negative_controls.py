@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
+from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 from tests.controls.acceptance import CONTROLS, FAULTS
 
@@ -20,7 +22,7 @@ def script():
     return module
 
 
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
+@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)])
 def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]
 

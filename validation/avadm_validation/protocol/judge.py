@@ -8,6 +8,9 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Class, Criterion, Metric, Verdict
 from avadm_validation.protocol.verdict import judge, measured, worst
 
+PRECONDITIONS = frozenset({"preconditions", "K-PRE"})
+"""Checks that no other can do without: what stops one of them blocks the rest of its suite."""
+
 
 def judged(
     check: str, metrics: Sequence[Metric], criteria: Criteria, class_: Class = "site-full"
@@ -38,7 +41,7 @@ def check_verdict(check: str, metrics: Sequence[Metric], own: Verdict | None) ->
     """Return a check's verdict: the worst of its metrics' and its own; what stops the preconditions blocks."""
     verdicts = [verdict_of(metrics)] if metrics else []
     found = worst([*verdicts, *([own] if own else [])])
-    return Verdict.BLOCKED if check == "preconditions" and found is not Verdict.PASS else found
+    return Verdict.BLOCKED if check in PRECONDITIONS and found is not Verdict.PASS else found
 
 
 def _absent(criterion: Criterion) -> Metric:

@@ -24,6 +24,35 @@ class MeasureError(Exception):
 
 
 @dataclass(frozen=True)
+class KubeTarget:
+    """What is measured of Kubernetes.
+
+    Attributes:
+        master: a node on which root's ``kubectl`` works.
+        nodes: every node that runs pods, masters too.
+        version: what every kubelet must report, e.g. ``v1.9.11``.
+        image: the image of the acceptance pods, with its registry; has python3.
+        domain: the site's second-level domain.
+        addresses: every node's name to its address.
+        ingress: address of the way in from outside, "" where there is none.
+        outside: a node that is not part of the cluster, "" where there is none.
+        gpu_nodes: nodes with GPUs.
+        cluster_domain: domain of the cluster's own names.
+    """
+
+    master: str
+    nodes: tuple[str, ...]
+    version: str
+    image: str
+    domain: str
+    addresses: Mapping[str, str]
+    ingress: str = ""
+    outside: str = ""
+    gpu_nodes: tuple[str, ...] = ()
+    cluster_domain: str = "cluster.local"
+
+
+@dataclass(frozen=True)
 class Target:
     """What is measured.
 
@@ -42,6 +71,7 @@ class Target:
         ceph_python: interpreter on clients that has ceph's bindings.
         max_skew_ms: largest clock difference allowed.
         notes: what the reader must know of the site.
+        kube: its Kubernetes, None where it has none.
     """
 
     site: str
@@ -58,6 +88,7 @@ class Target:
     ceph_python: str = "python3"
     max_skew_ms: float = 50.0
     notes: tuple[str, ...] = ()
+    kube: KubeTarget | None = None
 
 
 @dataclass(frozen=True)

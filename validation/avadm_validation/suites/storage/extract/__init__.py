@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
     healthy,
@@ -71,7 +72,7 @@ EXTRACTORS: dict[str, Extractor] = {
         fio_latency,
         fio_seconds,
     )
-}
+} | KUBERNETES
 
 
 def compute(name: str, inputs: Inputs, params: Params) -> float:

@@ -1,0 +1,238 @@
+"""Faults that turn the checks of Kubernetes red: each changes what a cluster of the unit tests answers.
+
+They are planted as raw data: what kubectl and the pods print goes through the real checks, extraction and judgement. On
+the lab a fault of the cluster would break what other tests use meanwhile.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.controls.control import Control
+
+TEST = "tests/unit/validation/test_kubernetes_suite.py::test_a_planted_fault_is_seen"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the cluster.
+
+    Attributes:
+        name: the test's parameter.
+        text: what is planted, in words.
+        check: the check that must see it.
+        metrics: those that must fail.
+        plant: changes the unit tests' cluster.
+        verdict: what the check must say.
+    """
+
+    name: str
+    text: str
+    check: str
+    metrics: tuple[str, ...]
+    plant: Callable[[Any], Any]
+    verdict: str = "FAIL"
+
+
+FAULTS = (
+    Fault(
+        "other-api",
+        "the API server is of another version",
+        "K-PRE",
+        ("api",),
+        lambda c: setattr(c, "api_version", "v1.9.10"),
+        "BLOCKED",
+    ),
+    Fault(
+        "no-image",
+        "one node cannot pull the image",
+        "K-PRE",
+        ("image",),
+        lambda c: c.no_image.add("n2"),
+        "BLOCKED",
+    ),
+    Fault(
+        "kubelet-stopped", "one node is not Ready", "K-NODES", ("not-ready",), lambda c: c.not_ready.add("n2")
+    ),
+    Fault(
+        "node-missing",
+        "a node of the site file has not joined",
+        "K-NODES",
+        ("not-ready", "other-version"),
+        lambda c: c.not_joined.add("n2"),
+    ),
+    Fault(
+        "old-kubelet",
+        "one node's kubelet is of another version",
+        "K-NODES",
+        ("other-version",),
+        lambda c: c.kubelets.update(n2="v1.9.10"),
+    ),
+    Fault(
+        "no-pod",
+        "no pod gets ready on one node",
+        "K-PODS",
+        ("missing", "failed-pairs"),
+        lambda c: c.no_pod.add("n2"),
+    ),
+    Fault(
+        "one-way",
+        "one node's pod cannot reach another's (the other way works)",
+        "K-PODS",
+        ("failed-pairs",),
+        lambda c: c.cut.add(("n1", "n2")),
+    ),
+    Fault(
+        "slow-start",
+        "one pod of twenty starts after 40 s",
+        "K-PODS",
+        ("start-p99",),
+        lambda c: c.starts.__setitem__(3, 40.0),
+    ),
+    Fault(
+        "never-started",
+        "one pod never runs",
+        "K-PODS",
+        ("never-ran", "start-p99"),
+        lambda c: c.starts.__setitem__(3, None),
+    ),
+    Fault(
+        "no-rules",
+        "one node has no rules for the service (kube-proxy stopped)",
+        "K-SVC",
+        ("answered", "endpoints", "by-name"),
+        lambda c: c.no_service.add("n1"),
+    ),
+    Fault(
+        "missing-endpoint",
+        "the service leads to one of its endpoints never",
+        "K-SVC",
+        ("endpoints",),
+        lambda c: c.no_endpoint.add("n2"),
+    ),
+    Fault(
+        "dns-down",
+        "one node's pods get no answer from the DNS server",
+        "K-DNS",
+        ("cluster", "headless", "site", "absent", "absent-site"),
+        lambda c: c.no_dns.add("n1"),
+    ),
+    Fault(
+        "wildcard",
+        "names that do not exist get an address",
+        "K-DNS",
+        ("absent", "absent-site"),
+        lambda c: setattr(c, "wildcard", True),
+    ),
+    Fault(
+        "stale-headless",
+        "a headless name leads to a pod that is gone",
+        "K-DNS",
+        ("headless",),
+        lambda c: c.names["heads"].append("10.0.9.9"),
+    ),
+    Fault(
+        "no-ingress",
+        "nothing answers at the address for what comes from outside",
+        "K-INGRESS",
+        ("answered", "unknown-host", "endpoints"),
+        lambda c: setattr(c, "way_in", False),
+    ),
+    Fault(
+        "any-host",
+        "an unknown host name is served too",
+        "K-INGRESS",
+        ("unknown-host",),
+        lambda c: setattr(c, "any_host", True),
+    ),
+    Fault(
+        "policy-ignored",
+        "policies are not enforced",
+        "K-POLICY",
+        ("denied",),
+        lambda c: setattr(c, "enforced", False),
+    ),
+    Fault(
+        "label-ignored",
+        "the allowed label does not open the namespace",
+        "K-POLICY",
+        ("allowed",),
+        lambda c: setattr(c, "label_opens", False),
+    ),
+    Fault(
+        "never-open",
+        "the guarded pod cannot be reached without a policy either: that it is kept shut proves nothing",
+        "K-POLICY",
+        ("open-before", "allowed"),
+        lambda c: setattr(c, "guarded", False),
+    ),
+    Fault(
+        "env-gives-gpus",
+        "NVIDIA_VISIBLE_DEVICES=all gives a pod without request all GPUs (nvidia-docker#583)",
+        "K-GPU",
+        ("asked-none",),
+        lambda c: c.cards.update(none=[0, 1, 2, 3]),
+    ),
+    Fault(
+        "open-cgroup",
+        "the kernel lets a pod without request open a card by a device file of its own",
+        "K-GPU",
+        ("asked-none",),
+        lambda c: c.opens.update(none=[3]),
+    ),
+    Fault(
+        "one-gpu",
+        "a pod that asked for two gets one",
+        "K-GPU",
+        ("asked-two",),
+        lambda c: c.cards.update(gpus=[0]),
+    ),
+    Fault(
+        "no-free-gpu",
+        "no two GPUs are free",
+        "K-GPU",
+        (),
+        lambda c: setattr(c, "gpu_phase", "Pending"),
+        "BLOCKED",
+    ),
+    Fault(
+        "slow-api",
+        "two of a hundred changes take 3 s",
+        "K-API",
+        ("write-p99",),
+        lambda c: c.writes.__setitem__(slice(0, 5), [3.0] * 5),
+    ),
+    Fault(
+        "api-errors",
+        "a request is answered with an error",
+        "K-API",
+        ("errors",),
+        lambda c: c.api_errors.append("GET /x: 500 etcd"),
+    ),
+    Fault(
+        "no-limit",
+        "the limit of memory is not enforced",
+        "K-MEM",
+        ("killed",),
+        lambda c: setattr(c, "hog", {"terminated": {"reason": "Completed"}}),
+    ),
+    Fault(
+        "killed-together",
+        "the neighbour is ended with the container over its limit",
+        "K-MEM",
+        ("harmed",),
+        lambda c: setattr(c, "neighbour", {"terminated": {"reason": "OOMKilled"}}),
+    ),
+)
+
+CONTROLS = tuple(
+    Control(
+        f.name,
+        f.check,
+        f.text,
+        f"{f.verdict} ({', '.join(f.metrics)})" if f.metrics else f.verdict,
+        "raw data",
+        TEST,
+    )
+    for f in FAULTS
+)

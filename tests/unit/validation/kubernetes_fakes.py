@@ -1,0 +1,183 @@
+"""A cluster without nodes: it answers what the Kubernetes suite asks on its master and in its pods."""
+
+import json
+import shlex
+
+from acceptance_fakes import FakeFleet
+
+from avadm_validation.suites.storage.context import KubeTarget, Target
+
+NODES = ("n0", "n1", "n2")
+VERSION = "v1.9.11"
+SERVICE = "10.1.0.7"
+VIP = "10.2.0.251"
+GUARDED = "10.0.8.8"
+
+
+class FakeCluster:
+    """A good cluster; its attributes are what faults change."""
+
+    def __init__(self):
+        self.api_version = VERSION
+        self.kubelets = dict.fromkeys(NODES, VERSION)
+        self.no_image, self.not_ready, self.not_joined, self.no_pod = set(), set(), set(), set()
+        self.cut, self.no_service, self.no_endpoint, self.no_dns = set(), set(), set(), set()
+        self.ips = {n: f"10.0.{i}.2" for i, n in enumerate(NODES)}
+        self.starts = [1.0 + i / 100 for i in range(20)]
+        self.names = {"echo": [SERVICE], "heads": list(self.ips.values()), "n2": ["10.2.0.12"]}
+        self.wildcard = self.any_host = False
+        self.way_in = self.enforced = self.label_opens = self.guarded = True
+        self.closed = self.opened = False
+        self.cards, self.opens, self.gpu_phase = {"gpus": [0, 1], "none": []}, {}, "Succeeded"
+        self.writes, self.api_errors = [0.01] * 300, []
+        self.hog = {"terminated": {"reason": "OOMKilled"}}
+        self.neighbour = {"running": {}}
+
+    def target(self, **changes):
+        kube = {
+            "master": "n0",
+            "nodes": NODES,
+            "version": VERSION,
+            "image": "registry.x:5000/avadm/base:12",
+            "domain": "x.test",
+            "addresses": {"n2": "10.2.0.12"},
+            "ingress": VIP,
+            "outside": "stor1",
+            "gpu_nodes": ("n2",),
+            **changes,
+        }
+        return Target("s", "p", "lab", ("n1",), "stor1", (*NODES, "stor1"), kube=KubeTarget(**kube))
+
+    def fleet(self):
+        said = json.dumps
+        return FakeFleet(
+            {
+                "kubectl apply": self.apply,
+                "kubectl delete namespace": "",
+                " label --overwrite": self.label,
+                "version -o json": lambda n, c: said({"serverVersion": {"gitVersion": self.api_version}}),
+                "docker image": lambda n, c: (
+                    {"rc": 1, "stderr": "pull"} if n in self.no_image else '{"id":"x"}\n'
+                ),
+                "get serviceaccount": '{"x": 1}',
+                "get nodes": lambda n, c: said(
+                    {"items": [self.node(x) for x in NODES if x not in self.not_joined]}
+                ),
+                "guarded": lambda n, c: said(
+                    {"status": {"podIP": GUARDED, "containerStatuses": [{"ready": True}]}}
+                ),
+                "app in (memory,echo)": lambda n, c: said({"items": [*self.pods(), self.memory()]}),
+                "get pod -n avadm-accept memory": lambda n, c: said(self.memory()),
+                "app=gpu": lambda n, c: said({"items": [self.gpu_pod(p) for p in ("gpus", "none")]}),
+                "app=echo": lambda n, c: said({"items": self.pods()}),
+                "get service": said({"spec": {"clusterIP": SERVICE}}),
+                "kubeload.py starts": lambda n, c: said(
+                    {"starts": [{"running_s": s} for s in self.starts], "refused": [], "limit_s": 30.0}
+                ),
+                "kubeload.py api": lambda n, c: said(
+                    {
+                        "seconds": {"write": self.writes, "get": [0.01] * 100, "list": [0.01] * 100},
+                        "errors": self.api_errors,
+                    }
+                ),
+                "kubectl logs": lambda n, c: "".join(map(self.look, ("gpus", "none"))),
+                "logs -n avadm-accept memory": '{"node": "n1", "pod": "memory", "worst_gap_s": 0.02}\n',
+                "kubectl exec": self.inside,
+                "kubeagent.py ask": lambda n, c: self.answers("stor1", json.loads(shlex.split(c)[-1])),
+            }
+        )
+
+    def apply(self, node, command):
+        if '"NetworkPolicy"' in command:
+            self.closed, self.opened = True, "namespaceSelector" in command
+        return ""
+
+    def label(self, node, command):
+        return ""
+
+    def node(self, name):
+        ready = "False" if name in self.not_ready else "True"
+        info = {"kubeletVersion": self.kubelets[name], "kubeProxyVersion": self.kubelets[name]}
+        return {
+            "metadata": {"name": name},
+            "status": {"conditions": [{"type": "Ready", "status": ready}], "nodeInfo": info},
+        }
+
+    def pods(self):
+        state = {"name": "echo", "ready": True, "restartCount": 0, "state": {"running": {}}}
+        return [
+            {
+                "metadata": {"name": f"echo-{n}"},
+                "spec": {"nodeName": n},
+                "status": {"phase": "Running", "podIP": self.ips[n], "containerStatuses": [state]},
+            }
+            for n in NODES
+            if n not in self.no_pod
+        ]
+
+    def memory(self):
+        states = [
+            {"name": name, "ready": False, "restartCount": 0, "state": state}
+            for name, state in (("hog", self.hog), ("neighbour", self.neighbour))
+        ]
+        return {
+            "metadata": {"name": "memory"},
+            "spec": {"nodeName": "n1"},
+            "status": {"phase": "Running", "containerStatuses": states},
+        }
+
+    def gpu_pod(self, kind):
+        return {"metadata": {"name": f"{kind}-n2"}, "spec": {}, "status": {"phase": self.gpu_phase}}
+
+    def look(self, kind):
+        cards = self.cards[kind]
+        told = {
+            "node": "n2",
+            "pod": f"{kind}-n2",
+            "devices": [f"nvidia{c}" for c in cards],
+            "opens": self.opens.get(kind, cards),
+            "listed": len(cards) or None,
+        }
+        return json.dumps(told) + "\n"
+
+    def inside(self, node, command):
+        """Do in each pod what the shell would do there."""
+        tokens = shlex.split(command)
+        pods = [t for t in tokens if t.startswith("echo-")]
+        program = shlex.split(next(t for t in tokens if t.startswith("kubectl exec")))
+        what, job = next((w, program[i + 1]) for i, w in enumerate(program) if w in ("ask", "resolve"))
+        act = self.answers if what == "ask" else self.resolve
+        return "".join(act(p.removeprefix("echo-"), json.loads(job)) for p in pods)
+
+    def answers(self, node, job):
+        given = [self.answer(node, r, i) for r in job["requests"] for i in range(int(r.get("times", 1)))]
+        return json.dumps({"node": node, "pod": f"echo-{node}", "answers": given}) + "\n"
+
+    def answer(self, node, request, i):
+        url, host = request["url"], request.get("host", "")
+        to, status = self.reached(node, url, host, i)
+        answer = {"url": url, "host": host, "status": status, "error": "" if status else "timed out"}
+        return {**answer, **({"node": to, "pod": f"echo-{to}"} if to else {})}
+
+    def reached(self, node, url, host, i):
+        place = url.split("/")[2].split(":")[0]
+        turn = [n for n in NODES if n not in self.no_endpoint]
+        if place == VIP:
+            served = self.way_in and (self.any_host or host == "avadm-accept.x.test")
+            return (turn[i % len(turn)], 200) if served else ("", 404 if self.way_in else 0)
+        if place == SERVICE or place.startswith("echo."):
+            return ("", 0) if node in self.no_service else (turn[i % len(turn)], 200)
+        if place == GUARDED:
+            shut = self.closed and self.enforced and not (self.opened and self.label_opens)
+            return ("guarded", 200) if self.guarded and not shut else ("", 0)
+        to = next(n for n, ip in self.ips.items() if ip == place)
+        return ("", 0) if (node, to) in self.cut else (to, 200)
+
+    def resolve(self, node, job):
+        def one(name):
+            if node in self.no_dns:
+                return {"rcode": -1, "addresses": [], "error": "timed out"}
+            found = self.names.get(name.split(".")[0]) or (["10.9.9.9"] if self.wildcard else None)
+            return {"rcode": 0, "addresses": sorted(found)} if found else {"rcode": 3, "addresses": []}
+
+        return json.dumps({"node": node, "pod": "", "names": {n: one(n) for n in job["names"]}}) + "\n"

@@ -1,0 +1,112 @@
+"""The program of the acceptance pods, run here: what it serves, asks and resolves, over loopback."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import avadm_validation
+
+TOOL = Path(avadm_validation.__file__).parent / "tools" / "kubeagent.py"
+
+
+def agent(*arguments, **env):
+    done = subprocess.run(
+        [sys.executable, TOOL, *arguments],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture
+def server():
+    port = free_port()
+    env = {**os.environ, "NODE": "n1", "POD": "echo-1"}
+    running = subprocess.Popen([sys.executable, TOOL, "serve", str(port)], env=env)
+    try:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_who_answers_is_told_and_who_does_not_is_an_error(server):
+    dead = f"http://127.0.0.1:{free_port()}/"
+    job = {"requests": [{"url": server, "times": 3}, {"url": dead}], "timeout": 3}
+    told = agent("ask", json.dumps(job), NODE="n0", POD="echo-0")
+    assert (told["node"], len(told["answers"])) == ("n0", 4)
+    good = [a for a in told["answers"] if a["url"] == server]
+    assert {(a["status"], a["node"], a["pod"], a["error"]) for a in good} == {(200, "n1", "echo-1", "")}
+    (bad,) = (a for a in told["answers"] if a["url"] == dead)
+    assert bad["status"] == 0 and bad["error"] and "pod" not in bad
+
+
+class Names(threading.Thread):
+    """A DNS server on loopback that knows one name, and says nothing to the first question where it shall."""
+
+    def __init__(self, deaf):
+        super().__init__(daemon=True)
+        self.deaf = deaf
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+
+    def run(self):
+        while True:
+            packet, who = self.socket.recvfrom(4096)
+            if self.deaf:
+                self.deaf -= 1
+                continue
+            known = b"\5known" in packet
+            answer = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 5, 4) + socket.inet_aton("10.0.0.7")
+            flags = 0x8180 if known else 0x8183
+            head = packet[:2] + struct.pack(">HHHHH", flags, 1, int(known), 0, 0)
+            self.socket.sendto(head + packet[12:] + (answer if known else b""), who)
+
+
+@pytest.mark.parametrize("deaf", [0, 1])
+def test_names_are_resolved_and_absent_ones_are_told(deaf, monkeypatch):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("kubeagent", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    names = Names(deaf)
+    names.start()
+    port = names.socket.getsockname()[1]
+    send = socket.socket.sendto
+
+    class Here(socket.socket):
+        def sendto(self, data, where):
+            return send(self, data, (where[0], port))
+
+    monkeypatch.setattr(module.socket, "socket", Here)
+    assert module.query("127.0.0.1", "known.x.test", 1) == (0, ["10.0.0.7"])
+    assert module.query("127.0.0.1", "absent.x.test", 1) == (3, [])
+
+
+def test_a_machine_without_cards_has_none():
+    told = agent("gpus", NVIDIA_VISIBLE_DEVICES="all")
+    assert (told["visible"], told["devices"], told["listed"]) == ("all", [], None)

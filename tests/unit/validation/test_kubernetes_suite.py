@@ -1,0 +1,146 @@
+"""The Kubernetes suite: a good cluster passes and verifies, each planted fault is seen, nothing is left behind."""
+
+import json
+
+import pytest
+from kubernetes_fakes import FakeCluster
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.kubernetes import run
+from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.kubernetes.checks.svc import times
+from avadm_validation.suites.runner import Suite, class_of
+from avadm_validation.suites.storage.extract import compute, facts
+from tests.controls.kubernetes import FAULTS
+
+EFFORTS = run.efforts
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda s: None)
+    soon = {"ready_s": 0, "open_s": 0, "settle_s": 0}
+    monkeypatch.setattr(run, "efforts", lambda k, e: {c: {**p, **soon} for c, p in EFFORTS(k, e).items()})
+
+
+def suite(folder, cluster, **changes):
+    fleet = cluster.fleet()
+    made = Suite(cluster.target(**changes), fleet, folder, Criteria.load("lab"), "quick", "run1")
+    made.warn = lambda text: None
+    return made, fleet
+
+
+def report(made, checks, folder):
+    claimed = Report(
+        site="s",
+        profile="p",
+        suite="kubernetes",
+        effort="quick",
+        class_=class_of("lab", "quick"),
+        started="2026-11-22T00:00:00Z",
+        finished="2026-11-22T00:01:00Z",
+        seed=1,
+        versions={},
+        git_commit="",
+        config_hash=made.criteria.digest(),
+        inventory_hash="",
+        environment={},
+        notes=[],
+        checks=checks,
+    )
+    return made.manifest.seal(claimed, folder)
+
+
+def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
+    made, fleet = suite(tmp_path, FakeCluster())
+    checks = run.execute(made)
+    assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
+    assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
+    assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
+    assert "kubectl delete namespace avadm-accept avadm-accept-other" in fleet.ran[-2][1]
+    assert made.left == []
+
+
+def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
+    made, _ = suite(tmp_path, FakeCluster())
+    done = report(made, run.execute(made), tmp_path)
+    path = next((tmp_path / "raw" / "K-PODS").glob("*-pairs-*"))
+    path.write_text(path.read_text().replace('"status": 200', '"status": 500'))
+    problems = verify(done, tmp_path, compute, facts, made.criteria)
+    assert any("sha256" in p for p in problems)
+    assert any("K-PODS.failed-pairs" in p for p in problems)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_a_planted_fault_is_seen(tmp_path, fault):
+    cluster = FakeCluster()
+    fault.plant(cluster)
+    made, _ = suite(tmp_path, cluster)
+    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
+    checks = {c.id: c for c in run.execute(made, only)}
+    check = checks[fault.check]
+    assert check.verdict == fault.verdict, check.reasons
+    assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics)
+    assert check.remedy
+    if fault.check == PRECONDITIONS.ID:
+        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+
+
+@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
+def test_every_check_has_a_fault(check):
+    assert [f for f in FAULTS if f.check == check]
+
+
+def test_what_the_site_has_not_is_left_out_with_a_note_or_not_run_when_asked_for(tmp_path):
+    made, _ = suite(tmp_path, FakeCluster(), gpu_nodes=(), ingress="")
+    ids = [c.id for c in run.execute(made)]
+    assert "K-GPU" not in ids and "K-INGRESS" not in ids
+    assert len(made.left) == 2 and "gpu" in made.left[1]
+    (tmp_path / "again").mkdir()
+    made, _ = suite(tmp_path / "again", FakeCluster(), gpu_nodes=())
+    assert run.execute(made, ["K-GPU"])[1].verdict is Verdict.NOT_RUN
+
+
+def test_without_a_node_outside_the_way_in_is_blocked(tmp_path):
+    made, _ = suite(tmp_path, FakeCluster(), outside="")
+    assert run.execute(made, ["K-INGRESS"])[1].verdict is Verdict.BLOCKED
+
+
+def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
+    def stopped(ctx):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("avadm_validation.suites.kubernetes.checks.svc.run", stopped)
+    made, fleet = suite(tmp_path, FakeCluster())
+    with pytest.raises(KeyboardInterrupt):
+        run.execute(made, ["K-SVC"])
+    assert len(fleet.commands("kubectl delete namespace")) == 2
+
+
+def test_a_namespace_that_stays_is_told(tmp_path):
+    cluster = FakeCluster()
+    made, fleet = suite(tmp_path, cluster)
+    fleet.answers["kubectl delete namespace"] = "namespaces/avadm-accept\n"
+    (first, check) = run.execute(made, ["K-NODES"])
+    assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
+    assert "namespaces/avadm-accept is still there" in made.left[0]
+
+
+@pytest.mark.parametrize("kind", ["lab", "site"])
+@pytest.mark.parametrize("effort", ["quick", "full"])
+def test_every_check_has_an_effort(kind, effort):
+    assert set(EFFORTS(kind, effort)) == {c.ID for c in (PRECONDITIONS, *CHECKS)}
+
+
+@pytest.mark.parametrize("endpoints", [1, 2, 4, 256])
+def test_enough_connections_to_see_every_endpoint(endpoints):
+    missed = endpoints * (1 - 1 / endpoints) ** times(endpoints)
+    assert missed <= 1e-5
+
+
+def test_lines_of_failed_pods_are_no_answers():
+    text = 'error: unable to upgrade connection\n{"node": "a", "answers": []}\n{"node": "b", "answ'
+    inputs = {"wanted": [json.dumps(["a", "b"])], "answers": [text]}
+    assert compute("kube_refused", inputs, {"url": "u"}) == 0

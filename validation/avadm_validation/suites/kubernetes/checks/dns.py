@@ -1,0 +1,58 @@
+"""K-DNS: pods resolve the cluster's names and the site's, and are told which do not exist."""
+
+from __future__ import annotations
+
+from avadm_validation.protocol.model import Metric
+from avadm_validation.suites.kubernetes import objects as o
+from avadm_validation.suites.kubernetes.cluster import Cluster
+from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.measure import metric
+
+ID = "K-DNS"
+TITLE = ("Kubernetes: names resolve in pods", "Kubernetes:容器组内域名解析")
+NEEDS = ""
+NXDOMAIN = 3
+
+
+def run(ctx: Context) -> Outcome:
+    """Let each node's pod ask its DNS server for names of each kind."""
+    cluster = Cluster(ctx)
+    up, kube = cluster.echo(), cluster.kube
+    zone = f"{o.SPACE}.svc.{kube.cluster_domain}"
+    node = kube.nodes[-1]
+    wanted = {
+        "cluster": (f"echo.{zone}", 0, cluster.address("echo")),
+        "headless": (f"heads.{zone}", 0, "pods"),
+        "site": (f"{node}.{kube.domain}", 0, kube.addresses[node]),
+        "absent": (f"no-such-name.{zone}", NXDOMAIN, ""),
+        "absent-site": (f"no-such-name.{kube.domain}", NXDOMAIN, ""),
+    }
+    ctx.step("each pod resolves names", len(wanted))
+    job = {"names": [name for name, _, _ in wanted.values()], "timeout": 3}
+    answers = cluster.inside([pod for pod, _ in up.values()], "names", "resolve", job)
+    inputs = {"wanted": [cluster.wanted], "pods": [cluster.pods()], "answers": [answers]}
+    titles = {
+        "cluster": ("nodes whose pod resolves a service's name", "可解析服务名的节点比例"),
+        "headless": ("nodes whose pod gets all addresses of a headless service", "可解析无头服务的节点比例"),
+        "site": ("nodes whose pod resolves a site node's name", "可解析站点节点名的节点比例"),
+        "absent": (
+            "nodes whose pod is told that a cluster name does not exist",
+            "集群内不存在的域名返回 NXDOMAIN",
+        ),
+        "absent-site": (
+            "nodes whose pod is told that a site name does not exist",
+            "站点内不存在的域名返回 NXDOMAIN",
+        ),
+    }
+
+    def one(key: str) -> Metric:
+        name, rcode, addresses = wanted[key]
+        sample = ctx.sample("kube_resolves", inputs, name=name, rcode=rcode, addresses=addresses)
+        return metric(key, titles[key], "ratio", "cluster", [sample])
+
+    return Outcome(
+        method="A records asked by UDP of the server in each pod's resolv.conf, sent twice at most: "
+        + ", ".join(name for name, _, _ in wanted.values()),
+        metrics=[one(key) for key in wanted],
+        remedy="On the nodes with the role dns: systemctl status coredns; from a node: dig @SERVICE-ADDRESS NAME.",
+    )

@@ -1,0 +1,132 @@
+"""The cluster as the checks use it: kubectl on a master, pods that ask one another, and nothing left at the end."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from avadm_validation.suites.kubernetes import objects as o
+from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError
+
+AT_ONCE = 16
+"""How many pods are entered at a time: each kubectl takes some 30 MB on the master."""
+SWEEP = """
+gone() {{ [ -z "$(kubectl get namespaces -o name {names} --ignore-not-found 2>&1)" ]; }}
+kubectl delete namespace {names} --ignore-not-found >&2
+end=$(($(date +%s) + {seconds}))
+until gone || [ "$(date +%s)" -ge $end ]; do sleep 0.5; done
+rm -rf {tools}
+kubectl get namespaces -o name {names} --ignore-not-found
+"""
+
+
+class Cluster:
+    """One check's way to the cluster.
+
+    Args:
+        ctx: the check's view of the run.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        if ctx.target.kube is None:
+            raise MeasureError("the site has no Kubernetes")
+        self.ctx = ctx
+        self.kube: KubeTarget = ctx.target.kube
+        self.wanted = ctx.rec.save("wanted.json", json.dumps(self.kube.nodes))
+
+    @property
+    def folder(self) -> str:
+        """Folder of the tools on the nodes that need some."""
+        return self.ctx.tools
+
+    def run(self, command: str, name: str, timeout: float = 60) -> str:
+        """Run a command on the master; return its raw file; MeasureError where it fails."""
+        done = self.ctx.rec.run(self.kube.master, command, name, timeout=timeout)
+        self.ctx.must(done)
+        # What printed nothing has no raw file: an earlier one must not stand for it.
+        return self.ctx.rec.last(self.kube.master) if done.stdout else self.ctx.rec.save(f"{name}.empty", "")
+
+    def ctl(self, arguments: str, name: str) -> str:
+        """Run kubectl; return its raw file."""
+        return self.run(f"kubectl --request-timeout=30s {arguments}", name)
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """Make or change objects."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        self.run(f"kubectl apply -f - <<'END'\n{text}\nEND", "apply")
+
+    def quietly(self, arguments: str) -> Any:
+        """Return what ``kubectl get -o json`` says, without keeping it (to wait for something); {} where it fails."""
+        done = self.ctx.rec.fleet.run(self.kube.master, f"kubectl --request-timeout=10s {arguments} -o json")
+        return json.loads(done.stdout) if done.rc == 0 else {}
+
+    def wait(self, true: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something is true; return whether it became so."""
+        end = time.monotonic() + seconds
+        while not true():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.5)
+        return True
+
+    def pods(self, selector: str = "app=echo", space: str = o.SPACE) -> str:
+        """Return the raw file of pods."""
+        return self.ctl(f"get pods -n {space} -l {selector} -o json", "pods")
+
+    def echo(self) -> dict[str, tuple[str, str]]:
+        """Have a serving pod on every node and a service of them; return node to (pod, address) of those that run."""
+        if not self.ctx.shared.get("echo"):
+            self.ctx.step("start a pod on every node")
+            self.apply(o.everywhere(self.kube), o.service("echo"), o.service("heads", clusterIP="None"))
+            self.wait(lambda: len(self._up()) == len(self.kube.nodes), float(self.ctx.params["ready_s"]))
+            self.ctx.shared["echo"] = True
+        found = self._up()
+        if not found:
+            raise MeasureError(f"no pod runs: kubectl describe pods -n {o.SPACE}")
+        return found
+
+    def _up(self) -> dict[str, tuple[str, str]]:
+        found = {}
+        for pod in self.quietly(f"get pods -n {o.SPACE} -l app=echo").get("items", []):
+            states = pod["status"].get("containerStatuses", [])
+            if pod["status"].get("phase") == "Running" and states and states[0]["ready"]:
+                found[pod["spec"]["nodeName"]] = (pod["metadata"]["name"], pod["status"]["podIP"])
+        return found
+
+    def address(self, service: str) -> str:
+        """Return a service's address."""
+        return str(self.quietly(f"get service -n {o.SPACE} {service}")["spec"]["clusterIP"])
+
+    def inside(self, pods: Sequence[str], name: str, command: str, job: dict[str, Any]) -> str:
+        """Run the program in pods, some at once; return the raw file with a line of each (what failed has none)."""
+        line = f"python3 {o.PROGRAM} {command} {shlex.quote(json.dumps(job))}"
+        # Each pod's output has a file of its own, so that lines of two cannot mix.
+        one = shlex.quote(f'kubectl exec -n {o.SPACE} % -- {line} > "$0"/% 2>&1 || true')
+        script = (
+            f"d=$(mktemp -d); printf '%s\\n' {' '.join(pods)} | xargs -P {AT_ONCE} -I% sh -c {one} $d; "
+            "cat $d/*; rm -rf $d"
+        )
+        return self.run(script, name, timeout=120 + float(self.ctx.params.get("timeout_s", 5)) * 4)
+
+    def prepare(self) -> None:
+        """Make the namespaces with the pods' program, and wait until pods may be made there."""
+        self.apply(*(f(space) for space in o.SPACES for f in (o.namespace, o.program)))
+        for space in o.SPACES:
+            there = f"get serviceaccount -n {space} default"
+            if not self.wait(lambda there=there: bool(self.quietly(there)), 30):  # type: ignore[misc]
+                raise MeasureError(f"namespace {space} has got no service account")
+
+    def sweep(self, seconds: float) -> list[str]:
+        """Remove the namespaces and tools; return what stayed, in sentences. Nothing is raised."""
+        line = SWEEP.format(names=" ".join(o.SPACES), seconds=int(seconds), tools=shlex.quote(self.folder))
+        done = self.ctx.rec.run(self.kube.master, line, "sweep", timeout=seconds + 60)
+        if self.kube.outside:
+            self.ctx.rec.run(self.kube.outside, f"rm -rf {shlex.quote(self.folder)}", "sweep")
+        if done.rc or done.error:
+            return [f"{done.node}: could not be cleaned up: {done.error or done.stderr.strip()}"]
+        return [
+            f"{n} is still there; `kubectl describe namespace` says why" for n in done.stdout.split("\n") if n
+        ]

@@ -1,0 +1,250 @@
+"""Numbers of the Kubernetes suite from raw text: what kubectl and the pods' program printed.
+
+Groups: ``wanted`` a JSON list of node names, ``nodes`` and ``pods`` lists of kubectl, ``answers`` lines of JSON, one of
+each pod. What is missing counts as bad; NaN where the raw text is no document at all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Inputs = Mapping[str, list[str]]
+Params = Mapping[str, float | str]
+
+
+def _doc(inputs: Inputs, group: str) -> Any:
+    return json.loads(inputs[group][0])
+
+
+def _wanted(inputs: Inputs) -> list[str]:
+    found = [str(n) for n in _doc(inputs, "wanted")]
+    if not found:
+        raise ValueError("nobody was asked")
+    return found
+
+
+def _lines(inputs: Inputs, group: str = "answers") -> list[Any]:
+    """Return the documents of a file of lines; other lines (errors of kubectl) are no answers."""
+    found = []
+    for line in "\n".join(inputs.get(group, [])).splitlines():
+        if line.startswith("{"):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+    return found
+
+
+def _by_node(inputs: Inputs, key: str) -> dict[str, Any]:
+    return {str(d["node"]): d[key] for d in _lines(inputs) if key in d}
+
+
+def _running(inputs: Inputs) -> dict[str, str]:
+    """Return the address of each node's ready pod."""
+    found = {}
+    for pod in _doc(inputs, "pods")["items"]:
+        states = pod["status"].get("containerStatuses", [])
+        if pod["status"].get("phase") == "Running" and states and all(s["ready"] for s in states):
+            found[str(pod["spec"]["nodeName"])] = str(pod["status"]["podIP"])
+    return found
+
+
+def _reached(answer: Mapping[str, Any]) -> bool:
+    return answer["status"] == 200 and bool(answer.get("pod"))
+
+
+def kube_not_ready(inputs: Inputs, params: Params) -> float:
+    """Return how many wanted nodes are not there or not Ready, and how many others are not Ready."""
+    states = {
+        n["metadata"]["name"]: any(
+            c["type"] == "Ready" and c["status"] == "True" for c in n["status"]["conditions"]
+        )
+        for n in _doc(inputs, "nodes")["items"]
+    }
+    return float(sum(not states.get(n, False) for n in {*states, *_wanted(inputs)}))
+
+
+def kube_other_version(inputs: Inputs, params: Params) -> float:
+    """Return how many wanted nodes run no kubelet and kube-proxy of ``version``."""
+    wanted = {"kubeletVersion": params["version"], "kubeProxyVersion": params["version"]}
+    found = {n["metadata"]["name"]: n["status"]["nodeInfo"] for n in _doc(inputs, "nodes")["items"]}
+    return float(sum(any(found.get(n, {}).get(k) != v for k, v in wanted.items()) for n in _wanted(inputs)))
+
+
+def kube_image(inputs: Inputs, params: Params) -> float:
+    """Return the share of nodes whose docker shows the image."""
+    texts = inputs["images"]
+    return sum('"id"' in t for t in texts) / len(texts)
+
+
+def kube_without_pod(inputs: Inputs, params: Params) -> float:
+    """Return on how many wanted nodes no pod is ready."""
+    return float(len(set(_wanted(inputs)) - set(_running(inputs))))
+
+
+def kube_failed_pairs(inputs: Inputs, params: Params) -> float:
+    """Return how many ordered pairs of wanted nodes exchanged no request; NaN for fewer than two nodes."""
+    answers, wanted, nodes = _by_node(inputs, "answers"), _wanted(inputs), _running(inputs)
+    if len(wanted) < 2:
+        return math.nan
+    good = {
+        (node, a["node"])
+        for node, given in answers.items()
+        for a in given
+        if _reached(a) and a["url"].startswith(f"http://{nodes.get(a['node'])}:")
+    }
+    return float(sum((a, b) not in good for a in wanted for b in wanted if a != b))
+
+
+def kube_endpoints(inputs: Inputs, params: Params) -> float:
+    """Return the least share, over the wanted nodes, of all pods that answered at ``url``."""
+    answers, pods = _by_node(inputs, "answers"), set(_running(inputs))
+    if not pods:
+        return math.nan
+    seen = [
+        {a["node"] for a in answers.get(n, []) if a["url"] == params["url"] and _reached(a)}
+        for n in _wanted(inputs)
+    ]
+    return min(len(s & pods) / len(pods) for s in seen)
+
+
+def kube_reached(inputs: Inputs, params: Params) -> float:
+    """Return the share of wanted nodes from which every request to ``url`` (and ``host``) was answered by a pod."""
+    return _all_of(inputs, params, _reached)
+
+
+def kube_refused(inputs: Inputs, params: Params) -> float:
+    """Return the share of wanted nodes that asked ``url``, and no request got any answer."""
+    return _all_of(inputs, params, lambda a: a["status"] == 0 and bool(a["error"]))
+
+
+def kube_status(inputs: Inputs, params: Params) -> float:
+    """Return the share of wanted nodes that got ``status`` for every request to ``url`` with ``host``."""
+    return _all_of(inputs, params, lambda a: a["status"] == params["status"])
+
+
+def _all_of(inputs: Inputs, params: Params, good: Callable[[Mapping[str, Any]], bool]) -> float:
+    answers, wanted, host = _by_node(inputs, "answers"), _wanted(inputs), params.get("host", "")
+    given = [
+        [a for a in answers.get(n, []) if (a["url"], a["host"]) == (params["url"], host)] for n in wanted
+    ]
+    return sum(bool(g) and all(map(good, g)) for g in given) / len(wanted)
+
+
+def kube_resolves(inputs: Inputs, params: Params) -> float:
+    """Return the share of wanted nodes whose pod got ``rcode`` and exactly ``addresses`` for ``name``.
+
+    ``addresses`` are separated by commas; ``pods`` means those of all ready pods.
+    """
+    names, wanted = _by_node(inputs, "names"), _wanted(inputs)
+    text = str(params["addresses"])
+    addresses = sorted(_running(inputs).values()) if text == "pods" else sorted(filter(None, text.split(",")))
+    if text == "pods" and not addresses:
+        return math.nan
+    given = [names.get(n, {}).get(params["name"], {}) for n in wanted]
+    good = [g.get("rcode") == params["rcode"] and sorted(g["addresses"]) == addresses for g in given]
+    return float(sum(good) / len(wanted))
+
+
+def kube_starts(inputs: Inputs, params: Params) -> float:
+    """Return the quantile ``q`` (nearest rank) of seconds from creation to running.
+
+    A pod that never ran counts as long as was waited.
+    """
+    doc = _doc(inputs, "doc")
+    return _quantile([s["running_s"] or doc["limit_s"] for s in doc["starts"]], float(params["q"]))
+
+
+def kube_never_ran(inputs: Inputs, params: Params) -> float:
+    """Return how many of the pods never ran, NaN for none made."""
+    doc = _doc(inputs, "doc")
+    return float(sum(s["running_s"] is None for s in doc["starts"])) if doc["starts"] else math.nan
+
+
+def kube_requests(inputs: Inputs, params: Params) -> float:
+    """Return the quantile ``q`` of the seconds that requests of ``kind`` took."""
+    return _quantile(_doc(inputs, "doc")["seconds"][params["kind"]], float(params["q"]))
+
+
+def kube_request_count(inputs: Inputs, params: Params) -> float:
+    """Return how many requests were timed."""
+    return float(sum(map(len, _doc(inputs, "doc")["seconds"].values())))
+
+
+def kube_count(inputs: Inputs, params: Params) -> float:
+    """Return the length of the list at ``key`` of the document in group ``doc``."""
+    return float(len(_doc(inputs, "doc")[params["key"]]))
+
+
+def _quantile(values: list[float], q: float) -> float:
+    return sorted(values)[max(0, math.ceil(q * len(values)) - 1)] if values else math.nan
+
+
+def kube_gpus(inputs: Inputs, params: Params) -> float:
+    """Return how many cards the container of ``pod`` has.
+
+    Of its device files, those that it may open, and what nvidia-smi lists (which may be missing in a container without
+    cards) it is the number furthest from ``wanted``.
+    """
+    (told,) = (d for d in _lines(inputs) if d["pod"] == params["pod"])
+    counts = [len(told["devices"]), len(told["opens"])]
+    if told["listed"] is not None:
+        counts.append(told["listed"])
+    elif params["wanted"]:
+        return math.nan
+    return float(max(counts, key=lambda n: abs(n - float(params["wanted"]))))
+
+
+def _containers(inputs: Inputs) -> list[tuple[str, Any]]:
+    pods = _doc(inputs, "pods")["items"]
+    return [(p["metadata"]["name"], s) for p in pods for s in p["status"].get("containerStatuses", [])]
+
+
+def kube_killed(inputs: Inputs, params: Params) -> float:
+    """Return 1 if the container ``container`` was ended for its memory (OOMKilled), else 0."""
+    ends = [
+        s["state"].get("terminated", {}) for _, s in _containers(inputs) if s["name"] == params["container"]
+    ]
+    return float(len(ends) == 1 and ends[0].get("reason") == "OOMKilled")
+
+
+def kube_harmed(inputs: Inputs, params: Params) -> float:
+    """Return how many other containers than ``container`` are not running, or were started again."""
+    others = [s for _, s in _containers(inputs) if s["name"] != params["container"]]
+    if not others:
+        return math.nan
+    return float(sum("running" not in s["state"] or s["restartCount"] > 0 for s in others))
+
+
+def kube_gap(inputs: Inputs, params: Params) -> float:
+    """Return the longest time, milliseconds, in which the neighbour did nothing."""
+    return max(float(d["worst_gap_s"]) for d in _lines(inputs)) * 1000
+
+
+EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
+    f.__name__: f
+    for f in (
+        kube_not_ready,
+        kube_other_version,
+        kube_image,
+        kube_without_pod,
+        kube_failed_pairs,
+        kube_endpoints,
+        kube_reached,
+        kube_refused,
+        kube_status,
+        kube_resolves,
+        kube_starts,
+        kube_never_ran,
+        kube_requests,
+        kube_request_count,
+        kube_count,
+        kube_gpus,
+        kube_killed,
+        kube_harmed,
+        kube_gap,
+    )
+}

@@ -1,0 +1,135 @@
+"""Manifests of what the Kubernetes suite makes, all of it in namespaces of its own."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from avadm_validation.suites.storage.context import KubeTarget
+
+SPACE = "avadm-accept"
+OTHER = "avadm-accept-other"
+SPACES = (SPACE, OTHER)
+PORT = 8080
+ECHO = {"app": "echo"}
+PROGRAM = "/agent/kubeagent.py"
+LABEL = "avadm-accept"
+
+
+def agent() -> str:
+    """Return the source of the pods' program."""
+    return (files("avadm_validation") / "tools" / "kubeagent.py").read_text("utf-8")
+
+
+def namespace(name: str) -> dict[str, Any]:
+    """Return a namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def program(space: str) -> dict[str, Any]:
+    """Return the pods' program as a ConfigMap."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "agent", "namespace": space},
+        "data": {"kubeagent.py": agent()},
+    }
+
+
+def container(
+    kube: KubeTarget, name: str, arguments: list[str], env: dict[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return a container that runs the pods' program with arguments; it knows its node's and pod's name."""
+
+    def field(path: str) -> dict[str, Any]:
+        return {"fieldRef": {"fieldPath": path}}
+
+    return {
+        "name": name,
+        "image": kube.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", PROGRAM, *arguments],
+        "env": [
+            {"name": "NODE", "valueFrom": field("spec.nodeName")},
+            {"name": "POD", "valueFrom": field("metadata.name")},
+            *({"name": k, "value": v} for k, v in (env or {}).items()),
+        ],
+        "volumeMounts": [{"name": "agent", "mountPath": "/agent"}],
+        **more,
+    }
+
+
+def spec(containers: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Return what a pod is made of."""
+    return {
+        "containers": containers,
+        "volumes": [{"name": "agent", "configMap": {"name": "agent"}}],
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        **more,
+    }
+
+
+def pod(space: str, name: str, labels: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": space, "labels": labels},
+        "spec": spec,
+    }
+
+
+def server(kube: KubeTarget) -> dict[str, Any]:
+    """Return a container that serves its name, ready as soon as it does."""
+    ready = {"httpGet": {"path": "/", "port": PORT}, "periodSeconds": 1, "timeoutSeconds": 5}
+    return container(kube, "echo", ["serve", str(PORT)], readinessProbe=ready)
+
+
+def everywhere(kube: KubeTarget) -> dict[str, Any]:
+    """Return the DaemonSet that serves on every node, masters too."""
+    template = {
+        "metadata": {"labels": ECHO},
+        "spec": spec([server(kube)], tolerations=[{"operator": "Exists"}]),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "echo", "namespace": SPACE},
+        "spec": {"selector": {"matchLabels": ECHO}, "template": template},
+    }
+
+
+def service(name: str, space: str = SPACE, **more: Any) -> dict[str, Any]:
+    """Return a service of the pods that serve."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": space},
+        "spec": {"selector": ECHO, "ports": [{"port": 80, "targetPort": PORT}], **more},
+    }
+
+
+def ingress(host: str) -> dict[str, Any]:
+    """Return the way in from outside to the pods that serve, for a host name."""
+    backend = {"serviceName": "echo", "servicePort": 80}
+    return {
+        "apiVersion": "extensions/v1beta1",
+        "kind": "Ingress",
+        "metadata": {"name": "echo", "namespace": SPACE},
+        "spec": {"rules": [{"host": host, "http": {"paths": [{"path": "/", "backend": backend}]}}]},
+    }
+
+
+def closed(space: str, *allowed: dict[str, Any]) -> dict[str, Any]:
+    """Return the policy that lets nothing into a namespace but from ``allowed`` peers."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "closed", "namespace": space},
+        "spec": {
+            "podSelector": {},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": list(allowed)}] if allowed else [],
+        },
+    }

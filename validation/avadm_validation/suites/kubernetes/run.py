@@ -1,0 +1,73 @@
+"""Runs the Kubernetes suite: preconditions, checks, judgement, and the namespaces removed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from avadm_validation.protocol.model import CheckResult, Verdict
+from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.kubernetes.cluster import Cluster
+from avadm_validation.suites.runner import Suite, shielded
+from avadm_validation.suites.storage import Check
+from avadm_validation.suites.storage.context import KubeTarget
+
+
+def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each check for a kind of target and an effort."""
+    data = YAML(typ="safe").load(
+        (files("avadm_validation.suites.kubernetes") / "effort.yml").read_text("utf-8")
+    )
+    chosen = data[kind][effort]
+    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+
+
+def unfit(check: Check, kube: KubeTarget) -> str:
+    """Return why a check has nothing to measure at this site, "" where it has."""
+    if check.NEEDS == "ingress" and not kube.ingress:
+        return (
+            "the site has no address for what comes from outside (network.ingress_vip and the role ingress)"
+        )
+    if check.NEEDS == "gpu" and not kube.gpu_nodes:
+        return "the site has no nodes with the role gpu"
+    return ""
+
+
+def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
+
+    Args:
+        suite: the run, with its target, criteria, manifest and notes.
+        only: ids of checks; none: all that the site has.
+    """
+    kube = suite.target.kube
+    if kube is None:
+        raise ValueError("the site has no Kubernetes")
+    params = efforts(suite.target.kind, suite.effort)
+    results: list[CheckResult] = []
+    try:
+        first = suite.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+        results.append(first)
+        for check in CHECKS:
+            why = unfit(check, kube)
+            if (only and check.ID not in only) or (why and not only):
+                suite.left += [f"{check.ID} was left out: {why}."] if why and not only else []
+            elif first.verdict is not Verdict.PASS:
+                reasons = ["the preconditions are not met", *first.reasons]
+                results.append(suite.blank(check, Verdict.BLOCKED, reasons))
+            elif why:
+                results.append(suite.blank(check, Verdict.NOT_RUN, [why]))
+            else:
+                results.append(suite.one(check, params[check.ID]))
+    finally:
+        with shielded():
+            ctx = suite.context("guard", params[PRECONDITIONS.ID])
+            ctx.tell("remove the namespaces")
+            stayed = Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
+            suite.left += stayed
+            for text in stayed:
+                suite.warn(text)
+    return results
