@@ -114,14 +114,14 @@ FAULTS = (
         "dns-down",
         "one node's pods get no answer from the DNS server",
         "K-DNS",
-        ("cluster", "headless", "site", "absent", "absent-site"),
+        ("cluster", "headless", "site", "absent"),
         lambda c: c.no_dns.add("n1"),
     ),
     Fault(
         "wildcard",
         "names that do not exist get an address",
         "K-DNS",
-        ("absent", "absent-site"),
+        ("absent",),
         lambda c: setattr(c, "wildcard", True),
     ),
     Fault(
