@@ -54,6 +54,13 @@ def kube_nodes(site: Site) -> list[Node]:
     return [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
 
 
+def provisioners(site: Site) -> list[Node]:
+    """Return the nodes that make volumes for pods: the first three that run pods and mount the file system."""
+    if not site.components.ceph.filesystem:
+        return []
+    return [n for n in site.nodes if {"client", "worker"} <= set(n.roles)][:3]
+
+
 def registry_name(site: Site) -> str:
     """Return the name under which everybody knows the site's image registry."""
     return f"registry.{site.network.domain}"
@@ -116,6 +123,8 @@ def _addons(node: Node, site: Site) -> Iterator[Leaf]:
     kubernetes = Authority.KUBERNETES
     if "dns" in node.roles:
         yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
+    if node in provisioners(site):
+        yield Leaf(f"volumes-{node.name}", kubernetes, f"volumes-{node.name}", "volumes")
     if "master" in node.roles:
         yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
     if "registry" in node.roles:

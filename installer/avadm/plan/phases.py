@@ -26,7 +26,8 @@ class Phase:
         roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
         borrows: roles of which the playbook includes single task files; their files are part of the digest too,
             their variables are not.
-        makes: key of components.ceph that the phase makes; without a value no node takes part.
+        makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
+        only_with: role in the site file; without a node that has it no node takes part.
         artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
     """
 
@@ -38,11 +39,14 @@ class Phase:
     roles: tuple[str, ...]
     borrows: tuple[str, ...] = ()
     makes: str = ""
+    only_with: str = ""
     artifacts: tuple[str, ...] = ()
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""
         if self.makes and not getattr(site.components.ceph, self.makes):
+            return ()
+        if self.only_with and not site.with_role(self.only_with):
             return ()
         return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
 
@@ -121,6 +125,16 @@ PHASES: tuple[Phase, ...] = (
         ("kube_addons", "coredns", "ingress", "kube_state_metrics"),
         ("kube_common",),
         artifacts=("coredns", "traefik", "kube-state-metrics"),
+    ),
+    Phase(
+        "volumes",
+        "volumes for pods on the shared file system",
+        "playbooks/volumes.yml",
+        ("addons", "cephfs"),
+        ("mon", "master", "client"),
+        ("kube_volumes",),
+        makes="filesystem",
+        only_with="master",
     ),
     Phase(
         "registry",

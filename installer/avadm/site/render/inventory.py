@@ -31,6 +31,7 @@ from avadm.site.render import (
     kubernetes,
     masters,
     monitoring,
+    volumes,
 )
 from avadm.site.rules.nodes import rack_group
 from avadm.site.secrets import Vault
@@ -114,6 +115,7 @@ def variables(site_file: SiteFile) -> Vars:
     kube_nodes.render(site, site_file.profile, certificates, out)
     kube_metrics.render(site, certificates, out)
     addons.render(site, site_file.profile, certificates, out)
+    volumes.render(site, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
