@@ -56,6 +56,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "masters": ("kube-apiserver",),
     "nodes": ("kube-proxy",),
     "addons": (),
+    "volumes": (),
     "registry": (),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.

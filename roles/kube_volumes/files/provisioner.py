@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 """Makes and removes the volumes of the cephfs storage class: a folder with a quota for each claim.
 
-usage: provisioner.py /etc/avadm/volumes.json
-
 It speaks to ceph itself (libcephfs) and uses no mount of its node, so that a mount that is gone can never make it
 write to a local disk. A folder is emptied through a session whose root is that folder: no name and no link in it
 leads elsewhere. Nothing is ever formatted.
@@ -11,9 +9,9 @@ Several may run: whatever one does, another may have done already. The first of 
 only on what has waited longer. Python 3.5 or later, with ceph's own library.
 """
 
+import argparse
 import json
 import re
-import sys
 import threading
 import time
 
@@ -31,6 +29,16 @@ CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 TURN_S = 5
 """Seconds that each further provisioner leaves to those before it."""
 RESYNC_S = 60
+OPTIONS = {
+    "server": "URL of Kubernetes' API",
+    "authority": "file with the certificate of its authority",
+    "certificate": "file with the client's certificate",
+    "key": "file with the client's private key",
+    "entity": "identity in ceph",
+    "root": "folder of all volumes in the file system",
+    "mount": "where nodes mount the file system",
+    "turn": "0 acts at once, each further one 5 s later",
+}
 
 
 class Provisioner:
@@ -216,8 +224,12 @@ def main():
     """Run until stopped."""
     import cephfs
 
-    with open(sys.argv[1]) as source:
-        config = json.load(source)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, about in OPTIONS.items():
+        parser.add_argument("--" + name, required=True, type=int if name == "turn" else str, help=about)
+    config = vars(parser.parse_args())
     api, changed = Api(config), threading.Event()
     one = Provisioner(api, Folders(config, cephfs), config, log=lambda text: print(text, flush=True))
     for path in (CLAIMS, VOLUMES):

@@ -1,0 +1,55 @@
+"""What the role of volumes is told, and who makes volumes."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from avadm.pki import plan
+from avadm.pki import store as pki
+from avadm.plan.phases import PHASES
+from avadm.site.model import Site
+from avadm.site.render import Vars, volumes
+
+PHASE = next(p for p in PHASES if p.name == "volumes")
+
+
+def site(master: bool = True, **ceph: object) -> Site:
+    nodes: list[dict[str, object]] = [{"name": "s1", "address": "10.0.0.9", "roles": ["mon", "mgr", "osd"]}]
+    if master:
+        nodes.append({"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]})
+    for i in range(1, 6):
+        roles = ["worker"] if i == 2 else ["client", "worker"]
+        nodes.append({"name": f"w{i}", "address": f"10.0.0.{20 + i}", "roles": roles})
+    network = {"management": "10.0.0.0/24", "domain": "demo.test", "api_vip": "10.0.0.250"}
+    given = {"name": "demo", "network": network, "nodes": nodes, "components": {"ceph": ceph}}
+    return Site.model_validate(given)
+
+
+def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(tmp_path: Path) -> None:
+    one, out = site(), Vars()
+    keys = {name: make() for name, make in pki.makers(one).items()}
+    store = pki.Store.open(tmp_path / "demo.yml")
+    pki.issue(store, one, keys)
+    volumes.render(one, pki.Store.open(tmp_path / "demo.yml"), out)
+    turns = {name: own["kube_volumes_turn"] for name, own in out.hosts.items() if "kube_volumes_turn" in own}
+    assert turns == {"w1": 0, "w3": 1, "w4": 2}
+    assert [n.name for n in plan.provisioners(one)] == list(turns)
+    assert out.all["kube_volumes_entity"] == "client.cephfs-volumes"
+    assert list(out.secrets) == ["vault_ceph_key_client_cephfs_volumes"]
+    text = yaml.safe_dump([out.all, out.hosts])
+    assert [name for name, value in keys.items() if value in text] == []
+
+
+@pytest.mark.parametrize(
+    "one", [site(master=False), site(filesystem=None)], ids=["no master", "no file system"]
+)
+def test_a_site_without_masters_or_file_system_has_no_volumes(one: Site) -> None:
+    out = Vars()
+    volumes.render(one, pki.Store(Path("none")), out)
+    assert (out.all, out.secrets) == ({}, {})
+    assert PHASE.hosts(one) == ()
+
+
+def test_monitors_masters_and_clients_take_part() -> None:
+    assert PHASE.hosts(site()) == ("s1", "m1", "w1", "w3", "w4", "w5")
