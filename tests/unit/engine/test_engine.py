@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from conftest import Bench, FakeRunner, step
 
 from avadm.engine.ledger import Ledger, State
 from avadm.engine.prepare import versions_hook
@@ -18,6 +17,7 @@ from avadm.runner.fleet import Fleet, Result
 from avadm.site import profile
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
+from tests.unit.engine.conftest import Bench, FakeRunner, step
 
 
 def states(bench: Bench, phase: str, *hosts: str) -> list[State]:
