@@ -67,6 +67,13 @@ class Node(object):
             what = "special"
         return "%s %04o %s" % (what, stat.S_IMODE(state.st_mode), owner)
 
+    def login(self, name):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            return "!absent"
+        return "%s %s %s" % (name_of(grp.getgrgid, entry.pw_gid), entry.pw_dir, entry.pw_shell)
+
     def absent(self, path):
         return "!there" if os.path.lexists(path) else "absent"
 

@@ -115,6 +115,7 @@ def _settings(args: Args) -> Iterator[str]:
 _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_files": _files,
     "avadm_ceph_keyring": _files,
+    "user": lambda args: iter([f"login {args['name']}"]),
     "avadm_daemon": _daemon,
     "avadm_package": lambda args: (f"package {name}" for name in args["name"]),
     "avadm_sysctl": lambda args: iter(

@@ -140,6 +140,11 @@ def test_a_value_says_nothing_of_a_secret(node: Node, ask: Ask, tmp_path: Path) 
     assert hashlib.sha256(b"SECRET").hexdigest()[:32] not in said
 
 
+def test_another_shell_of_a_login_and_its_absence_are_seen(node: Node, ask: Ask) -> None:
+    assert ask("login root")["login root"].startswith("root /")
+    assert ask("login no-such-login")["login no-such-login"] == "!absent"
+
+
 def test_a_stopped_and_a_disabled_unit_are_wrong(node: Node, ask: Ask) -> None:
     assert ask("unit d")["unit d"] == "active enabled"
     node.unit(active="inactive")

@@ -29,13 +29,12 @@ def test_the_plug_ins_configuration_is_json_as_ansible_hands_it_over(tmp_path):
         "vars": {**variables, "ansible_python_interpreter": sys.executable},
         "tasks": [{"name": "write", "avadm_files": {"files": [given]}}],
     }
+    (tmp_path / "hosts").write_text("localhost ansible_connection=local\n")
     (tmp_path / "p.yml").write_text(yaml.safe_dump([play]))
     command = [
         Path(sys.executable).parent / "ansible-playbook",
         "-i",
-        "localhost,",
-        "-c",
-        "local",
+        tmp_path / "hosts",
         tmp_path / "p.yml",
     ]
     done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ INSTALL = Path(__file__).parents[3] / "scripts/install"
 
 @pytest.fixture
 def install(tmp_path):
-    """Run the script; ``build`` is what `avadm artifacts build` does."""
+    """Run the script; ``build`` is what `avadm artifacts build` does, ``roles`` what the lab's nodes have."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(INSTALL, tmp_path / "scripts/install")
     (tmp_path / "scripts/go").write_text("#!/bin/sh\n")
@@ -20,8 +20,9 @@ def install(tmp_path):
     avadm = tmp_path / ".venv/bin/avadm"
     avadm.parent.mkdir(parents=True)
 
-    def run(build: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-        avadm.write_text(f'#!/bin/sh\n[ "$1" = apply ] || {{ {build}; }}\necho "$*" >> asked\n')
+    def run(build: str, roles: str = "master") -> tuple[subprocess.CompletedProcess[str], list[str]]:
+        listed = f"""[ "$1" = lab ] && {{ echo '{{"roles": ["{roles}"]}}'; exit; }}"""
+        avadm.write_text(f'#!/bin/sh\n{listed}\n[ "$1" = apply ] || {{ {build}; }}\necho "$*" >> asked\n')
         avadm.chmod(0o755)
         done = subprocess.run(
             [tmp_path / "scripts/install", tmp_path / "log"],
@@ -47,3 +48,9 @@ def test_a_failed_build_ends_it_with_what_it_said(install):
     assert done.returncode == 2
     assert "no way out" in done.stderr
     assert asked == ["apply base ceph cephfs rbd monitoring"]
+
+
+def test_a_lab_without_kubernetes_builds_nothing(install):
+    done, asked = install("exit 2", roles="mon")
+    assert done.returncode == 0
+    assert asked == ["apply"]
