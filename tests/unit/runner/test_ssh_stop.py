@@ -20,6 +20,14 @@ def login(tmp_path):
     return {"known_hosts": tmp_path / "known_hosts", "key": tmp_path / "id"}
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """A shell's background jobs ignore ctrl-C, and so would tests that run in one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_when(true):
     """Press ctrl-C as soon as something holds."""
 
