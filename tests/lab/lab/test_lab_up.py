@@ -23,6 +23,8 @@ SMALL = [
     "1",
     "--compute",
     "1",
+    "--masters",
+    "1",
     "--disks",
     "1",
     "--disk-size",
