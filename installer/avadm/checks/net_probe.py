@@ -13,10 +13,8 @@ import time
 WARM, ROUNDS = 1, 10  # echo requests to each peer; the first ones pay for ARP and are not counted
 CONNECTS = 3  # TCP connections to a peer that answers no echo request
 PAUSE = 0.01  # seconds between two rounds
-FULL, PATIENCE = (
-    3,
-    0.5,
-)  # times that a full frame is tried, and seconds that each may take: one lost packet proves nothing
+FULL = 3  # times that a full frame is tried: one lost packet proves nothing
+PATIENCE = 0.5  # seconds that each of them may take
 ECHO_HEADERS = 28  # bytes of IPv4 and ICMP headers
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: do not fragment, whatever the path is said to take
 SOL_RAW, ICMP_FILTER = 255, 1  # linux/icmp.h

@@ -31,6 +31,10 @@ def leaves(site: Site) -> list[Leaf]:
         found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
         found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
         found += [leaf for node in site.nodes for leaf in _addons(node, site)]
+        found += [
+            Leaf(f"volumes-{n.name}", Authority.KUBERNETES, f"volumes-{n.name}", "volumes")
+            for n in provisioners(site)
+        ]
         found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
         found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
     found.append(Leaf("prometheus-etcd", Authority.ETCD, PROMETHEUS, "prometheus"))
@@ -123,8 +127,6 @@ def _addons(node: Node, site: Site) -> Iterator[Leaf]:
     kubernetes = Authority.KUBERNETES
     if "dns" in node.roles:
         yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
-    if node in provisioners(site):
-        yield Leaf(f"volumes-{node.name}", kubernetes, f"volumes-{node.name}", "volumes")
     if "master" in node.roles:
         yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
     if "registry" in node.roles:

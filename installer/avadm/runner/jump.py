@@ -20,9 +20,8 @@ from avadm.site.load import beside
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
 
-GIVEN_UP = (
-    5.0  # seconds for which a jump host that failed is not tried again: many nodes wait for the same answer
-)
+# Seconds for which a jump host that failed is not tried again: many nodes wait for the same answer.
+GIVEN_UP = 5.0
 
 
 class JumpHost:

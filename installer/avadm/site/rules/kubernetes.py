@@ -7,9 +7,9 @@ from ipaddress import IPv4Address
 
 from avadm.findings import Finding
 from avadm.site.rules.draft import Draft
+from avadm.site.rules.roles import NODES, absent
 from avadm.site.source import KeyPath
 
-NODES = ("nodes",)
 KUBERNETES_ROLES = ("etcd", "master", "worker", "gpu", "dns", "ingress", "registry")
 QUORUM = "1, 3 or 5"
 
@@ -23,16 +23,8 @@ def complete(draft: Draft) -> Iterator[Finding]:
         "master": "serves its API",
         "worker": "runs its pods",
     }
-    for role, why in needs.items():
-        if not draft.has(role):
-            yield draft.error(
-                "role-missing",
-                NODES,
-                f"No node has the role {role}, which {why}.",
-                f"no {role}",
-                f"at least 1 {role}" if role == "worker" else f"{QUORUM} {role}",
-                f"Give a node the role {role}, or no node a role of Kubernetes.",
-            )
+    numbers = {"etcd": QUORUM, "master": QUORUM}
+    yield from absent(draft, needs, numbers, ", or no node a role of Kubernetes")
 
 
 def quorums(draft: Draft) -> Iterator[Finding]:

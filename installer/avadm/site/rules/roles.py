@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from avadm.findings import Finding
 from avadm.site.rules.draft import CEPH_ROLES, Draft
@@ -25,6 +25,29 @@ def listed_twice(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def absent(
+    draft: Draft, needs: Mapping[str, str], numbers: Mapping[str, str], otherwise: str = ""
+) -> Iterator[Finding]:
+    """Roles that no node has.
+
+    Args:
+        draft: the site.
+        needs: role to what it does.
+        numbers: role to how many there may be, where one is not enough said.
+        otherwise: what can be done instead of giving a node the role; begins with a comma.
+    """
+    for role, why in needs.items():
+        if not draft.has(role):
+            yield draft.error(
+                "role-missing",
+                NODES,
+                f"No node has the role {role}, which {why}.",
+                f"no {role}",
+                f"{numbers.get(role, 'at least 1')} {role}",
+                f"Give a node the role {role}{otherwise}.",
+            )
+
+
 def ceph_complete(draft: Draft) -> Iterator[Finding]:
     """A storage cluster has monitors (an odd number), managers and OSDs."""
     if not draft.whole("roles") or not draft.has(*CEPH_ROLES):
@@ -34,16 +57,7 @@ def ceph_complete(draft: Draft) -> Iterator[Finding]:
         "mgr": "reports its state",
         "osd": "stores the data",
     }
-    for role, why in needs.items():
-        if not draft.has(role):
-            yield draft.error(
-                "role-missing",
-                NODES,
-                f"No node has the role {role}, which {why}.",
-                f"no {role}",
-                "1, 3 or 5 mon" if role == "mon" else f"at least 1 {role}",
-                f"Give a node the role {role}.",
-            )
+    yield from absent(draft, needs, {"mon": "1, 3 or 5"})
     mons = draft.site.with_role("mon")
     if mons and len(mons) % 2 == 0:
         yield draft.error(
