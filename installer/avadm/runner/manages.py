@@ -114,6 +114,7 @@ def _settings(args: Args) -> Iterator[str]:
 
 _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_files": _files,
+    "avadm_artifact": _files,
     "avadm_ceph_keyring": _files,
     "user": lambda args: iter([f"login {args['name']}"]),
     "avadm_daemon": _daemon,

@@ -27,7 +27,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     out.all |= {
         "kube_addons_dns_service": str(site.network.services[DNS_OFFSET]),
         "kube_addons_dns_servers": [str(n.address) for n in site.with_role("dns")],
-        "coredns_program": "{{ artifacts.coredns.files.coredns.path }}",
+        "coredns_program": "{{ artifacts.coredns.files.coredns }}",
         "coredns_server": api,
         "coredns_cluster_domain": plan.CLUSTER_DOMAIN,
         "coredns_reverse": [str(site.network.services), str(site.network.pods)],
@@ -36,12 +36,12 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "coredns_upstream": list(site.components.kubernetes.dns_upstream),
         "coredns_ca_certificate": authority,
         "ingress_packages": profile.packages.get("ingress", []),
-        "ingress_program": "{{ artifacts.traefik.files.traefik.path }}",
+        "ingress_program": "{{ artifacts.traefik.files.traefik }}",
         "ingress_vip": str(site.network.ingress_vip or ""),
         "ingress_router_id": int(site.network.ingress_vip) % 256 or 255 if site.network.ingress_vip else 1,
         "ingress_server": api,
         "ingress_ca_certificate": authority,
-        "kube_state_metrics_program": "{{ artifacts['kube-state-metrics'].files['kube-state-metrics'].path }}",
+        "kube_state_metrics_program": "{{ artifacts['kube-state-metrics'].files['kube-state-metrics'] }}",
     }
     _registry(site, profile, store, out)
     for node in site.with_role("dns"):
@@ -75,7 +75,7 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "registry_port": REGISTRY_PORT,
         "registry_ca_certificate": authority,
         "registry_images": {
-            image: f"{{{{ artifacts['{artifact}'].files['image.tar'].path }}}}"
+            image: f"{{{{ artifacts['{artifact}'].files['image.tar'] }}}}"
             for artifact, image in IMAGES.items()
         },
         "docker_registry_authorities": {name: authority},

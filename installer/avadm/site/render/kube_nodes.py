@@ -36,10 +36,10 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_node_pods": pods,
         "kube_node_cluster_dns": str(site.network.services[DNS_OFFSET]),
         "kube_node_cluster_domain": plan.CLUSTER_DOMAIN,
-        "kube_node_cni_plugins": [
-            f"{{{{ artifacts['cni-plugins'].files['{name}'].path }}}}" for name in CNI_PLUGINS
-        ],
-        "kube_node_pause_archive": "{{ artifacts.pause.files['image.tar'].path }}",
+        "kube_node_cni_plugins": {
+            name: f"{{{{ artifacts['cni-plugins'].files['{name}'] }}}}" for name in CNI_PLUGINS
+        },
+        "kube_node_pause_archive": "{{ artifacts.pause.files['image.tar'] }}",
         "kube_node_system_reserved": _reserved(knobs.system_reserved),
         "kube_node_kube_reserved": _reserved(knobs.kube_reserved),
         "kube_node_eviction": {
@@ -54,10 +54,10 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "calico_mtu": site.network.mtu or 1500,
         "calico_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "calico_programs": {
-            name: f"{{{{ artifacts.calico.files['{name}'].path }}}}"
+            name: f"{{{{ artifacts.calico.files['{name}'] }}}}"
             for name in ("calico", "calicoctl", "kube-controllers")
         },
-        "calico_image_archive": "{{ artifacts['calico-image'].files['image.tar'].path }}",
+        "calico_image_archive": "{{ artifacts['calico-image'].files['image.tar'] }}",
         "calico_image": "avadm/calico-node:{{ artifacts['calico-image'].version }}",
     }
     for node in plan.kube_nodes(site):

@@ -40,7 +40,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     authority = store.trusted(Authority.KUBERNETES)
     services = str(site.network.services)
     out.all |= {
-        "kube_common_hyperkube": "{{ artifacts.kubernetes.files.hyperkube.path }}",
+        "kube_common_hyperkube": "{{ artifacts.kubernetes.files.hyperkube }}",
         "kube_common_ca_certificate": authority,
         "kube_apiserver_services": services,
         "kube_apiserver_etcd_servers": client_urls(site),
