@@ -115,7 +115,7 @@ class Time(Model):
     """Time service."""
 
     servers: list[str] = []
-    """NTP servers; where there are none, the mon nodes serve the others from their own clocks."""
+    """NTP servers; where there are none, the mon nodes (without ceph: the masters) serve the others from their own clocks."""
     max_skew_ms: Real = Field(default=50.0, gt=0)
     """Largest clock difference between two nodes, milliseconds (ceph warns above 50)."""
 
