@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 HOME = Path(__file__).parents[3] / "roles"
@@ -172,6 +172,7 @@ SOME = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(SOME)
 def test_whatever_there_was_one_round_leaves_no_two_with_one_address_and_none_over(rows):
     services = [
