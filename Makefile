@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye demo-kubernetes test-kubernetes test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye demo-kubernetes test-kubernetes lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,8 +50,19 @@ test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under pytho
 test-kubernetes: $(STAMP) ## The same with Kubernetes (unfinished: issue 5).
 	@scripts/test-lab "lab and not slow" --masters 1
 
+# Three masters are a lab of its own too: two workers and no ceph, so that it fits beside the usual one.
+lab-ha test-ha: export AVADM_LAB_DIR = $(CURDIR)/.lab-ha
+lab-ha test-ha: export AVADM_SITE = $(CURDIR)/.lab-ha/site.yml
+
+lab-ha: $(STAMP) ## A lab with three masters: etcd, API behind a virtual address, elected controllers.
+	@scripts/lab-install --masters 3 --storage 0 --compute 2
+
+test-ha: lab-ha ## Plant faults on that lab: lost masters, members, address, daemons, nodes (slow).
+	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow"
+
 test-faults: $(STAMP) ## Plant faults on the lab: kills, lost nodes and daemons, full disks, negative controls (slow).
 	@scripts/test-lab "lab and slow"
+	@$(MAKE) --no-print-directory test-ha
 
 molecule: $(STAMP) ## Each role alone on a small lab: converge, converge again (changes nothing), verify; and the awkward cases.
 	@scripts/molecule $(SCENARIO)

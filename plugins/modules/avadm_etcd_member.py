@@ -7,31 +7,29 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_etcd_member
-short_description: Decide how a member of etcd without data may start
+short_description: Bring a member of etcd into its cluster, or take one out, without ever risking the quorum
 description:
-  - A member with data starts with it; nothing is done.
-  - A member without data starts a new cluster only while no other member answers, or joins one that expects it. It says so
-    in a file that lasts until the next boot.
-  - A member that the others have seen at work has lost its data. It is not started - it would vote without knowing what it
-    had voted for - and the remedy is named.
+  - A member with data starts with it. Where it joined but does not vote yet, that is finished.
+  - A member without data starts a new cluster only while no other member answers.
+  - A member that the others do not know joins them while all of them are healthy. It gets the data first and votes afterwards;
+    etcd older than 3.4 has no such members, and adds one only where those that are there suffice for the larger quorum.
+  - A member that the others have seen at work has lost its data and does not know what it had voted for. It is not started,
+    unless I(replace) allows to remove it and have it join as a new one.
 options:
   name:
     description: The member's name.
     type: str
     required: true
-  data_dir:
-    description: Folder of its data.
-    type: path
-    required: true
+  state:
+    description: C(absent) takes the member out of the cluster that I(others) are, by its name; asked on another member.
+    type: str
+    choices: [present, absent]
+    default: present
   others:
     description: Client URLs of the other members.
     type: list
     elements: str
     default: []
-  peer_url:
-    description: URL under which the other members know this one.
-    type: str
-    required: true
   cacert:
     description: Certificate of etcd's authority.
     type: path
@@ -44,19 +42,38 @@ options:
     description: Its private key.
     type: path
     required: true
+  data_dir:
+    description: Folder of its data; needed unless I(state=absent).
+    type: path
+  peer_url:
+    description: URL under which the other members know this one; needed unless I(state=absent).
+    type: str
+  first:
+    description: Members of a new cluster, name to peer URL.
+    type: dict
+    default: {}
+  replace:
+    description: Whether this member may be removed and join anew where it has lost its data.
+    type: bool
+    default: false
+  timeout:
+    description: Seconds that a joining member may take to get the data.
+    type: int
+    default: 300
   file:
-    description: File that is written for the start, C(ETCD_INITIAL_CLUSTER_STATE=new) or C(existing).
+    description: File that is written for the first start, with C(ETCD_INITIAL_CLUSTER); it lasts until the next boot.
     type: path
     default: /run/avadm/etcd-bootstrap
 """
 
 EXAMPLES = r"""
-- name: See how the member may start
+- name: Bring the member into its cluster
   avadm_etcd_member:
     name: mast1
     data_dir: /var/lib/etcd/avadm
     others: [https://10.0.0.12:2379]
     peer_url: https://10.0.0.11:2380
+    first: {mast1: "https://10.0.0.11:2380", mast2: "https://10.0.0.12:2380"}
     cacert: /etc/etcd/pki/ca.crt
     cert: /etc/etcd/pki/client.crt
     key: /etc/etcd/pki/client.key
@@ -64,82 +81,177 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: C(data), C(new) or C(existing).
+  description: C(data), C(new), C(joined), C(present) (only in a dry run: it would join) or C(absent).
   type: str
+  returned: success
+running:
+  description: Whether etcd ran on this node at the end; restarts of running members must come one after the other.
+  type: bool
   returned: success
 """
 
-import json
 import os
+import time
 
+from ansible.module_utils.avadm_etcd import Cluster, MemberError, called, may_join, may_leave, quorum, voters
 from ansible.module_utils.basic import AnsibleModule
 
 
-class MemberError(Exception):
-    """The member must not be started; the text is for people."""
+class Member(object):
+    """This node's member; ``given`` are the module's arguments, ``cluster`` the other members."""
 
+    def __init__(self, given, cluster, check_mode=False, sleep=time.sleep):
+        self.given = given
+        self.cluster = cluster
+        self.check_mode = check_mode
+        self.sleep = sleep
+        self.name = given["name"]
+        self.peer_url = given["peer_url"]
 
-def listed(run, others, files):
-    """Return what the first other member that answers says of all members; None where none answers."""
-    for url in others:
-        argv = [
-            "etcdctl",
-            "--endpoints",
-            url,
-            "--dial-timeout=3s",
-            "--command-timeout=5s",
-            "--write-out=json",
-        ]
-        for option, path in sorted(files.items()):
-            argv += ["--%s=%s" % (option, path)]
-        rc, out, _err = run(argv + ["member", "list"])
-        if rc == 0:
-            return json.loads(out).get("members", [])
-    return None
+    def ensure(self):
+        """Return (changed, state).
 
+        Raises:
+            MemberError: it may not start, or did not come to vote in time.
+        """
+        members = self.cluster.members()
+        own = next((m for m in members or [] if self.peer_url in m.get("peerURLs", [])), None)
+        if os.path.isdir(os.path.join(self.given["data_dir"], "member")):
+            if members and own is None:
+                raise MemberError(
+                    "This member was removed from etcd, and its data are still in %s: it cannot start with them. Remedy:"
+                    " move them away (mv %s/member %s/removed), then apply again: it joins as a new one."
+                    % ((self.given["data_dir"],) * 3)
+                )
+            return self.finished(own)
+        if members is None or (own and own.get("name") and not own.get("clientURLs")):
+            # Nobody answers, or they expect it since their first start and have never seen it.
+            self.write("new", self.given["first"] or {self.name: self.peer_url})
+            return True, "new"
+        if own is None or own.get("clientURLs"):
+            members = self.admitted(members, own)
+        if self.check_mode:
+            return True, "present"
+        known = {m.get("name") or self.name: m["peerURLs"][0] for m in members}
+        self.write("existing", known)
+        self.start()
+        return True, "joined"
 
-def state_of(name, peer_url, members):
-    """Return how a member without data may start.
+    def finished(self, own):
+        """Return (changed, state) of a member with data; it votes afterwards."""
+        if not (own and own.get("isLearner")):
+            return False, "data"
+        if not self.check_mode:
+            self.start()
+        return True, "data"
 
-    Args:
-        name: its name.
-        peer_url: its peer URL.
-        members: what the others say; None where none answers.
+    def admitted(self, members, lost):
+        """Have the others expect this member, and return all of them then.
 
-    Raises:
-        MemberError: it may not.
-    """
-    if members is None:
-        return "new"
-    own = [m for m in members if peer_url in m.get("peerURLs", [])]
-    if not own:
-        raise MemberError(
-            "The other members of etcd know no member at %s. Remedy: on one of them run `etcdctl member add %s"
-            " --peer-urls=%s`, then apply again." % (peer_url, name, peer_url)
-        )
-    if own[0].get("clientURLs"):
-        raise MemberError(
-            "This member of etcd has lost its data: the others have seen it at work, and its folder is empty."
-            " Remedy: on another member run `etcdctl member remove %x` and `etcdctl member add %s --peer-urls=%s`,"
-            " then apply again; or restore its disk." % (own[0]["ID"], name, peer_url)
-        )
-    # Expected, and never seen at work. With a name it is of the first list, without one it was added later.
-    return "new" if own[0].get("name") else "existing"
+        Args:
+            members: what they say now.
+            lost: what they call this one; None where they do not know it.
+        """
+        others = [m for m in members if m is not lost]
+        healthy = self.cluster.healthy(others)
+        if lost and not self.given["replace"]:
+            raise MemberError(
+                "This member of etcd has lost its data: the others have seen it at work (ID %x), and %s is empty."
+                " Remedy: see first that its disk is mounted. If the data are lost for good: playbooks/etcd-replace.yml"
+                " with -e member=%s (docs/kubernetes.md)." % (lost["ID"], self.given["data_dir"], self.name)
+            )
+        if lost:
+            may_leave(lost, members, healthy)
+        else:
+            may_join(members, healthy)
+        if self.check_mode:
+            return members
+        if lost:
+            self.cluster.change(healthy, "member", "remove", "%x" % lost["ID"])
+        self.add(others, healthy)
+        return self.cluster.members() or []
 
+    def add(self, others, healthy):
+        """Have the others expect this member, as one that does not vote where they know such."""
+        words = ["member", "add", self.name, "--peer-urls=" + self.peer_url]
+        try:
+            self.cluster.change(healthy, *(words + ["--learner"]))
+        except MemberError as error:
+            if "unknown flag" not in str(error):
+                raise
+            larger = quorum(len(voters(others)) + 1)
+            if len(healthy) < larger:
+                raise MemberError(
+                    "%s cannot join etcd: until it has started, the %d members that are healthy would be fewer than the"
+                    " %d that must agree then. Remedy: etcd 3.4 or later on all members, where a new one votes only"
+                    " once it has the data." % (self.name, len(healthy), larger)
+                )
+            self.cluster.change(healthy, *words)
 
-def ensure(given, run, check_mode):
-    """Return (changed, state)."""
-    path = given["file"]
-    if os.path.isdir(os.path.join(given["data_dir"], "member")):
-        return False, "data"
-    files = {key: given[key] for key in ("cacert", "cert", "key")}
-    state = state_of(given["name"], given["peer_url"], listed(run, given["others"], files))
-    if not check_mode:
+    def write(self, state, members):
+        """Write what the first start needs to know."""
+        if self.check_mode:
+            return
+        path = self.given["file"]
         if not os.path.isdir(os.path.dirname(path)):
             os.makedirs(os.path.dirname(path), 0o755)
+        cluster = ",".join("%s=%s" % one for one in sorted(members.items()))
         with open(path, "w") as target:
-            target.write("ETCD_INITIAL_CLUSTER_STATE=%s\n" % state)
-    return True, state
+            target.write("ETCD_INITIAL_CLUSTER_STATE=%s\nETCD_INITIAL_CLUSTER=%s\n" % (state, cluster))
+
+    def start(self):
+        """Start a member that joins, and let it vote once it has the data."""
+        self.cluster.run(["systemctl", "daemon-reload"])
+        said, again = (
+            "",
+            "Remedy: see `journalctl -u etcd` there, then apply again: it goes on where it stood.",
+        )
+        rc, out, err = self.cluster.run(["systemctl", "start", "etcd"])
+        if rc != 0:
+            raise MemberError("etcd does not start on %s: %s %s" % (self.name, (err or out).strip(), again))
+        for _ in range(max(self.given["timeout"] // 2, 1)):
+            members = self.cluster.members() or []
+            own = next((m for m in members if self.peer_url in m.get("peerURLs", [])), None)
+            if own and not own.get("isLearner") and own.get("clientURLs"):
+                return
+            if own and own.get("isLearner"):
+                try:
+                    self.cluster.change(voters(members), "member", "promote", "%x" % own["ID"])
+                    continue
+                except MemberError as error:  # it has not got all data yet
+                    said = str(error)
+            self.sleep(2)
+        raise MemberError(
+            "%s did not come to vote in etcd within %d s. %s %s"
+            % (self.name, self.given["timeout"], said, again)
+        )
+
+
+def remove(name, cluster, check_mode):
+    """Take a member out of its cluster by name or ID; return (changed, state).
+
+    Raises:
+        MemberError: the others could not go on without it, or none answers.
+    """
+    members = cluster.members()
+    if members is None:
+        raise MemberError(
+            "No member of etcd answers at %s. Remedy: see `journalctl -u etcd` there."
+            % ", ".join(cluster.urls)
+        )
+    leaving = next((m for m in members if name in (called(m), "%x" % m["ID"])), None)
+    if leaving is None:
+        return False, "absent"
+    healthy = cluster.healthy(members)
+    if not leaving.get("isLearner"):
+        may_leave(leaving, members, healthy)
+    if not check_mode:
+        staying = [m for m in healthy if m is not leaving]
+        if cluster.leader(healthy) == leaving["ID"]:
+            # It is asked itself; without this the others would have no leader for a second.
+            cluster.change([leaving], "move-leader", "%x" % staying[0]["ID"])
+        cluster.change(staying, "member", "remove", "%x" % leaving["ID"])
+    return True, "absent"
 
 
 def main():
@@ -147,26 +259,37 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
-            "data_dir": {"type": "path", "required": True},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "others": {"type": "list", "elements": "str", "default": []},
-            "peer_url": {"type": "str", "required": True},
             "cacert": {"type": "path", "required": True},
             "cert": {"type": "path", "required": True},
             # The path of a key is no secret.
             "key": {"type": "path", "required": True, "no_log": False},
+            "data_dir": {"type": "path"},
+            "peer_url": {"type": "str"},
+            "first": {"type": "dict", "default": {}},
+            "replace": {"type": "bool", "default": False},
+            "timeout": {"type": "int", "default": 300},
             "file": {"type": "path", "default": "/run/avadm/etcd-bootstrap"},
         },
+        required_if=[("state", "present", ["data_dir", "peer_url"])],
         supports_check_mode=True,
     )
+    given = module.params
 
     def run(argv):
         return module.run_command(argv, environ_update={"ETCDCTL_API": "3"})
 
+    cluster = Cluster(run, given["others"], {key: given[key] for key in ("cacert", "cert", "key")})
     try:
-        changed, state = ensure(module.params, run, module.check_mode)
+        if given["state"] == "absent":
+            changed, state = remove(given["name"], cluster, module.check_mode)
+        else:
+            changed, state = Member(given, cluster, module.check_mode).ensure()
     except MemberError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=changed, state=state)
+    running = run(["systemctl", "is-active", "--quiet", "etcd"])[0] == 0
+    module.exit_json(changed=changed, state=state, running=running)
 
 
 if __name__ == "__main__":

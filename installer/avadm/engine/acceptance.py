@@ -100,6 +100,7 @@ def _kubernetes(site: Site) -> KubeTarget | None:
         domain=site.network.domain,
         addresses={n.name: str(n.address) for n in site.nodes},
         ingress=str(vip or ""),
+        balancer=(str(pool.first), str(pool.last)) if (pool := site.network.load_balancer) else (),
         outside=outside[0] if outside else "",
         gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
         cluster_domain=plan.CLUSTER_DOMAIN,

@@ -176,6 +176,16 @@ class Node(object):
             )
         return "%d objects, %s" % (len(kept), self.secret(json.dumps(kept, sort_keys=True).encode()))
 
+    def routes(self, _):
+        """Who tells whom the routes of pods, as Calico has it."""
+        found = []
+        for kind in ("bgpconfiguration", "bgppeer"):
+            listed = json.loads(call("/usr/local/sbin/avadm-calicoctl", "get", kind, "-o", "json"))["items"]
+            found += [
+                "%s %s" % (o["metadata"]["name"], json.dumps(o["spec"], sort_keys=True)) for o in listed
+            ]
+        return "; ".join(found) or "each node tells each"
+
     def mon(self, name):
         store = "/var/lib/ceph/mon/ceph-%s/" % name
         return "store" if os.path.isdir(store + "store.db") else "!no store"

@@ -27,8 +27,8 @@ class Config(BaseModel):
 
     Attributes:
         name: the lab's name; 9 characters at most, since the bridge avadm-NAME may have 15.
-        storage: storage nodes (mon, mgr, osd, mds).
-        compute: compute nodes (client; monitoring on the first ones; with masters also worker and more).
+        storage: storage nodes (mon, mgr, osd, mds); 0 for a lab without ceph.
+        compute: compute nodes (client where there is ceph; monitoring on the first ones; with masters also worker and more).
         masters: nodes of Kubernetes' control plane and etcd; 0 for a lab without Kubernetes.
         disks: block devices of each storage node.
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
@@ -39,7 +39,7 @@ class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$")] = "lab"
-    storage: Annotated[int, Field(ge=1, le=40)] = 3
+    storage: Annotated[int, Field(ge=0, le=40)] = 3
     compute: Annotated[int, Field(ge=1, le=40)] = 3
     masters: Literal[0, 1, 3, 5] = 0
     disks: Annotated[int, Field(ge=1, le=12)] = 2
@@ -168,7 +168,11 @@ def nodes(config: Config) -> list[LabNode]:
         address = config.subnet[_FIRST_MASTER + i]
         made.append(LabNode(f"mast{i + 1}", address, ("etcd", "master"), f"r{i % _RACKS + 1}"))
     for i in range(config.compute):
-        roles = ("client", *(["prometheus"] if i < 2 else []), *(["alertmanager"] if i < 3 else []))
+        roles = (
+            *(["client"] if config.storage else []),
+            *(["prometheus"] if i < 2 else []),
+            *(["alertmanager"] if i < 3 else []),
+        )
         extra = _kubernetes_roles(i) if config.masters else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"

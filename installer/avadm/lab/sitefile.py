@@ -39,6 +39,18 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
     return entry
 
 
+def _ceph(config: Config) -> dict[str, Any]:
+    if not config.storage:
+        return {"filesystem": None, "rbd_pools": []}
+    return {
+        # The least that ceph accepts for an OSD; six of them share this machine's memory.
+        "osd_memory_mib": 896,
+        "mds_cache_mib": 512,
+        # The monitors' disk is this machine's, which others fill too; by default ceph warns at 30 %.
+        "config": {"mon": {"mon_data_avail_warn": 10}},
+    }
+
+
 def _network(config: Config) -> dict[str, Any]:
     network = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -57,13 +69,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "packages": {"proxy": proxy},
         "nodes": [_node(config, n, host_keys[n.name]) for n in nodes],
         "components": {
-            # The least that ceph accepts for an OSD; six of them share this machine's memory.
-            "ceph": {
-                "osd_memory_mib": 896,
-                "mds_cache_mib": 512,
-                # The monitors' disk is this machine's, which others fill too; by default ceph warns at 30 %.
-                "config": {"mon": {"mon_data_avail_warn": 10}},
-            },
+            "ceph": _ceph(config),
             "monitoring": {"scrape_interval_s": 5, "retention_days": 2},
         },
         # The nodes share this machine's clock and may not set it.

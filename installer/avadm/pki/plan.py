@@ -65,6 +65,11 @@ def provisioners(site: Site) -> list[Node]:
     return [n for n in site.nodes if {"client", "worker"} <= set(n.roles)][:3]
 
 
+def balances(site: Site) -> bool:
+    """Tell whether avadm gives Services of the type LoadBalancer their addresses."""
+    return site.network.load_balancer is not None and site.network.load_balancer.by == "avadm"
+
+
 def registry_name(site: Site) -> str:
     """Return the name under which everybody knows the site's image registry."""
     return f"registry.{site.network.domain}"
@@ -145,6 +150,8 @@ def _addons(node: Node, site: Site) -> Iterator[Leaf]:
     if "ingress" in node.roles:
         owner, virtual = f"ingress-{node.name}", site.network.ingress_vip
         yield Leaf(f"ingress-{node.name}", kubernetes, owner, "ingress")
+        if balances(site):
+            yield Leaf(f"load-balancer-{node.name}", kubernetes, owner, "load-balancer")
         yield Leaf(
             f"ingress-server-{node.name}",
             kubernetes,

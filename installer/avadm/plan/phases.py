@@ -122,8 +122,8 @@ PHASES: tuple[Phase, ...] = (
         "playbooks/addons.yml",
         ("nodes",),
         ("master", "dns", "ingress"),
-        ("kube_addons", "coredns", "ingress", "kube_state_metrics"),
-        ("kube_common",),
+        ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics"),
+        ("kube_common", "kube_volumes"),
         artifacts=("coredns", "traefik", "kube-state-metrics"),
     ),
     Phase(

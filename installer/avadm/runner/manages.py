@@ -131,6 +131,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_registry_image": lambda args: iter(
         [f"pushed {args['certificates']} {args['registry']}/{args['name']}"]
     ),
+    "avadm_calico_routes": lambda args: iter(["routes calico"]),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from avadm.site.values import Model, Real, Whole
+from avadm.site.values import Address, Model, Real, Whole
 
 
 class RbdPool(Model):
@@ -105,6 +105,8 @@ class Kubernetes(Model):
     """When nodes evict pods."""
     etcd: Etcd = Etcd()
     """Kubernetes' data base."""
+    dns_site: list[Address] = []
+    """Servers that know the site's own domain, asked for its names that are no nodes'; dns_upstream where absent."""
     dns_upstream: list[str] = []
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)

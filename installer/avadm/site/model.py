@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -52,6 +52,21 @@ CheckId = Literal[
 ]
 
 
+class LoadBalancer(Model):
+    """Addresses of Services of the type LoadBalancer: where users reach workbenches by ssh and the like (I11)."""
+
+    first: Address
+    """First address of a range of the management subnet that nobody else has."""
+    last: Address
+    """Its last address; at most 256 in all."""
+    by: Literal["avadm", "metallb"] = "avadm"
+    """Who gives and announces them: the nodes with the role ingress, or a MetalLB that the site installs itself."""
+
+    def addresses(self) -> list[IPv4Address]:
+        """Return the addresses of the range, in order."""
+        return [IPv4Address(n) for n in range(int(self.first), int(self.last) + 1)]
+
+
 class Network(Model):
     """Address plan of the machine room."""
 
@@ -73,6 +88,10 @@ class Network(Model):
     """Address of the management subnet that the masters hold together: where the Kubernetes API is reached."""
     ingress_vip: Address | None = None
     """Address of the management subnet that the ingress nodes hold together: where users reach the platform (I11)."""
+    load_balancer: LoadBalancer | None = None
+    """Addresses of Services of the type LoadBalancer; without it such Services wait for one."""
+    route_reflectors: list[NodeName] = []
+    """Masters or workers that tell all others the routes of pods; where none are named, each node tells each other."""
     vpc: list[Subnet] = []
     """Networks of a connected public cloud's VPC (H2)."""
     vswitches: list[Subnet] = []
@@ -115,7 +134,7 @@ class Time(Model):
     """Time service."""
 
     servers: list[str] = []
-    """NTP servers; where there are none, the mon nodes serve the others from their own clocks."""
+    """NTP servers; where there are none, the mon nodes (without ceph: the masters) serve the others from their own clocks."""
     max_skew_ms: Real = Field(default=50.0, gt=0)
     """Largest clock difference between two nodes, milliseconds (ceph warns above 50)."""
 

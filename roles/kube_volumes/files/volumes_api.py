@@ -26,7 +26,8 @@ class Api:
         link = HTTPSConnection(self.host, timeout=seconds, context=self.context)
         try:
             text = None if body is None else json.dumps(body)
-            link.request(method, path, text, {"Content-Type": "application/json"})
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            link.request(method, path, text, {"Content-Type": kind})
             answer = link.getresponse()
         except (OSError, HTTPException) as error:
             link.close()
@@ -47,13 +48,20 @@ class Api:
         finally:
             link.close()
 
-    def watch(self, path):
-        """Yield once for each change, until the API ends the stream."""
-        link, answer = self._send("GET", path + "?watch=true&timeoutSeconds=240", seconds=300)
+    def watch(self, path, since="", seconds=240):
+        """Yield each change (its type and object) since a version of the list, until the API ends the stream.
+
+        Args:
+            path: the list.
+            since: resourceVersion of the list; "" begins with all that is there.
+            seconds: when the API ends the stream.
+        """
+        query = "?watch=true&timeoutSeconds=%d&resourceVersion=%s" % (seconds, since)
+        link, answer = self._send("GET", path + query, seconds=seconds + 60)
         try:
-            for _ in answer:
-                yield
-        except (OSError, HTTPException) as error:
+            for line in answer:
+                yield json.loads(line.decode("utf-8"))
+        except (OSError, HTTPException, ValueError) as error:
             raise ApiError(0, "a watch broke off: %s" % error)
         finally:
             link.close()

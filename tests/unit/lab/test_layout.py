@@ -33,6 +33,12 @@ def test_a_lab_without_masters_has_nothing_of_kubernetes():
     assert not any(n.kubernetes or n.gpus or {"ingress", "dns", "registry"} & set(n.roles) for n in made)
 
 
+def test_a_lab_without_storage_nodes_has_nothing_of_ceph():
+    made = nodes(Config(storage=0, masters=3, compute=2))
+    assert [n.name for n in made] == ["mast1", "mast2", "mast3", "comp1", "comp2"]
+    assert not any({"mon", "mgr", "osd", "mds", "client"} & set(n.roles) or n.disks for n in made)
+
+
 @pytest.mark.parametrize("masters", [2, 4, -1, 6])
 def test_number_of_masters_is_odd_and_at_most_five(masters):
     with pytest.raises(ValidationError):

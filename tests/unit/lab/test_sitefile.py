@@ -39,11 +39,12 @@ def test_all_node_counts_give_a_valid_file():
         assert len(made(config).nodes) == storage + masters + compute
 
 
-@pytest.mark.parametrize(("masters", "single"), [(0, 0), (1, 2), (3, 0)])
-def test_the_rules_find_no_error(masters, single, tmp_path):
-    labs = nodes(Config(masters=masters))
+@pytest.mark.parametrize(("storage", "masters", "single"), [(3, 0, 0), (3, 1, 2), (3, 3, 0), (0, 3, 0)])
+def test_the_rules_find_no_error(storage, masters, single, tmp_path):
+    config = Config(storage=storage, masters=masters)
+    labs = nodes(config)
     file = tmp_path / "site.yml"
-    file.write_text(text(Config(masters=masters), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    file.write_text(text(config, labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
     found = [f for f in examine(file)[1] if f.check != "host-key-syntax"]
     assert [f for f in found if f.severity == "error"] == []
     assert sum(f.check == "quorum-single" for f in found) == single

@@ -11,6 +11,7 @@ NODES = ("n0", "n1", "n2")
 VERSION = "v1.9.11"
 SERVICE = "10.1.0.7"
 VIP = "10.2.0.251"
+BALANCED = ("10.2.0.252", "10.2.0.254")
 GUARDED = "10.0.8.8"
 
 
@@ -26,8 +27,13 @@ class FakeCluster:
         self.starts = [1.0 + i / 100 for i in range(20)]
         self.names = {"echo": [SERVICE], "heads": list(self.ips.values()), "n2": ["10.2.0.12"]}
         self.wildcard = self.any_host = False
+        self.absent_site = 3  # NXDOMAIN
         self.way_in = self.enforced = self.label_opens = self.guarded = True
-        self.closed = self.opened = False
+        self.given, self.service_there = [BALANCED[0]], False
+        self.upgrades = self.takes_back = True
+        self.stays_open, self.leaks, self.stream_pods = 5, set(), ["stream-0", "stream-1"]
+        self.closed = self.opened = self.closed_back = False
+        self.enforced_back = self.own_open = True
         self.cards, self.opens, self.gpu_phase = {"gpus": [0, 1], "none": []}, {}, "Succeeded"
         self.writes, self.api_errors = [0.01] * 300, []
         self.hog = {"terminated": {"reason": "OOMKilled"}}
@@ -42,6 +48,7 @@ class FakeCluster:
             "domain": "x.test",
             "addresses": {"n2": "10.2.0.12"},
             "ingress": VIP,
+            "balancer": BALANCED,
             "outside": "stor1",
             "gpu_nodes": ("n2",),
             **changes,
@@ -54,6 +61,16 @@ class FakeCluster:
             {
                 "kubectl apply": self.apply,
                 "kubectl delete namespace": "",
+                "delete service -n avadm-accept outside": self.delete,
+                "get service -n avadm-accept outside": lambda n, c: said(
+                    {"status": {"loadBalancer": {"ingress": [{"ip": a} for a in self.given]}}}
+                ),
+                "get deployment -n avadm-accept stream": said({"status": {"readyReplicas": 2}}),
+                "app=stream": lambda n, c: said(
+                    {"items": [self.streamer(p) for p in ("stream-0", "stream-1")]}
+                ),
+                "kubestream.py ask": lambda n, c: self.streams(json.loads(shlex.split(c)[-1])),
+                "delete networkpolicy -n avadm-accept closed": self.open_again,
                 " label --overwrite": self.label,
                 "version -o json": lambda n, c: said({"serverVersion": {"gitVersion": self.api_version}}),
                 "docker image": lambda n, c: (
@@ -63,8 +80,11 @@ class FakeCluster:
                 "get nodes": lambda n, c: said(
                     {"items": [self.node(x) for x in NODES if x not in self.not_joined]}
                 ),
-                "guarded": lambda n, c: said(
-                    {"status": {"podIP": GUARDED, "containerStatuses": [{"ready": True}]}}
+                "get pod -n avadm-accept-other guarded": lambda n, c: said(
+                    {
+                        "spec": {"nodeName": "n1"},
+                        "status": {"podIP": GUARDED, "containerStatuses": [{"ready": True}]},
+                    }
                 ),
                 "app in (memory,echo)": lambda n, c: said({"items": [*self.pods(), self.memory()]}),
                 "get pod -n avadm-accept memory": lambda n, c: said(self.memory()),
@@ -88,8 +108,43 @@ class FakeCluster:
         )
 
     def apply(self, node, command):
+        self.service_there = self.service_there or ('"LoadBalancer"' in command and bool(self.given))
         if '"NetworkPolicy"' in command:
             self.closed, self.opened = True, "namespaceSelector" in command
+            self.closed_back = True
+        return ""
+
+    def delete(self, node, command):
+        self.service_there = not self.takes_back
+        return ""
+
+    def streamer(self, name):
+        return {"metadata": {"name": name}, "status": {"containerStatuses": [{"ready": True}]}}
+
+    def streams(self, jobs):
+        done = [self.stream(j, i) for j in jobs for i in range(j.get("times", 1))]
+        return json.dumps({"node": "stor1", "pod": "", "streams": done}) + "\n"
+
+    def stream(self, job, i):
+        if job["kind"] == "websocket":
+            good, there = self.upgrades, self.way_in
+        else:
+            good, there = True, (self.service_there if job["port"] == 22 else job["port"] in self.leaks)
+        echoed = min(self.stays_open, job.get("messages", 3)) if there and good else 0
+        pod = self.stream_pods[i % len(self.stream_pods)] if there and good else ""
+        error = "" if echoed == job.get("messages", 3) else "closed"
+        return {
+            "kind": job["kind"],
+            "port": job["port"],
+            "connected": there,
+            "echoed": echoed,
+            "error": error,
+            "pod": pod,
+            "seconds": 0.1,
+        }
+
+    def open_again(self, node, command):
+        self.closed_back = False
         return ""
 
     def label(self, node, command):
@@ -143,15 +198,17 @@ class FakeCluster:
     def inside(self, node, command):
         """Do in each pod what the shell would do there."""
         tokens = shlex.split(command)
-        pods = [t for t in tokens if t.startswith("echo-")]
+        pods = [t for t in tokens if t.startswith("echo-") or t == "guarded"]
         program = shlex.split(next(t for t in tokens if t.startswith("kubectl exec")))
         what, job = next((w, program[i + 1]) for i, w in enumerate(program) if w in ("ask", "resolve"))
         act = self.answers if what == "ask" else self.resolve
         return "".join(act(p.removeprefix("echo-"), json.loads(job)) for p in pods)
 
     def answers(self, node, job):
+        # The guarded pod runs on n1, beside one of the others.
         given = [self.answer(node, r, i) for r in job["requests"] for i in range(int(r.get("times", 1)))]
-        return json.dumps({"node": node, "pod": f"echo-{node}", "answers": given}) + "\n"
+        node, pod = ("n1", node) if node == "guarded" else (node, f"echo-{node}")
+        return json.dumps({"node": node, "pod": pod, "answers": given}) + "\n"
 
     def answer(self, node, request, i):
         url, host = request["url"], request.get("host", "")
@@ -171,6 +228,8 @@ class FakeCluster:
             shut = self.closed and self.enforced and not (self.opened and self.label_opens)
             return ("guarded", 200) if self.guarded and not shut else ("", 0)
         to = next(n for n, ip in self.ips.items() if ip == place)
+        if self.closed_back and (self.enforced_back if node == "guarded" else not self.own_open):
+            return "", 0
         return ("", 0) if (node, to) in self.cut else (to, 200)
 
     def resolve(self, node, job):
@@ -178,6 +237,7 @@ class FakeCluster:
             if node in self.no_dns:
                 return {"rcode": -1, "addresses": [], "error": "timed out"}
             found = self.names.get(name.split(".")[0]) or (["10.9.9.9"] if self.wildcard else None)
-            return {"rcode": 0, "addresses": sorted(found)} if found else {"rcode": 3, "addresses": []}
+            absent = self.absent_site if name.endswith(".x.test") else 3
+            return {"rcode": 0 if found else absent, "addresses": sorted(found or [])}
 
         return json.dumps({"node": node, "pod": "", "names": {n: one(n) for n in job["names"]}}) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import summarize_address_range
 from typing import Any
 
 from avadm.pki import plan
@@ -32,7 +33,8 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "coredns_cluster_domain": plan.CLUSTER_DOMAIN,
         "coredns_reverse": [str(site.network.services), str(site.network.pods)],
         "coredns_site_domain": site.network.domain,
-        "coredns_site_hosts": "{{ base_hosts }}",
+        "coredns_site_hosts": "\n".join(["{{ base_hosts }}", *_virtual_hosts(site)]),
+        "coredns_site_servers": [str(a) for a in site.components.kubernetes.dns_site],
         "coredns_upstream": list(site.components.kubernetes.dns_upstream),
         "coredns_ca_certificate": authority,
         "ingress_packages": profile.packages.get("ingress", []),
@@ -44,6 +46,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_state_metrics_program": "{{ artifacts['kube-state-metrics'].files['kube-state-metrics'] }}",
     }
     _registry(site, profile, store, out)
+    _load_balancer(site, store, out)
     for node in site.with_role("dns"):
         out.host(node.name).update(
             coredns_address=str(node.address),
@@ -60,6 +63,37 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             kube_state_metrics_certificate=store.leaf(f"kube-state-metrics-{node.name}"),
             kube_state_metrics_key=key_pem(key_variable(f"states-{node.name}")),
         )
+
+
+def _load_balancer(site: Site, store: Store, out: Vars) -> None:
+    """Write the variables of load_balancer, and those of ingress about its addresses; nothing where it is not ours."""
+    pool = site.network.load_balancer
+    if pool is None or not plan.balances(site):
+        return
+    taken = out.all["ingress_router_id"]
+    number = int(pool.first) % 256 or 255
+    out.all |= {
+        "ingress_service_addresses": [str(a) for a in pool.addresses()],
+        # Two groups of one node have different numbers.
+        "ingress_service_router_id": number if number != taken else number % 255 + 1,
+        "load_balancer_first": str(pool.first),
+        "load_balancer_last": str(pool.last),
+        "load_balancer_networks": [str(n) for n in summarize_address_range(pool.first, pool.last)],
+        "load_balancer_server": api_url(site),
+        "load_balancer_ca_certificate": store.trusted(Authority.KUBERNETES),
+    }
+    for turn, node in enumerate(site.with_role("ingress")):
+        out.host(node.name).update(
+            load_balancer_turn=turn,
+            load_balancer_certificate=store.leaf(f"load-balancer-{node.name}"),
+            load_balancer_key=key_pem(key_variable(f"ingress-{node.name}")),
+        )
+
+
+def _virtual_hosts(site: Site) -> list[str]:
+    """Return lines ADDRESS NAME of the virtual addresses, by the names in their certificates."""
+    known = {"kubernetes": site.network.api_vip, "ingress": site.network.ingress_vip}
+    return [f"{address} {name}.{site.network.domain}" for name, address in known.items() if address]
 
 
 def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:

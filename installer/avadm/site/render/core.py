@@ -63,7 +63,8 @@ def packages(node: Node, profile: Profile) -> list[str]:
 
 def render(site: Site, profile: Profile, out: Vars) -> None:
     """Write the variables of base and chrony, and what the connection needs apart from files."""
-    mons = [str(n.address) for n in site.with_role("mon")]
+    # Without time servers the mon nodes agree among themselves and serve the rest; where there is no ceph, the masters.
+    keepers = site.with_role("mon") or site.with_role("master")
     own_time = not site.time.servers
     out.all |= {
         "ansible_user": site.ssh.user,
@@ -76,8 +77,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "base_hosts": "\n".join(f"{n.address} {n.name}.{site.network.domain} {n.name}" for n in site.nodes),
         "base_apt_proxy": site.packages.proxy or "",
         "base_apt_sources": site.packages.sources or [],
-        # Without time servers the mon nodes agree among themselves and serve the rest.
-        "chrony_servers": mons if own_time else list(site.time.servers),
+        "chrony_servers": [str(n.address) for n in keepers] if own_time else list(site.time.servers),
         "chrony_serve": False,
         "chrony_allow": str(site.network.management),
         "chrony_packages": profile.packages.get("chrony", []),
@@ -87,7 +87,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
     for node in site.nodes:
         own = out.host(node.name)
         own |= {"ansible_host": str(node.address), "base_packages": packages(node, profile)}
-        if own_time and "mon" in node.roles:
+        if own_time and node in keepers:
             own["chrony_serve"] = True
 
 

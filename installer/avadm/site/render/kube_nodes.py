@@ -52,6 +52,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "calico_pods": pods,
         "calico_server": api,
         "calico_mtu": site.network.mtu or 1500,
+        "calico_route_reflectors": list(site.network.route_reflectors),
         "calico_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "calico_programs": {
             name: f"{{{{ artifacts.calico.files['{name}'] }}}}"

@@ -12,6 +12,8 @@ from avadm.site.source import KeyPath
 
 KUBERNETES_ROLES = ("etcd", "master", "worker", "gpu", "dns", "ingress", "registry")
 QUORUM = "1, 3 or 5"
+RANGE = 256
+"""Most addresses of Services: one node holds them all, and takes them one by one when another dies."""
 
 
 def complete(draft: Draft) -> Iterator[Finding]:
@@ -113,11 +115,7 @@ def gpus(draft: Draft) -> Iterator[Finding]:
 def virtual_addresses(draft: Draft) -> Iterator[Finding]:
     """A virtual address is there where it is needed, lies in the management subnet and is nobody's."""
     net = draft.site.network
-    taken: dict[IPv4Address, str] = {}
-    for i, node in draft.nodes("address", "storage_address"):
-        for key, address in (("address", node.address), ("storage_address", node.storage_address)):
-            if address is not None:
-                taken.setdefault(address, f"{node.name}, {draft.where(('nodes', i, key))}")
+    taken = _taken(draft)
     holders = {"api_vip": ("master", net.api_vip), "ingress_vip": ("ingress", net.ingress_vip)}
     for key, (role, vip) in holders.items():
         path: KeyPath = ("network", key)
@@ -147,6 +145,60 @@ def virtual_addresses(draft: Draft) -> Iterator[Finding]:
         taken.setdefault(vip, f"network.{key}, {draft.where(path)}")
 
 
+def _taken(draft: Draft) -> dict[IPv4Address, str]:
+    """Return the nodes' addresses, with whose each is and where it is written."""
+    taken: dict[IPv4Address, str] = {}
+    for i, node in draft.nodes("address", "storage_address"):
+        for key, address in (("address", node.address), ("storage_address", node.storage_address)):
+            if address is not None:
+                taken.setdefault(address, f"{node.name}, {draft.where(('nodes', i, key))}")
+    return taken
+
+
+def load_balancer(draft: Draft) -> Iterator[Finding]:
+    """The range of Services' addresses is one, is in the subnet, is nobody's, and somebody announces it."""
+    path: KeyPath = ("network", "load_balancer")
+    pool, net = draft.site.network.load_balancer, draft.site.network
+    if pool is None or not draft.ok(*path):
+        return
+    size = int(pool.last) - int(pool.first) + 1
+    if not 1 <= size <= RANGE:
+        yield draft.error(
+            "load-balancer-range",
+            path,
+            "This is no range of addresses." if size < 1 else "This range is too large.",
+            f"{pool.first} to {pool.last}",
+            f"first up to last, at most {RANGE} addresses",
+            "Correct first or last.",
+        )
+        return
+    for key, address in (("first", pool.first), ("last", pool.last)):
+        yield from _free(draft, (*path, key), address, {})
+    taken = _taken(draft)
+    for name, vip in (("api_vip", net.api_vip), ("ingress_vip", net.ingress_vip)):
+        if vip is not None and draft.ok("network", name):
+            taken.setdefault(vip, f"network.{name}, {draft.where(('network', name))}")
+    for address in pool.addresses():
+        if address in taken:
+            yield draft.error(
+                "load-balancer-taken",
+                path,
+                "An address of this range is somebody else's.",
+                f"{address}: {taken[address]}",
+                "addresses that nobody has",
+                "Choose another range.",
+            )
+    if pool.by == "avadm" and draft.whole("roles") and not draft.has("ingress"):
+        yield draft.error(
+            "load-balancer-nobody",
+            path,
+            "Nobody announces these addresses: no node has the role ingress.",
+            "0 ingress",
+            "at least 1 ingress, better 2, or by: metallb",
+            "Give workers the role ingress.",
+        )
+
+
 def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address, str]) -> Iterator[Finding]:
     subnet = draft.site.network.management
     if draft.ok("network", "management") and (
@@ -171,4 +223,32 @@ def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address
         )
 
 
-RULES = [complete, quorums, together, gpus, virtual_addresses]
+def reflectors(draft: Draft) -> Iterator[Finding]:
+    """Who reflects routes has routes: masters and workers; one alone is a single point of failure."""
+    path: KeyPath = ("network", "route_reflectors")
+    if not draft.ok(*path) or not draft.whole("roles", "name"):
+        return
+    names = draft.site.network.route_reflectors
+    homes = {n.name for n in draft.site.nodes if {"master", "worker"} & set(n.roles)}
+    for i, name in enumerate(names):
+        if name not in homes or name in names[:i]:
+            yield draft.error(
+                "route-reflector",
+                (*path, i),
+                "A route reflector is a node of Kubernetes, named once.",
+                name,
+                ", ".join(sorted(homes)) or "a node with the role master or worker",
+                "Name a master or a worker.",
+            )
+    if len(names) == 1 and len(homes) > 1:
+        yield draft.warning(
+            "route-reflector-single",
+            path,
+            "While the one route reflector is down, no node learns of new routes, and all lose the old ones.",
+            names[0],
+            "2 or 3 reflectors",
+            "Name another one, best in another rack.",
+        )
+
+
+RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, reflectors]

@@ -43,11 +43,11 @@ def time(draft: Draft) -> Iterator[Finding]:
             "1, 3 or more",
             "Add a third one.",
         )
-    if not servers and draft.whole("roles") and not draft.has("mon"):
+    if not servers and draft.whole("roles") and not draft.has("mon", "master"):
         yield draft.error(
             "time-no-source",
             path,
-            "There are neither time servers nor mon nodes that could serve the time.",
+            "There are neither time servers nor mon nodes or masters that could serve the time.",
             "none",
             "time.servers",
             "Add time.servers.",

@@ -88,6 +88,33 @@ class Cluster:
             raise MeasureError(f"no pod runs: kubectl describe pods -n {o.SPACE}")
         return found
 
+    def streamers(self) -> None:
+        """Have two pods that serve connections that stay open, and their service."""
+        if self.ctx.shared.get("stream"):
+            return
+        ports = [{"port": 80, "targetPort": o.STREAM_PORTS["websocket"]}]
+        self.apply(o.streamers(self.kube), o.service("stream", selector=o.STREAM, ports=ports))
+        get = f"get deployment -n {o.SPACE} stream"
+        seconds = float(self.ctx.params["ready_s"])
+        if not self.wait(lambda: self.quietly(get).get("status", {}).get("readyReplicas") == 2, seconds):
+            raise MeasureError(f"the pods of {o.SPACE}/stream do not run: kubectl describe pods -n {o.SPACE}")
+        self.ctx.shared["stream"] = True
+
+    def outside(self, script: str, command: str, job: Any, timeout: float) -> str:
+        """Run a tool on the node outside the cluster; return its raw file; MeasureError where it fails."""
+        line = f"export NODE={shlex.quote(self.kube.outside)}; " + self.ctx.tool(
+            script, command, json.dumps(job)
+        )
+        done = self.ctx.rec.run(self.kube.outside, line, "outside", timeout=timeout)
+        if done.rc:
+            raise MeasureError(f"{self.kube.outside}: {done.stderr.strip() or done.error}")
+        return self.ctx.rec.last(self.kube.outside)
+
+    def outside_quietly(self, script: str, command: str, job: Any, timeout: float) -> str:
+        """Return what a tool says on the node outside, without keeping it (to wait for something)."""
+        line = f"export NODE=outside; {self.ctx.tool(script, command, json.dumps(job))}"
+        return str(self.ctx.rec.fleet.run(self.kube.outside, line, timeout=timeout).stdout)
+
     def _up(self) -> dict[str, tuple[str, str]]:
         found = {}
         for pod in self.quietly(f"get pods -n {o.SPACE} -l app=echo").get("items", []):
@@ -100,11 +127,13 @@ class Cluster:
         """Return a service's address."""
         return str(self.quietly(f"get service -n {o.SPACE} {service}")["spec"]["clusterIP"])
 
-    def inside(self, pods: Sequence[str], name: str, command: str, job: dict[str, Any]) -> str:
+    def inside(
+        self, pods: Sequence[str], name: str, command: str, job: dict[str, Any], space: str = o.SPACE
+    ) -> str:
         """Run the program in pods, some at once; return the raw file with a line of each (what failed has none)."""
         line = f"python3 {o.PROGRAM} {command} {shlex.quote(json.dumps(job))}"
         # Each pod's output has a file of its own, so that lines of two cannot mix.
-        one = shlex.quote(f'kubectl exec -n {o.SPACE} % -- {line} > "$0"/% 2>&1 || true')
+        one = shlex.quote(f'kubectl exec -n {space} % -- {line} > "$0"/% 2>&1 || true')
         script = (
             f"d=$(mktemp -d); printf '%s\\n' {' '.join(pods)} | xargs -P {AT_ONCE} -I% sh -c {one} $d; "
             "cat $d/*; rm -rf $d"

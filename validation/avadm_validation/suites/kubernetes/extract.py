@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address
 from typing import Any
 
 Inputs = Mapping[str, list[str]]
@@ -224,6 +225,42 @@ def kube_gap(inputs: Inputs, params: Params) -> float:
     return max(float(d["worst_gap_s"]) for d in _lines(inputs)) * 1000
 
 
+def _streams(inputs: Inputs, params: Params) -> list[Any]:
+    """Return what came of the connections of ``kind`` to ``port``."""
+    wanted = (params["kind"], params["port"])
+    return [s for d in _lines(inputs) for s in d["streams"] if (s["kind"], s["port"]) == wanted]
+
+
+def kube_streams(inputs: Inputs, params: Params) -> float:
+    """Return the share of connections to a pod that brought back all ``messages``; NaN for none opened."""
+    found = _streams(inputs, params)
+    good = [bool(s["pod"]) and not s["error"] and s["echoed"] == params["messages"] for s in found]
+    return sum(good) / len(good) if good else math.nan
+
+
+def kube_stream_pods(inputs: Inputs, params: Params) -> float:
+    """Return the share of the ready pods that answered a connection."""
+    ready = {
+        p["metadata"]["name"]
+        for p in _doc(inputs, "pods")["items"]
+        if all(s["ready"] for s in p["status"].get("containerStatuses", []) or [{"ready": False}])
+    }
+    return len(ready & {s["pod"] for s in _streams(inputs, params)}) / len(ready) if ready else math.nan
+
+
+def kube_streams_refused(inputs: Inputs, params: Params) -> float:
+    """Return the share of connections that were tried and got no connection; NaN for none tried."""
+    found = _streams(inputs, params)
+    return sum(not s["connected"] for s in found) / len(found) if found else math.nan
+
+
+def kube_in_range(inputs: Inputs, params: Params) -> float:
+    """Return 1 if the service has exactly one address, of ``first`` to ``last``, else 0."""
+    given = _doc(inputs, "doc")["status"].get("loadBalancer", {}).get("ingress") or []
+    ends = [IPv4Address(str(params[k])) for k in ("first", "last")]
+    return float(len(given) == 1 and ends[0] <= IPv4Address(given[0].get("ip", "0.0.0.0")) <= ends[1])  # noqa: S104
+
+
 EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
     f.__name__: f
     for f in (
@@ -246,5 +283,9 @@ EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
         kube_killed,
         kube_harmed,
         kube_gap,
+        kube_streams,
+        kube_stream_pods,
+        kube_streams_refused,
+        kube_in_range,
     )
 }

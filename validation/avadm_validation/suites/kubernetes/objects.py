@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import Any
 
@@ -12,13 +13,15 @@ OTHER = "avadm-accept-other"
 SPACES = (SPACE, OTHER)
 PORT = 8080
 ECHO = {"app": "echo"}
-PROGRAM = "/agent/kubeagent.py"
+PROGRAM, STREAMS = "/agent/kubeagent.py", "/agent/kubestream.py"
+STREAM = {"app": "stream"}
+STREAM_PORTS = {"tcp": 8022, "websocket": 8080}
 LABEL = "avadm-accept"
 
 
-def agent() -> str:
-    """Return the source of the pods' program."""
-    return (files("avadm_validation") / "tools" / "kubeagent.py").read_text("utf-8")
+def tool(name: str) -> str:
+    """Return the source of a program of the pods."""
+    return (files("avadm_validation") / "tools" / name).read_text("utf-8")
 
 
 def namespace(name: str) -> dict[str, Any]:
@@ -32,14 +35,19 @@ def program(space: str) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "agent", "namespace": space},
-        "data": {"kubeagent.py": agent()},
+        "data": {name: tool(name) for name in ("kubeagent.py", "kubestream.py")},
     }
 
 
 def container(
-    kube: KubeTarget, name: str, arguments: list[str], env: dict[str, str] | None = None, **more: Any
+    kube: KubeTarget,
+    name: str,
+    arguments: list[str],
+    env: dict[str, str] | None = None,
+    program: str = PROGRAM,
+    **more: Any,
 ) -> dict[str, Any]:
-    """Return a container that runs the pods' program with arguments; it knows its node's and pod's name."""
+    """Return a container that runs a program of the pods with arguments; it knows its node's and pod's name."""
 
     def field(path: str) -> dict[str, Any]:
         return {"fieldRef": {"fieldPath": path}}
@@ -48,7 +56,7 @@ def container(
         "name": name,
         "image": kube.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python3", PROGRAM, *arguments],
+        "command": ["python3", program, *arguments],
         "env": [
             {"name": "NODE", "valueFrom": field("spec.nodeName")},
             {"name": "POD", "valueFrom": field("metadata.name")},
@@ -110,13 +118,30 @@ def service(name: str, space: str = SPACE, **more: Any) -> dict[str, Any]:
     }
 
 
-def ingress(host: str) -> dict[str, Any]:
-    """Return the way in from outside to the pods that serve, for a host name."""
-    backend = {"serviceName": "echo", "servicePort": 80}
+def streamers(kube: KubeTarget) -> dict[str, Any]:
+    """Return two pods, on two nodes where there are two, that serve connections that stay open."""
+    ready = {"tcpSocket": {"port": STREAM_PORTS["tcp"]}, "periodSeconds": 1}
+    one = container(
+        kube, "stream", ["serve", json.dumps(STREAM_PORTS)], program=STREAMS, readinessProbe=ready
+    )
+    apart = {"labelSelector": {"matchLabels": STREAM}, "topologyKey": "kubernetes.io/hostname"}
+    spread = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": apart}]}
+    template = {"metadata": {"labels": STREAM}, "spec": spec([one], affinity={"podAntiAffinity": spread})}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "stream", "namespace": SPACE},
+        "spec": {"replicas": 2, "selector": {"matchLabels": STREAM}, "template": template},
+    }
+
+
+def ingress(host: str, service: str = "echo") -> dict[str, Any]:
+    """Return the way in from outside to a service's pods, for a host name."""
+    backend = {"serviceName": service, "servicePort": 80}
     return {
         "apiVersion": "extensions/v1beta1",
         "kind": "Ingress",
-        "metadata": {"name": "echo", "namespace": SPACE},
+        "metadata": {"name": service, "namespace": SPACE},
         "spec": {"rules": [{"host": host, "http": {"paths": [{"path": "/", "backend": backend}]}}]},
     }
 

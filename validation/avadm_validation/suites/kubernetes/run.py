@@ -31,6 +31,8 @@ def unfit(check: Check, kube: KubeTarget) -> str:
         return (
             "the site has no address for what comes from outside (network.ingress_vip and the role ingress)"
         )
+    if check.NEEDS == "balancer" and not kube.balancer:
+        return "the site has no addresses for services (network.load_balancer)"
     if check.NEEDS == "gpu" and not kube.gpu_nodes:
         return "the site has no nodes with the role gpu"
     return ""

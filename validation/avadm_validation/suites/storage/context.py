@@ -35,6 +35,7 @@ class KubeTarget:
         domain: the site's second-level domain.
         addresses: every node's name to its address.
         ingress: address of the way in from outside, "" where there is none.
+        balancer: first and last address of services of the type LoadBalancer, () where there are none.
         outside: a node that is not part of the cluster, "" where there is none.
         gpu_nodes: nodes with GPUs.
         cluster_domain: domain of the cluster's own names.
@@ -47,6 +48,7 @@ class KubeTarget:
     domain: str
     addresses: Mapping[str, str]
     ingress: str = ""
+    balancer: tuple[str, ...] = ()
     outside: str = ""
     gpu_nodes: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"

@@ -7,6 +7,7 @@ from avadm_validation.suites.kubernetes.checks import (
     dns,
     gpu,
     ingress,
+    lb,
     mem,
     nodes,
     pods,
@@ -17,4 +18,4 @@ from avadm_validation.suites.kubernetes.checks import (
 from avadm_validation.suites.storage import Check
 
 PRECONDITIONS: Check = pre
-CHECKS: tuple[Check, ...] = (nodes, pods, svc, dns, ingress, policy, gpu, api, mem)
+CHECKS: tuple[Check, ...] = (nodes, pods, svc, dns, ingress, lb, policy, gpu, api, mem)

@@ -1,18 +1,17 @@
-"""K-INGRESS: HTTP from outside the cluster reaches pods by host name, through the address for it."""
+"""K-INGRESS: HTTP and websockets from outside the cluster reach pods by host name, through the address for it."""
 
 from __future__ import annotations
 
 import json
-import shlex
 
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
+from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 ID = "K-INGRESS"
-TITLE = ("Kubernetes: HTTP from outside by host name", "Kubernetes:外部按主机名访问")
+TITLE = ("Kubernetes: HTTP and websockets from outside by host name", "Kubernetes:外部按主机名访问")
 NEEDS = "ingress"
 
 
@@ -28,34 +27,44 @@ def run(ctx: Context) -> Outcome:
             remedy="Ask from another machine: curl -H 'Host: …' at the address.",
         )
     up = cluster.echo()
+    cluster.streamers()
     host, url = f"avadm-accept.{kube.domain}", f"http://{kube.ingress}/"
-    other = f"no-such-host.{kube.domain}"
-    cluster.apply(o.ingress(host))
+    other, streams = f"no-such-host.{kube.domain}", f"avadm-accept-stream.{kube.domain}"
+    cluster.apply(o.ingress(host), o.ingress(streams, "stream"))
     ctx.step("ask from outside", many)
 
-    def ask(times: int) -> str:
+    def job(times: int) -> dict[str, object]:
         requests = [{"url": url, "host": host, "times": times}, {"url": url, "host": other}]
-        job = {"requests": requests, "timeout": 5, "threads": 4}
-        return ctx.tool("kubeagent.py", "ask", json.dumps(job))
+        return {"requests": requests, "timeout": 5, "threads": 4}
+
+    socket = {"kind": "websocket", "address": kube.ingress, "port": 80, "host": streams}
 
     def open_now() -> bool:
-        done = ctx.rec.fleet.run(kube.outside, f"export NODE=outside; {ask(1)}", timeout=30)
-        return done.rc == 0 and '"status": 200' in done.stdout
+        said = cluster.outside_quietly("kubeagent.py", "ask", job(1), 30)
+        return '"status": 200' in said and '"echoed": 3' in cluster.outside_quietly(
+            "kubestream.py", "ask", [socket], 30
+        )
 
     if not cluster.wait(open_now, float(ctx.params["open_s"])):
         ctx.tell("no answer yet")
-    line = f"export NODE={shlex.quote(kube.outside)}; {ask(many)}"
-    done = ctx.rec.run(kube.outside, line, "outside", timeout=60 + 5 * many)
-    if done.rc:
-        raise MeasureError(f"{kube.outside}: {done.stderr.strip() or done.error}")
+    answers = cluster.outside("kubeagent.py", "ask", job(many), 60 + 5 * many)
+    # Each session lasts some seconds: a way in that ends what is silent for a moment would end it.
+    sessions = {
+        **socket,
+        "times": int(ctx.params["sessions"]),
+        "messages": 5,
+        "pause_s": ctx.params["pause_s"],
+    }
+    told = cluster.outside("kubestream.py", "ask", [sessions], 120 + 10 * int(ctx.params["sessions"]))
     inputs = {
         "wanted": [ctx.rec.save("outside.json", json.dumps([kube.outside]))],
-        "answers": [ctx.rec.last(kube.outside)],
+        "answers": [answers],
         "pods": [cluster.pods()],
     }
     return Outcome(
         method=f"{many} connections from {kube.outside}, which is not part of the cluster, to {url} with the host name {host} "
-        f"({len(up)} endpoints), one with the name {other}, which no Ingress has; the way in was given "
+        f"({len(up)} endpoints), one with the name {other}, which no Ingress has, and {sessions['times']} websockets to "
+        f"{streams}, each of which must bring back 5 messages, {ctx.params['pause_s']:g} s apart; the way in was given "
         f"{ctx.params['open_s']} s to learn of the new Ingress",
         metrics=[
             metric(
@@ -78,6 +87,13 @@ def run(ctx: Context) -> Outcome:
                 "ratio",
                 "cluster",
                 [ctx.sample("kube_endpoints", inputs, url=url)],
+            ),
+            metric(
+                "websocket",
+                ("websockets that brought back every message", "WebSocket 会话完整的比例"),
+                "ratio",
+                "cluster",
+                [ctx.sample("kube_streams", {"answers": [told]}, kind="websocket", port=80, messages=5)],
             ),
         ],
         remedy=f"On the nodes with the role ingress: which holds {kube.ingress} (ip address), systemctl status traefik.",

@@ -61,7 +61,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _tools(ctx: Context, master: str, outside: str) -> None:
-    for node, name in ((master, "kubeload.py"), (outside, "kubeagent.py")):
+    for node, name in ((master, "kubeload.py"), (outside, "kubeagent.py"), (outside, "kubestream.py")):
         if node:
             ctx.must(ctx.rec.run(node, f"mkdir -m 700 -p {shlex.quote(ctx.tools)}", "tools"))
             content = (files("avadm_validation") / "tools" / name).read_bytes()

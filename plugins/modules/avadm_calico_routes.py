@@ -1,0 +1,181 @@
+#!/usr/bin/python
+# Runs on nodes: python 2.7 and 3.
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+---
+module: avadm_calico_routes
+short_description: Keep who tells whom the routes of pods
+description:
+  - Without reflectors every node has a session (BGP) with every other one. With reflectors each node has sessions with
+    these alone, and they with each other.
+  - What is wanted is made before what is not wanted any more is removed, with a pause between, so that routes stay.
+  - Peers and settings of another making are left alone.
+options:
+  reflectors:
+    description: Names in Calico of the nodes that reflect routes; none for a session of each with each.
+    type: list
+    elements: str
+    required: true
+  calicoctl:
+    description: The program that has the right certificate.
+    type: path
+    default: /usr/local/sbin/avadm-calicoctl
+  settle:
+    description: Seconds that new sessions get before old ones are ended.
+    type: int
+    default: 15
+"""
+
+EXAMPLES = r"""
+- name: Keep who tells whom the routes
+  avadm_calico_routes:
+    reflectors: [w1, w2]
+  run_once: true
+"""
+
+RETURN = r"""
+differing:
+  description: What was (in check mode would be) changed.
+  type: list
+  returned: success
+"""
+
+import json
+import time
+
+from ansible.module_utils.basic import AnsibleModule
+
+LABEL = "avadm.io/route-reflector"
+PEER = "avadm-reflectors"
+CLUSTER = "224.0.0.1"
+"""All reflectors are one cluster: each hears every node itself, and needs no route from another reflector."""
+
+
+class RoutesError(Exception):
+    """calicoctl did not do what it was asked."""
+
+
+class Routes(object):
+    """Calico's sessions.
+
+    Args:
+        run: callable(argv, data) -> (rc, stdout, stderr).
+        calicoctl: the program.
+        sleep: callable(seconds).
+        settle: seconds that new sessions get.
+    """
+
+    def __init__(self, run, calicoctl, sleep=time.sleep, settle=15):
+        self.run, self.calicoctl, self.sleep, self.settle = run, calicoctl, sleep, settle
+
+    def ask(self, *words, **given):
+        """Return what calicoctl says; RoutesError where it fails."""
+        rc, out, err = self.run([self.calicoctl] + list(words), given.get("data"))
+        if rc != 0:
+            raise RoutesError("calicoctl %s: %s" % (" ".join(words[:2]), (err or out).strip()[-600:]))
+        return out
+
+    def listed(self, kind):
+        """Return the objects of a kind by name."""
+        return {o["metadata"]["name"]: o for o in json.loads(self.ask("get", kind, "-o", "json"))["items"]}
+
+    def write(self, verb, one):
+        """Make or replace an object."""
+        one = dict(one, apiVersion="projectcalico.org/v3")
+        self.ask(verb, "-f", "-", data=json.dumps(one))
+
+    def plan(self, reflectors):
+        """Return (text, action) of what is to be done, in order; None is the pause for new sessions.
+
+        Raises:
+            RoutesError: where a reflector is not known to Calico.
+        """
+        nodes, peers = self.listed("node"), self.listed("bgppeer")
+        configs = self.listed("bgpconfiguration")
+        unknown = sorted(set(reflectors) - set(nodes))
+        if unknown:
+            raise RoutesError("Calico knows no node %s; it knows %s" % (unknown[0], ", ".join(sorted(nodes))))
+        on, off = [
+            [step for step in [self.mark(nodes[n], n in reflectors) for n in names] if step]
+            for names in (sorted(reflectors), sorted(set(nodes) - set(reflectors)))
+        ]
+        mesh = self.mesh(configs.get("default"), not reflectors)
+        peer = self.peer(peers.get(PEER), bool(reflectors))
+        new, old = (peer + on, off + mesh) if reflectors else (mesh, off + peer)
+        return new + [None] + old if new and old else new + old
+
+    def mark(self, node, reflects):
+        """Return how a node becomes a reflector or an ordinary node; None where it is what it shall be."""
+        meta, bgp = node["metadata"], node["spec"].get("bgp") or {}
+        labels = dict(meta.get("labels") or {})
+        if (LABEL in labels, bgp.get("routeReflectorClusterID")) == (reflects, CLUSTER if reflects else None):
+            return None
+        labels.pop(LABEL, None)
+        bgp = {k: v for k, v in bgp.items() if k != "routeReflectorClusterID"}
+        if reflects:
+            labels[LABEL], bgp["routeReflectorClusterID"] = "", CLUSTER
+        changed = dict(node, metadata=dict(meta, labels=labels), spec=dict(node["spec"], bgp=bgp))
+        text = "%s %s routes" % (meta["name"], "reflects" if reflects else "does not reflect")
+        return text, lambda: self.write("replace", changed)
+
+    def mesh(self, config, on):
+        """Return how the sessions of each with each are switched; no setting means that they are on."""
+        if config is None and on:
+            return []
+        config = config or {"kind": "BGPConfiguration", "metadata": {"name": "default"}, "spec": {}}
+        if config["spec"].get("nodeToNodeMeshEnabled", True) == on:
+            return []
+        changed = dict(config, spec=dict(config["spec"], nodeToNodeMeshEnabled=on))
+        text = "sessions of each node with each are %s" % ("on" if on else "off")
+        return [(text, lambda: self.write("apply", changed))]
+
+    def peer(self, found, wanted):
+        """Return how sessions of all nodes with the reflectors are made or removed."""
+        spec = {"nodeSelector": "all()", "peerSelector": "has(%s)" % LABEL}
+        if not wanted:
+            away = lambda: self.ask("delete", "bgppeer", PEER)  # noqa: E731
+            return [("sessions with reflectors are removed", away)] if found else []
+        if found and all(found["spec"].get(k) == v for k, v in spec.items()):
+            return []
+        one = {"kind": "BGPPeer", "metadata": {"name": PEER}, "spec": spec}
+        return [("sessions with reflectors are made", lambda: self.write("apply", one))]
+
+    def keep(self, reflectors, dry):
+        """Make it so; return what was done, in sentences."""
+        steps = self.plan(reflectors)
+        for step in [] if dry else steps:
+            if step:
+                step[1]()
+            else:
+                self.sleep(self.settle)
+        return [step[0] for step in steps if step]
+
+
+def main():
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "reflectors": {"type": "list", "elements": "str", "required": True},
+            "calicoctl": {"type": "path", "default": "/usr/local/sbin/avadm-calicoctl"},
+            "settle": {"type": "int", "default": 15},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+
+    def run(argv, data):
+        return module.run_command(argv, data=data)
+
+    try:
+        routes = Routes(run, params["calicoctl"], settle=params["settle"])
+        told = routes.keep(params["reflectors"], module.check_mode)
+    except (OSError, RoutesError, ValueError) as error:
+        module.fail_json(msg="Who tells whom the routes cannot be kept: %s" % error)
+    module.exit_json(changed=bool(told), differing=told)
+
+
+if __name__ == "__main__":
+    main()

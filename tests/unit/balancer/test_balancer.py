@@ -1,0 +1,227 @@
+"""Addresses of Services: each its own, kept while it lives, and told why where there is none."""
+
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+HOME = Path(__file__).parents[3] / "roles"
+POOL = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+
+
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+volumes_api = load("volumes_api", HOME / "kube_volumes/files/volumes_api.py")
+balancer = load("balancer", HOME / "load_balancer/files/balancer.py")
+
+
+def service(name, at=0, has=(), kind="LoadBalancer", **spec):
+    status = {"loadBalancer": {"ingress": [{"ip": a} for a in has]} if has else {}}
+    meta = {"namespace": "x", "name": name, "uid": name, "creationTimestamp": f"2026-11-22T00:00:{at:02}Z"}
+    return {"metadata": {**meta, "resourceVersion": "1"}, "spec": {"type": kind, **spec}, "status": status}
+
+
+class Api:
+    """The API in front of a list of Services."""
+
+    def __init__(self, *services):
+        self.services = {balancer.name_of(s): s for s in services}
+        self.events, self.status = [], 200
+
+    def call(self, method, path, body=None):
+        if method == "POST":
+            self.events.append(body["message"])
+            return {}
+        assert (method, path.split("/")[-1]) == ("PATCH", "status")
+        one = self.services["/".join(path.split("/")[4:7:2])]
+        if body["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]:
+            raise volumes_api.ApiError(409, "the object has been modified")
+        if self.status != 200:
+            raise volumes_api.ApiError(self.status, "no")
+        listed = body["status"]["loadBalancer"]["ingress"]
+        one["status"] = {"loadBalancer": {"ingress": listed} if listed else {}}
+        one["metadata"] = {
+            **one["metadata"],
+            "resourceVersion": str(int(one["metadata"]["resourceVersion"]) + 1),
+        }
+        return one
+
+    def addresses(self):
+        return {n.partition("/")[2]: balancer.given(s) for n, s in self.services.items()}
+
+
+def made(api, turn=0, clock=lambda: 0.0):
+    told = []
+    one = balancer.Balancer(api, lambda: list(api.services.values()), POOL, turn, clock, told.append)
+    return one, told
+
+
+def test_each_gets_an_address_of_its_own_and_a_second_round_changes_nothing():
+    api = Api(service("b", 2), service("a", 1), service("inner", kind="ClusterIP"))
+    one, told = made(api)
+    one.round()
+    assert api.addresses() == {"a": ["10.0.0.1"], "b": ["10.0.0.2"], "inner": []}
+    told.clear()
+    assert one.round() is None
+    assert told == []
+
+
+def test_an_address_is_kept_while_others_come_and_go():
+    api = Api(service("new", 1), service("old", 2, ["10.0.0.2"]))
+    made(api)[0].round()
+    assert api.addresses() == {"new": ["10.0.0.1"], "old": ["10.0.0.2"]}
+
+
+def test_of_two_with_one_address_the_older_keeps_it():
+    api = Api(service("young", 2, ["10.0.0.1"]), service("old", 1, ["10.0.0.1"]))
+    made(api)[0].round()
+    assert api.addresses() == {"young": ["10.0.0.2"], "old": ["10.0.0.1"]}
+
+
+def test_a_service_of_another_type_gives_its_address_back():
+    api = Api(
+        service("was", 1, ["10.0.0.1"], kind="ClusterIP"),
+        service("of-others", 1, ["192.0.2.1"], kind="NodePort"),
+    )
+    made(api)[0].round()
+    assert api.addresses() == {"was": [], "of-others": ["192.0.2.1"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "others", "reason"),
+    [
+        ({"loadBalancerIP": "10.9.9.9"}, [], "10.9.9.9 is not one of 10.0.0.1 to 10.0.0.3"),
+        ({"loadBalancerIP": "10.0.0.2"}, [service("first", 0, ["10.0.0.2"])], "10.0.0.2 is held by x/first"),
+        ({"externalTrafficPolicy": "Local"}, [], "use Cluster"),
+        ({}, [service(f"s{i}", 0, [a]) for i, a in enumerate(POOL)], "all 3 addresses, 10.0.0.1 to 10.0.0.3"),
+    ],
+)
+def test_who_gets_none_is_told_why_once(spec, others, reason):
+    api = Api(service("it", 9, **spec), *others)
+    one, told = made(api)
+    one.round()
+    one.round()
+    assert api.addresses()["it"] == []
+    assert len(api.events) == len(told) == 1
+    assert reason in api.events[0]
+
+
+def test_an_address_that_was_asked_for_is_given():
+    api = Api(service("it", loadBalancerIP="10.0.0.3"))
+    made(api)[0].round()
+    assert api.addresses() == {"it": ["10.0.0.3"]}
+
+
+def test_one_that_is_served_no_more_loses_its_address():
+    api = Api(service("it", 1, ["10.0.0.1"], externalTrafficPolicy="Local"))
+    made(api)[0].round()
+    assert api.addresses() == {"it": []}
+
+
+def test_the_second_node_waits_for_the_first():
+    now = [100.0]
+    api = Api(service("it"))
+    one, _ = made(api, turn=1, clock=lambda: now[0])
+    assert one.round() == 5
+    assert api.addresses() == {"it": []}
+    now[0] += 5
+    one.round()
+    assert api.addresses() == {"it": ["10.0.0.1"]}
+
+
+def test_a_service_that_changed_meanwhile_is_left_to_the_next_round():
+    api = Api(service("it"))
+    stale = service("it")
+    api.services["x/it"]["metadata"]["resourceVersion"] = "7"
+    told = []
+    one = balancer.Balancer(api, lambda: [stale], POOL, 0, lambda: 0.0, told.append)
+    one.round()
+    assert (api.addresses(), told) == ({"it": []}, [])
+
+
+def test_what_the_api_refuses_is_told():
+    api = Api(service("it"))
+    api.status = 403
+    one, told = made(api)
+    assert one.round() == 5
+    assert told == ["x/it: no"]
+
+
+def test_nothing_is_done_before_the_services_are_known():
+    assert balancer.Balancer(Api(), lambda: None, POOL, 0).round() == 5
+
+
+SOME = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.sampled_from(["LoadBalancer", "LoadBalancer", "ClusterIP"]),
+        st.lists(st.sampled_from([*POOL, "192.0.2.1"]), max_size=2),
+        st.sampled_from([None, "10.0.0.2", "10.9.9.9"]),
+    ),
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SOME)
+def test_whatever_there_was_one_round_leaves_no_two_with_one_address_and_none_over(rows):
+    services = [
+        service(f"s{i}", at, has, kind, loadBalancerIP=ip) for i, (at, kind, has, ip) in enumerate(rows)
+    ]
+    api = Api(*services)
+    one, _ = made(api)
+    one.round()
+    ours = [s for s in api.services.values() if balancer.wants(s)]
+    held = [a for s in ours for a in balancer.given(s)]
+    assert len(held) == len(set(held))
+    assert set(held) <= set(POOL)
+    waiting = [s for s in ours if not balancer.given(s) and not s["spec"]["loadBalancerIP"]]
+    assert not waiting or set(held) == set(POOL)
+    assert balancer.assign(list(api.services.values()), POOL)[0] == {}
+
+
+class Listed:
+    """An API with one list and the changes since."""
+
+    def __init__(self, changes):
+        self.changes, self.asked = list(changes), []
+
+    def call(self, method, path, body=None):
+        return {"metadata": {"resourceVersion": "5"}, "items": [service("a")]}
+
+    def watch(self, path, since, seconds):
+        self.asked.append(since)
+        if not self.changes:
+            raise volumes_api.ApiError(410, "too old")
+        yield self.changes.pop(0)
+
+
+def test_services_are_listed_once_and_then_followed():
+    added, gone = service("b"), service("a")
+    added["metadata"]["resourceVersion"], gone["metadata"]["resourceVersion"] = "6", "7"
+    api = Listed([{"type": "ADDED", "object": added}, {"type": "DELETED", "object": gone}])
+    changed = threading.Event()
+    services = balancer.Services(api, changed)
+    assert services.all() is None
+    with pytest.raises(volumes_api.ApiError):
+        services.follow()
+    assert [s["metadata"]["name"] for s in services.all()] == ["b"]
+    assert api.asked == ["5", "6", "7"]
+    assert changed.is_set()
+
+
+def test_a_watch_that_lost_count_ends_so_that_the_list_is_read_anew():
+    error = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
+    with pytest.raises(volumes_api.ApiError) as seen:
+        balancer.Services(Listed([error]), threading.Event()).follow()
+    assert seen.value.status == 410

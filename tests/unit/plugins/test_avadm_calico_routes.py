@@ -1,0 +1,95 @@
+"""avadm_calico_routes: new sessions are made before old ones are ended, and what is right is left alone."""
+
+import json
+
+import pytest
+from avadm_calico_routes import CLUSTER, LABEL, PEER, Routes, RoutesError
+
+
+class Calico:
+    """calicoctl in front of a store of objects."""
+
+    def __init__(self, *names):
+        self.kinds = {"node": {}, "bgppeer": {}, "bgpconfiguration": {}}
+        for name in names:
+            self.put(
+                "node",
+                {"metadata": {"name": name, "labels": {"rack": "r1"}}, "spec": {"bgp": {"ipv4Address": "x"}}},
+            )
+        self.done = []
+
+    def put(self, kind, one):
+        self.kinds[kind][one["metadata"]["name"]] = one
+
+    def __call__(self, argv, data):
+        verb = argv[1]
+        if verb == "get":
+            return 0, json.dumps({"items": list(self.kinds[argv[2]].values())}), ""
+        if verb == "delete":
+            del self.kinds[argv[2]][argv[3]]
+            self.done.append("no peer")
+            return 0, "", ""
+        one = json.loads(data)
+        kind = one.get("kind", "node").lower()
+        self.put(kind, one)
+        spec = one["spec"]
+        self.done.append(
+            {"bgppeer": "peer", "node": one["metadata"]["name"]}.get(kind)
+            or f"mesh {spec['nodeToNodeMeshEnabled']}"
+        )
+        return 0, "", ""
+
+    def routes(self):
+        return Routes(self, "calicoctl", lambda seconds: self.done.append(f"pause {seconds}"))
+
+
+def test_reflectors_are_at_work_before_the_mesh_ends_and_the_second_time_changes_nothing():
+    calico = Calico("a", "b", "c")
+    assert len(calico.routes().keep(["a", "b"], False)) == 4
+    assert calico.done == ["peer", "a", "b", "pause 15", "mesh False"]
+    assert calico.kinds["bgppeer"][PEER]["spec"] == {"nodeSelector": "all()", "peerSelector": f"has({LABEL})"}
+    node = calico.kinds["node"]["a"]
+    assert node["spec"]["bgp"] == {"ipv4Address": "x", "routeReflectorClusterID": CLUSTER}
+    assert node["metadata"]["labels"] == {"rack": "r1", LABEL: ""}
+    assert LABEL not in calico.kinds["node"]["c"]["metadata"]["labels"]
+    assert calico.routes().keep(["a", "b"], False) == []
+
+
+def test_the_mesh_is_back_before_the_reflectors_end():
+    calico = Calico("a", "b")
+    calico.routes().keep(["a"], False)
+    calico.done.clear()
+    calico.routes().keep([], False)
+    assert calico.done == ["mesh True", "pause 15", "a", "no peer"]
+    assert calico.kinds["node"]["a"]["spec"]["bgp"] == {"ipv4Address": "x"}
+    assert calico.routes().keep([], False) == []
+
+
+def test_another_reflector_takes_over():
+    calico = Calico("a", "b")
+    calico.routes().keep(["a"], False)
+    calico.done.clear()
+    assert calico.routes().keep(["b"], False) == ["b reflects routes", "a does not reflect routes"]
+    assert calico.done == ["b", "pause 15", "a"]
+
+
+def test_a_mesh_that_nobody_touched_is_left_alone():
+    calico = Calico("a")
+    assert calico.routes().keep([], False) == []
+    assert calico.done == []
+
+
+def test_a_dry_run_changes_nothing():
+    calico = Calico("a")
+    assert calico.routes().keep(["a"], True)
+    assert calico.done == []
+
+
+def test_a_reflector_that_calico_does_not_know_is_named():
+    with pytest.raises(RoutesError, match="no node z; it knows a"):
+        Calico("a").routes().keep(["z"], False)
+
+
+def test_what_calicoctl_says_is_told():
+    with pytest.raises(RoutesError, match="calicoctl get node: etcd is down"):
+        Routes(lambda argv, data: (1, "", "etcd is down"), "calicoctl").keep([], False)
