@@ -1,7 +1,6 @@
 """Large files: what is there is left alone, what arrives is checked before it takes another's place."""
 
 import hashlib
-import os
 import stat
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def pushed(incoming, body=NEW):
 
 def test_what_is_missing_is_named_with_the_place_to_push_it(one, incoming):
     assert module.ensure([one], [], "root", False, incoming) == (False, {one["path"]: f"{incoming}/{DIGEST}"})
-    assert stat.S_IMODE(os.stat(incoming).st_mode) == 0o700
+    assert stat.S_IMODE(Path(incoming).stat().st_mode) == 0o700
 
 
 def test_what_was_pushed_is_put_in_its_place_and_then_left_alone(one, incoming):
@@ -45,8 +44,8 @@ def test_what_was_pushed_is_put_in_its_place_and_then_left_alone(one, incoming):
     pushed(incoming)
     assert module.ensure([one], [one["path"]], "root", False, incoming) == (True, {})
     assert Path(one["path"]).read_bytes() == NEW
-    assert stat.S_IMODE(os.stat(one["path"]).st_mode) == 0o755
-    assert not os.path.exists(incoming)
+    assert stat.S_IMODE(Path(one["path"]).stat().st_mode) == 0o755
+    assert not Path(incoming).exists()
     assert module.ensure([one], [], "root", False, incoming) == (False, {})
 
 
@@ -75,16 +74,16 @@ def test_other_bytes_of_the_same_length_are_missing(one, incoming):
 def test_another_mode_is_mended_without_a_push(one, incoming):
     Path(one["path"]).parent.mkdir()
     Path(one["path"]).write_bytes(NEW)
-    os.chmod(one["path"], 0o644)
+    Path(one["path"]).chmod(0o644)
     assert module.ensure([one], [], "root", True, incoming) == (True, {})
-    assert stat.S_IMODE(os.stat(one["path"]).st_mode) == 0o644
+    assert stat.S_IMODE(Path(one["path"]).stat().st_mode) == 0o644
     assert module.ensure([one], [], "root", False, incoming) == (True, {})
-    assert stat.S_IMODE(os.stat(one["path"]).st_mode) == 0o755
+    assert stat.S_IMODE(Path(one["path"]).stat().st_mode) == 0o755
 
 
 def test_a_dry_run_makes_nothing(one, incoming):
     assert list(module.ensure([one], [], "root", True, incoming)[1]) == [one["path"]]
-    assert not os.path.exists(incoming)
+    assert not Path(incoming).exists()
 
 
 def test_phases_that_run_at_once_push_to_folders_of_their_own(one):
