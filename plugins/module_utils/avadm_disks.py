@@ -48,14 +48,19 @@ def probe(machine, device, min_bytes=MIN_BYTES, writable=False, own=False):
         attempt(device, "number", same_device, machine, device, handle)
         attempt(device, "size", big_enough, machine, device, handle, min_bytes)
         if not own:
-            attempt(device, "signatures", unsigned, device, handle)
-            attempt(device, "wipefs", wipefs_silent, machine, device)
-            attempt(device, "blkid", blkid_silent, machine, device)
-            if not device.reasons:
-                # The dearest probe (96 MiB) last, and only for what seems blank.
-                attempt(device, "content", unwritten, device, handle)
+            prove_content(machine, device, handle)
     finally:
         os.close(handle)
+
+
+def prove_content(machine, device, handle):
+    """Prove that nothing is written on an open device, or on an image file (device.real); note reasons against it."""
+    attempt(device, "signatures", unsigned, device, handle)
+    attempt(device, "wipefs", wipefs_silent, machine, device)
+    attempt(device, "blkid", blkid_silent, machine, device)
+    if not device.reasons:
+        # The dearest probe (96 MiB) last, and only for what seems blank.
+        attempt(device, "content", unwritten, device, handle)
 
 
 def attempt(device, name, check, *arguments):

@@ -16,6 +16,9 @@ _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edite
 # The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.
 """
 
+LOCAL_GIB = 2
+"""What local volumes of a compute node may take of this machine's disk."""
+
 
 def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
@@ -34,6 +37,8 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
             "docker_daemon_extra": {"cgroup-parent": group},
             "kube_node_kubelet_extra_args": {"cgroup-root": group},
         }
+    if shims.loops(node):
+        entry["local_volumes_gib"] = LOCAL_GIB
     if node.disks:
         entry["devices"] = [{"by_id": disk.by_id} for disk in node.disks]
     return entry

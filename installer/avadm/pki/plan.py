@@ -33,7 +33,7 @@ def leaves(site: Site) -> list[Leaf]:
         found += [leaf for node in site.nodes for leaf in _addons(node, site)]
         found += [
             Leaf(f"volumes-{n.name}", Authority.KUBERNETES, f"volumes-{n.name}", "volumes")
-            for n in provisioners(site)
+            for n in volume_makers(site)
         ]
         found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
         found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
@@ -68,6 +68,12 @@ def provisioners(site: Site) -> list[Node]:
 def balances(site: Site) -> bool:
     """Tell whether avadm gives Services of the type LoadBalancer their addresses."""
     return site.network.load_balancer is not None and site.network.load_balancer.by == "avadm"
+
+
+def volume_makers(site: Site) -> list[Node]:
+    """Return all nodes that make volumes: the provisioners, and each node that has local volumes."""
+    own = {n.name for n in provisioners(site)}
+    return [n for n in site.nodes if n.name in own or n.local_volumes_gib]
 
 
 def registry_name(site: Site) -> str:

@@ -128,9 +128,9 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase(
         "volumes",
-        "volumes for pods on the shared file system",
+        "volumes for pods",
         "playbooks/volumes.yml",
-        ("addons", "cephfs"),
+        ("addons", "cephfs", "rbd"),
         ("mon", "master", "client"),
         ("kube_volumes",),
         makes="filesystem",

@@ -107,6 +107,10 @@ class Kubernetes(Model):
     """Kubernetes' data base."""
     dns_site: list[Address] = []
     """Servers that know the site's own domain, asked for its names that are no nodes'; dns_upstream where absent."""
+    default_class: Literal["cephfs", "rbd", "local", "none"] = "cephfs"
+    """Storage class of claims that name none."""
+    rbd_pool: str | None = None
+    """Pool of pods' block volumes; the first of `ceph.rbd_pools` where absent."""
     dns_upstream: list[str] = []
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)

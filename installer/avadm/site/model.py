@@ -189,6 +189,8 @@ class Node(Model):
     """Block devices approved for use; everything else is left alone."""
     gpus: Gpus | None = None
     """Its GPUs, where it has the role gpu."""
+    local_volumes_gib: Whole | None = Field(default=None, ge=1, le=1 << 20)
+    """What pods' volumes on the node's own disk (/var/lib/avadm/local) may take together, GiB; none where absent."""
     host_key: str | None = None
     """Public ssh host key ("TYPE BASE64"), pinned without asking at bootstrap."""
     vars: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from avadm.findings import Finding
-from avadm.site.rules import ceph, devices, kubernetes, networks, nodes, roles, services, waivers
+from avadm.site.rules import ceph, devices, kubernetes, networks, nodes, roles, services, volumes, waivers
 from avadm.site.rules.draft import Draft
 
 __all__ = ["Draft", "validate"]
@@ -17,6 +17,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *roles.RULES,
     *ceph.RULES,
     *kubernetes.RULES,
+    *volumes.RULES,
     *services.RULES,
     *waivers.RULES,
 ]

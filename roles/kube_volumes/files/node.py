@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Keeps pods' volumes off a node whose cephfs is not mounted.
 
-usage: node.py MOUNT NODE KUBECONFIG
+usage: node.py MOUNT NODE KUBECONFIG [LABEL=VALUE ...]
 
 The folder below the mount point is made immutable: while nothing is mounted there, nobody writes to the node's own
 disk by mistake, not even the container engine, which makes folders that it is told to hand to a container. The node's
-label says whether the file system is mounted and answers; volumes ask for that label. Python 3.5 or later.
+label says whether the file system is mounted and answers; volumes ask for that label. Further labels say what else this
+node can mount. Python 3.5 or later.
 """
 
 import os
@@ -54,9 +55,9 @@ def mounted(mount):
     return subprocess.call(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
-def label(node, kubeconfig, there):
-    """Set or remove the node's label; return whether the API took it."""
-    word = LABEL + ("=mounted" if there else "-")
+def label(node, kubeconfig, there, others=()):
+    """Set or remove the node's label, and set the others; return whether the API took it."""
+    words = [LABEL + ("=mounted" if there else "-")] + list(others)
     argv = [
         "kubectl",
         "--kubeconfig",
@@ -66,8 +67,7 @@ def label(node, kubeconfig, there):
         "--overwrite",
         "node",
         node,
-        word,
-    ]
+    ] + words
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     if done.returncode:
         print("the label could not be set: %s" % done.stdout.strip(), flush=True)
@@ -76,7 +76,7 @@ def label(node, kubeconfig, there):
 
 def main():
     """Run until stopped."""
-    mount, node, kubeconfig = sys.argv[1:]
+    mount, node, kubeconfig = sys.argv[1:4]
     mount = os.path.normpath(mount)
     guard(mount)
     told, at = None, 0.0
@@ -85,7 +85,9 @@ def main():
         if there != told:
             print("%s is %smounted" % (mount, "" if there else "not "), flush=True)
         if there != told or time.monotonic() - at > REPEAT_S:
-            told, at = (there, time.monotonic()) if label(node, kubeconfig, there) else (None, at)
+            told, at = (
+                (there, time.monotonic()) if label(node, kubeconfig, there, sys.argv[4:]) else (None, at)
+            )
         time.sleep(PERIOD_S)
 
 

@@ -1,36 +1,58 @@
-"""Folders in cephfs through ceph's own library, their limits, and amounts of bytes as Kubernetes writes them."""
+"""Volumes of the storage class cephfs: folders with a limit, through ceph's own library."""
 
-import math
-import re
 from contextlib import contextmanager
-from decimal import Decimal
 
-SUFFIXES = {
-    "": 1,
-    "m": Decimal("0.001"),
-    "k": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "T": 10**12,
-    "P": 10**15,
-    "E": 10**18,
-}
-SUFFIXES.update({unit + "i": 1 << (10 * i) for i, unit in enumerate("KMGTPE", 1)})
+from volumes_common import VolumeError
+
+NODE_LABEL = "avadm.io/cephfs"
 
 
-class VolumeError(Exception):
-    """A claim or a volume cannot be served; says why."""
+class Cephfs:
+    """Makes and removes a folder for each claim.
 
+    It speaks to ceph itself (libcephfs) and uses no mount of its node, so that a mount that is gone can never make it
+    write to a local disk. A folder is emptied through a session whose root is that folder: no name and no link in it
+    leads elsewhere.
 
-def bytes_of(quantity):
-    """Return a quantity of Kubernetes (1Gi, 500M, 1e9) in bytes, rounded up; VolumeError for none."""
-    match = re.match(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,2})?)([a-zA-Z]*)$", str(quantity))
-    if not match or match.group(2) not in SUFFIXES:
-        raise VolumeError("%r is no amount of bytes" % quantity)
-    size = math.ceil(Decimal(match.group(1)) * SUFFIXES[match.group(2)])
-    if not 0 < size < 1 << 63:
-        raise VolumeError("%r is no size of a volume" % quantity)
-    return size
+    Args:
+        config: mount (where nodes mount the file system), root, turn, entity.
+        library: ceph's module cephfs.
+    """
+
+    provisioner, retry_s = "avadm.io/cephfs", 5
+
+    def __init__(self, config, library):
+        self.folders = Folders(config, library)
+        self.path = config["mount"].rstrip("/") + config["root"]
+        self.wait_s = config["turn"] * self.retry_s
+
+    @staticmethod
+    def owns(volume):
+        """Tell whether a volume is this node's to remove."""
+        return True
+
+    def make(self, name, claim, size):
+        """Make a claim's folder; return (source of its volume, where pods may use it).
+
+        The path must be a folder already (type Directory) and is one only where the file system is mounted; nodes
+        that say it is have the label.
+        """
+        try:
+            self.folders.make(name, size)
+        except self.folders.library.Error as error:
+            raise VolumeError(str(error))
+        source = {"hostPath": {"path": "%s/%s" % (self.path, name), "type": "Directory"}}
+        return source, {"key": NODE_LABEL, "operator": "In", "values": ["mounted"]}
+
+    def remove(self, name, volume):
+        """Remove a volume's folder."""
+        path = (volume["spec"].get("hostPath") or {}).get("path")
+        if path != "%s/%s" % (self.path, name):
+            raise VolumeError("its path is %r, not %s/%s: nothing is removed" % (path, self.path, name))
+        try:
+            self.folders.remove(name)
+        except self.folders.library.Error as error:
+            raise VolumeError(str(error))
 
 
 class Folders:

@@ -130,3 +130,17 @@ def pods(kube):
         kube.ctl(f"delete namespace {space} || true")
         for node in kube.nodes():
             kube.lab.run(node, f"rm -rf /tmp/{space}; pkill -f 'directory /tmp/{space}'")
+
+
+@pytest.fixture(scope="module")
+def volumes(kube, lab):
+    """A namespace for volumes; its claims go with it."""
+    # Here, because the module needs this one.
+    from tests.lab.kubernetes.volumes_lab import Volumes
+
+    made = Volumes(kube, lab)
+    kube.ctl(f"create namespace {made.space}")
+    try:
+        yield made
+    finally:
+        kube.ctl(f"delete namespace {made.space} || true")

@@ -1,91 +1,10 @@
 """Volumes on cephfs: shared between nodes, limited, gone with their claim; nothing is written beside the file system."""
 
-import json
-import uuid
-
 import pytest
 
-from avadm.site.load import load
 from tests.lab.kubernetes.conftest import wait
 
 pytestmark = pytest.mark.lab
-LABEL = "avadm.io/cephfs"
-
-
-class Volumes:
-    """A namespace with claims and pods that use them."""
-
-    def __init__(self, kube, lab):
-        site = load(lab.site_path).site
-        self.kube, self.lab, self.space = kube, lab, f"volumes-{uuid.uuid4().hex[:8]}"
-        self.mount = site.components.ceph.filesystem.mount
-        self.image = f"registry.{site.network.domain}:5000/avadm/base:12"
-        self.nodes = [n for n in lab.names("worker") if n in lab.names("client")]
-
-    def claim(self, name, size):
-        """Make a claim of the default class; return its volume's name once it is bound."""
-        spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": size}}}
-        meta = {"name": name, "namespace": self.space}
-        self.kube.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
-        bound = wait(lambda: self.get(f"pvc {name}")["status"]["phase"] == "Bound", 60, 1)
-        assert bound, self.kube.ctl(f"describe pvc {name} -n {self.space}")
-        return self.get(f"pvc {name}")["spec"]["volumeName"]
-
-    def pod(self, name, node, claim):
-        """Make a pod on a node, past the scheduler, with a claim's volume at /data."""
-        mounts = [{"name": "data", "mountPath": "/data"}]
-        one = {"name": "one", "image": self.image, "command": ["sleep", "3600"], "volumeMounts": mounts}
-        volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
-        self.kube.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "namespace": self.space},
-                "spec": {
-                    "nodeName": node,
-                    "containers": [one],
-                    "volumes": [volume],
-                    "terminationGracePeriodSeconds": 0,
-                },
-            }
-        )
-
-    def get(self, what):
-        """Return objects of the namespace."""
-        return self.kube.get(f"{what} -n {self.space}")
-
-    def is_up(self, name):
-        """Tell whether a pod runs."""
-        return self.get(f"pod {name}")["status"]["phase"] == "Running"
-
-    def up(self, name):
-        """Wait until a pod runs."""
-        assert wait(lambda: self.is_up(name), 120), self.kube.ctl(f"describe pod {name} -n {self.space}")
-
-    def inside(self, name, command):
-        """Run a shell command in a pod."""
-        return self.lab.run(
-            self.kube.master, f"kubectl exec -n {self.space} {name} -- sh -c {json.dumps(command)}"
-        )
-
-    def folders(self, node):
-        """Return the folders of all volumes as a node's mount shows them."""
-        return self.lab.sh(node, f"ls {self.mount}/volumes").split()
-
-    def labelled(self, node):
-        """Tell whether a node says that it has the file system."""
-        return self.kube.get(f"node {node}")["metadata"]["labels"].get(LABEL) == "mounted"
-
-
-@pytest.fixture(scope="module")
-def volumes(kube, lab):
-    """A namespace for volumes; its claims go with it."""
-    made = Volumes(kube, lab)
-    kube.ctl(f"create namespace {made.space}")
-    try:
-        yield made
-    finally:
-        kube.ctl(f"delete namespace {made.space} || true")
 
 
 def test_what_one_node_writes_another_reads_and_it_goes_with_its_claim(volumes):

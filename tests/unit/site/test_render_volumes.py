@@ -8,21 +8,30 @@ import yaml
 from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.plan.phases import PHASES
+from avadm.site import profile as profiles
 from avadm.site.model import Site
 from avadm.site.render import Vars, volumes
 
+PROFILE = profiles.load("lab-bookworm")
 PHASE = next(p for p in PHASES if p.name == "volumes")
 
 
-def site(master: bool = True, **ceph: object) -> Site:
+def site(master: bool = True, local: int = 0, knobs: dict[str, object] | None = None, **ceph: object) -> Site:
     nodes: list[dict[str, object]] = [{"name": "s1", "address": "10.0.0.9", "roles": ["mon", "mgr", "osd"]}]
     if master:
         nodes.append({"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]})
     for i in range(1, 6):
         roles = ["worker"] if i == 2 else ["client", "worker"]
         nodes.append({"name": f"w{i}", "address": f"10.0.0.{20 + i}", "roles": roles})
+        if i > 5 - local:
+            nodes[-1]["local_volumes_gib"] = 100
     network = {"management": "10.0.0.0/24", "domain": "demo.test", "api_vip": "10.0.0.250"}
-    given = {"name": "demo", "network": network, "nodes": nodes, "components": {"ceph": ceph}}
+    given = {
+        "name": "demo",
+        "network": network,
+        "nodes": nodes,
+        "components": {"ceph": ceph, "kubernetes": knobs or {}},
+    }
     return Site.model_validate(given)
 
 
@@ -31,7 +40,7 @@ def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(
     keys = {name: make() for name, make in pki.makers(one).items()}
     store = pki.Store.open(tmp_path / "demo.yml")
     pki.issue(store, one, keys)
-    volumes.render(one, pki.Store.open(tmp_path / "demo.yml"), out)
+    volumes.render(one, PROFILE, pki.Store.open(tmp_path / "demo.yml"), out)
     turns = {name: own["kube_volumes_turn"] for name, own in out.hosts.items() if "kube_volumes_turn" in own}
     assert turns == {"w1": 0, "w3": 1, "w4": 2}
     assert [n.name for n in plan.provisioners(one)] == list(turns)
@@ -41,12 +50,43 @@ def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(
     assert [name for name, value in keys.items() if value in text] == []
 
 
+def rendered(one: Site, tmp_path: Path, profile: str = "lab-bookworm") -> Vars:
+    store, out = pki.Store.open(tmp_path / "demo.yml"), Vars()
+    pki.issue(store, one, {name: make() for name, make in pki.makers(one).items()})
+    volumes.render(one, profiles.load(profile), pki.Store.open(tmp_path / "demo.yml"), out)
+    return out
+
+
+def test_nodes_with_local_volumes_make_their_own_and_three_of_them_tell(tmp_path: Path) -> None:
+    out = rendered(site(local=4), tmp_path)
+    own = {name: v for name, v in out.hosts.items() if "kube_volumes_local_gib" in v}
+    assert list(own) == ["w2", "w3", "w4", "w5"]
+    assert [v["kube_volumes_local_tells"] for v in own.values()] == [True, True, True, False]
+    assert all(v["kube_volumes_certificate"] for v in own.values())
+    assert out.all["kube_volumes_local"] is True
+    assert rendered(site(), tmp_path).all["kube_volumes_local"] is False
+
+
+@pytest.mark.parametrize(("profile", "mapper"), [("stated", "krbd"), ("lab-bookworm", "rbd-fuse")])
+def test_the_profile_says_how_images_are_mapped_and_the_site_where_they_are(
+    tmp_path: Path, profile: str, mapper: str
+) -> None:
+    pools = [{"name": "rbd"}, {"name": "fast"}]
+    rbd = rendered(site(rbd_pools=pools), tmp_path, profile).all["kube_volumes_rbd"]
+    assert rbd == {"pool": "rbd", "entity": "client.rbd", "mapper": mapper}
+    chosen = {"rbd_pool": "fast", "default_class": "rbd"}
+    out = rendered(site(rbd_pools=pools, knobs=chosen), tmp_path, profile)
+    assert out.all["kube_volumes_rbd"]["entity"] == "client.rbd-fast"
+    assert out.all["kube_volumes_default"] == "rbd"
+    assert rendered(site(rbd_pools=[]), tmp_path, profile).all["kube_volumes_rbd"] == {}
+
+
 @pytest.mark.parametrize(
     "one", [site(master=False), site(filesystem=None)], ids=["no master", "no file system"]
 )
 def test_a_site_without_masters_or_file_system_has_no_volumes(one: Site) -> None:
     out = Vars()
-    volumes.render(one, pki.Store(Path("none")), out)
+    volumes.render(one, PROFILE, pki.Store(Path("none")), out)
     assert (out.all, out.secrets) == ({}, {})
     assert PHASE.hosts(one) == ()
 

@@ -33,9 +33,7 @@ def test_a_second_round_and_a_second_provisioner_change_nothing(world):
     world.it.round()
     # One that has not seen the volume yet.
     other = World(api=world.api, ceph=world.ceph)
-    other.it.provide(
-        world.api.lists[provisioner.CLAIMS][0], {"cephfs": world.api.lists[provisioner.CLASSES][0]}
-    )
+    other.it.provide(other.kind, world.api.lists[provisioner.CLAIMS][0])
     assert (world.ceph.tree, len(world.api.volumes), world.api.events) == (before, 1, [])
 
 
@@ -133,7 +131,7 @@ def test_what_cannot_be_made_is_told_where_its_owner_looks(world, spec, told):
 def test_a_file_system_that_fails_leads_to_no_volume_and_is_tried_again(world):
     world.ask()
     world.ceph.broken = "error calling ceph_mount: Connection timed out"
-    assert world.it.round() == provisioner.TURN_S
+    assert world.it.round() == world.kind.retry_s
     assert world.api.volumes == []
     assert "timed out" in world.api.events[0]["message"]
     world.ceph.broken = None
@@ -157,16 +155,16 @@ def test_a_volume_whose_folder_could_not_be_removed_stays(world):
 def test_a_refusing_api_is_no_volume_and_no_loss(world):
     world.ask()
     world.api.refuse["POST", provisioner.VOLUMES] = provisioner.ApiError(422, "Invalid value")
-    assert world.it.round() == provisioner.TURN_S
+    assert world.it.round() == world.kind.retry_s
     assert "Invalid value" in world.api.events[0]["message"]
 
 
 def test_the_second_in_turn_acts_only_on_what_was_left_waiting():
     world = World(turn=1)
     world.ask()
-    assert world.it.round() == provisioner.TURN_S
+    assert world.it.round() == world.kind.retry_s
     assert world.api.volumes == []
-    world.now += provisioner.TURN_S
+    world.now += world.kind.retry_s
     world.it.round()
     assert len(world.api.volumes) == 1
 

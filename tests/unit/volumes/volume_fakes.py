@@ -5,13 +5,17 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-FILES = Path(__file__).parents[3] / "roles/kube_volumes/files"
+import ansible.module_utils
+
+HOME = Path(__file__).parents[3]
+FILES = HOME / "roles/kube_volumes/files"
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 NAME = f"pvc-{UID}"
 
 
 # As on a node, where a program finds what lies beside it.
 sys.path.append(str(FILES))
+ansible.module_utils.__path__.append(str(HOME / "plugins/module_utils"))
 
 
 def load(name):
@@ -23,6 +27,7 @@ def load(name):
 
 
 provisioner = load("provisioner")
+CLASSES = {"cephfs": "avadm.io/cephfs", "rbd": "avadm.io/rbd", "local": "avadm.io/local"}
 
 
 class FakeCeph:
@@ -119,15 +124,22 @@ class FakeApi:
     """The few objects that provisioning is about."""
 
     def __init__(self):
-        kind = {"metadata": {"name": "cephfs"}, "provisioner": "avadm.io/cephfs", "reclaimPolicy": "Delete"}
-        self.lists = {provisioner.CLASSES: [kind], provisioner.CLAIMS: [], provisioner.VOLUMES: []}
-        self.events, self.refuse = [], {}
+        kinds = [
+            {"metadata": {"name": name}, "provisioner": p, "reclaimPolicy": "Delete"}
+            for name, p in CLASSES.items()
+        ]
+        self.lists = {provisioner.CLASSES: kinds, provisioner.CLAIMS: [], provisioner.VOLUMES: []}
+        self.events, self.refuse, self.changes = [], {}, []
 
     def call(self, method, path, body=None):
         if (method, path) in self.refuse:
             raise self.refuse[method, path]
         if method == "GET":
-            return {"items": list(self.lists[path])}
+            found = self.lists[path]
+            return {"items": list(found)} if isinstance(found, list) else found
+        if method == "PATCH":
+            self.changes.append((path, body))
+            return {}
         if path.endswith("/events"):
             self.events.append(body)
             return body
@@ -150,7 +162,7 @@ class FakeApi:
         return self.lists[provisioner.VOLUMES]
 
 
-def claim(**spec):
+def claim(kind="cephfs", annotations=None, **spec):
     """Return a claim that waits for a volume."""
     return {
         "metadata": {
@@ -158,11 +170,14 @@ def claim(**spec):
             "name": "data",
             "uid": UID,
             "resourceVersion": "7",
-            "annotations": {"volume.beta.kubernetes.io/storage-provisioner": "avadm.io/cephfs"},
+            "annotations": {
+                "volume.beta.kubernetes.io/storage-provisioner": CLASSES[kind],
+                **(annotations or {}),
+            },
         },
         "spec": {
-            "storageClassName": "cephfs",
-            "accessModes": ["ReadWriteMany"],
+            "storageClassName": kind,
+            "accessModes": ["ReadWriteMany" if kind == "cephfs" else "ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}},
             **spec,
         },
@@ -176,8 +191,8 @@ class World:
     def __init__(self, turn=0, api=None, ceph=None):
         self.api, self.ceph, self.now, self.log = api or FakeApi(), ceph or FakeCeph(), 100.0, []
         config = {"mount": "/mnt/cephfs", "root": "/volumes", "turn": turn, "entity": "client.cephfs-volumes"}
-        folders = provisioner.Folders(config, self.ceph)
-        self.it = provisioner.Provisioner(self.api, folders, config, lambda: self.now, self.log.append)
+        self.kind = load("volumes_folders").Cephfs(config, self.ceph)
+        self.it = provisioner.Provisioner(self.api, [self.kind], lambda: self.now, self.log.append)
 
     def ask(self, **spec):
         """Make a claim."""

@@ -43,9 +43,13 @@ def on_network(container: Inspected, network: str | None) -> bool:
 
 
 def lacks(config: Config, node: LabNode, container: Inspected) -> list[str]:
-    """Return the paths at which a node's volumes are not mounted: docker fixes them when a container is made."""
+    """Return in words which volumes and devices a node has not: docker fixes them when a container is made."""
     have = {m["Destination"]: m.get("Name") for m in container.get("Mounts") or []}
-    return [path for path, name in shims.volumes(config, node).items() if have.get(path) != name]
+    lost = [
+        f"{path} is no volume" for path, name in shims.volumes(config, node).items() if have.get(path) != name
+    ]
+    allowed = container["HostConfig"].get("DeviceCgroupRules") or []
+    return lost + [f"devices {rule} are not allowed" for rule in shims.rules(node) if rule not in allowed]
 
 
 def state(
@@ -70,7 +74,7 @@ def state(
             faults.append(f"{disk.serial} is detached")
         elif have.get(device(disk)) != at[disk.serial]:
             faults.append(f"{disk.serial} is another loop device now")
-    faults += [f"{path} is no volume" for path in lacks(config, node, container)]
+    faults += lacks(config, node, container)
     if not on_network(container, network):
         faults.append("container is not on the lab's network")
     return NodeState(State.RUNNING if running else State.STOPPED, ", ".join(faults))

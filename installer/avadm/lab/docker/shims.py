@@ -39,6 +39,12 @@ VARIABLES: dict[str, Any] = {
 GPU_MAJOR = 195
 """Major number of NVIDIA's devices (Linux, Documentation/admin-guide/devices.txt)."""
 
+LOOP_RULES = ("b 7:* rwm", "c 10:237 rwm")
+"""Devices of workers that mount volumes for pods: loop devices, /dev/loop-control (Linux, devices.txt)."""
+
+LOOPS = 64
+"""Loop devices that a node can open; the kernel gives out the first free one of the machine."""
+
 _VOLUMES = {"master": ("docker", "kubelet"), "worker": ("docker", "kubelet"), "etcd": ("etcd",)}
 """Role to the folders of /var/lib that are volumes: overlay on overlay does not work, etcd's data outlives a node."""
 
@@ -68,6 +74,16 @@ def unsuited(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> s
     )
 
 
+def loops(node: LabNode) -> bool:
+    """Return whether a node mounts pods' volumes from files and images."""
+    return {"client", "worker"} <= set(node.roles)
+
+
+def rules(node: LabNode) -> list[str]:
+    """Return the device rules of a node, as docker takes them."""
+    return [*([f"c {GPU_MAJOR}:* rwm"] if node.gpus else []), *(LOOP_RULES if loops(node) else [])]
+
+
 def volumes(config: Config, node: LabNode) -> dict[str, str]:
     """Return path in the node to the name of the volume that is mounted there."""
     kinds = dict.fromkeys(kind for role in node.roles for kind in _VOLUMES.get(role, ()))
@@ -85,9 +101,7 @@ def flags(config: Config, node: LabNode, label: str) -> list[str]:
     args = [arg for mount in mounts for arg in ("--mount", mount)]
     if node.kubernetes:
         args += ["--device", "/dev/kmsg"]  # kubelet's watcher for killed processes reads the kernel's log
-    if node.gpus:
-        args += ["--device-cgroup-rule", f"c {GPU_MAJOR}:* rwm"]
-    return args
+    return [*args, *(arg for rule in rules(node) for arg in ("--device-cgroup-rule", rule))]
 
 
 def remove(docker: Docker, config: Config, root: Path = Path("/sys/fs/cgroup")) -> int:
@@ -116,8 +130,13 @@ def contents(config: Config, node: LabNode) -> list[tuple[str, int, bytes]]:
         return []
     wanted = _FILES | (_GPU_FILES if node.gpus else {})
     own = [(path, mode, _read(name)) for name, (path, mode) in wanted.items()]
-    settings = f"AVADM_LAB_CGROUP={cgroup(config, node)}\nAVADM_LAB_GPUS={node.gpus}\n".encode()
-    return [*own, ("etc/default/avadm-lab-kubernetes", 0o644, settings)]
+    settings = {
+        "AVADM_LAB_CGROUP": cgroup(config, node),
+        "AVADM_LAB_GPUS": node.gpus,
+        "AVADM_LAB_LOOPS": LOOPS if loops(node) else 0,
+    }
+    text = "".join(f"{key}={value}\n" for key, value in settings.items())
+    return [*own, ("etc/default/avadm-lab-kubernetes", 0o644, text.encode())]
 
 
 def links(node: LabNode) -> dict[str, str]:

@@ -115,7 +115,7 @@ def variables(site_file: SiteFile) -> Vars:
     kube_nodes.render(site, site_file.profile, certificates, out)
     kube_metrics.render(site, certificates, out)
     addons.render(site, site_file.profile, certificates, out)
-    volumes.render(site, certificates, out)
+    volumes.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)

@@ -1,4 +1,4 @@
-"""Variables of the role kube_volumes: volumes for pods on cephfs."""
+"""Variables of the role kube_volumes: volumes for pods on cephfs, block images and local disks."""
 
 from __future__ import annotations
 
@@ -7,28 +7,50 @@ from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.site.model import Site
+from avadm.site.profile import Profile
 from avadm.site.render import Vars
-from avadm.site.render.ceph import Entity, fs_entity, make_key
+from avadm.site.render.ceph import Entity, fs_entity, make_key, rbd_entity
 from avadm.site.render.masters import api_url
 
+TELLERS = 3
+"""How many nodes tell people that a claim of a local volume cannot be met."""
 
-def render(site: Site, store: Store, out: Vars) -> None:
+
+def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     """Write the variables of kube_volumes; nothing without masters or a file system."""
     fs = site.components.ceph.filesystem
     if not (site.with_role("master") and site.with_role("mon") and fs):
         return
     entity = Entity(f"{fs_entity(fs.name)}-volumes", {})
     out.secrets[entity.secret] = make_key
+    own = [n for n in site.nodes if n.local_volumes_gib]
     out.all |= {
+        "kube_volumes_default": site.components.kubernetes.default_class,
         "kube_volumes_mount": fs.mount,
         "kube_volumes_entity": entity.name,
         "kube_volumes_entity_key": entity.key,
         "kube_volumes_server": api_url(site),
         "kube_volumes_ca_certificate": store.trusted(Authority.KUBERNETES),
+        "kube_volumes_rbd": rbd(site, profile),
+        "kube_volumes_local": bool(own),
     }
     for turn, node in enumerate(plan.provisioners(site)):
+        out.host(node.name)["kube_volumes_turn"] = turn
+    for number, node in enumerate(own):
         out.host(node.name).update(
-            kube_volumes_turn=turn,
+            kube_volumes_local_gib=node.local_volumes_gib, kube_volumes_local_tells=number < TELLERS
+        )
+    for node in plan.volume_makers(site):
+        out.host(node.name).update(
             kube_volumes_certificate=store.leaf(f"volumes-{node.name}"),
             kube_volumes_key=key_pem(key_variable(f"volumes-{node.name}")),
         )
+
+
+def rbd(site: Site, profile: Profile) -> dict[str, str]:
+    """Return where block volumes are and how nodes map them; nothing where the site has no pool for them."""
+    pools = [p.name for p in site.components.ceph.rbd_pools]
+    if not pools:
+        return {}
+    pool = site.components.kubernetes.rbd_pool or pools[0]
+    return {"pool": pool, "entity": rbd_entity(pool), "mapper": profile.features["rbd_map"]}

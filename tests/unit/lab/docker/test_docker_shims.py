@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,18 @@ def test_only_nodes_of_kubernetes_have_volumes_and_the_kernels_log():
     assert {m["volume-label"] for m in mounts} == {"avadm.lab=x"}
 
 
-def test_only_gpu_nodes_may_open_gpus():
-    rule = ["--device-cgroup-rule", "c 195:* rwm"]
-    assert shims.flags(CONFIG, NODES["comp2"], "l=x")[-2:] == rule
-    assert rule[1] not in shims.flags(CONFIG, NODES["comp1"], "l=x")
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("stor1", []),
+        ("mast1", []),
+        ("comp1", ["b 7:* rwm", "c 10:237 rwm"]),
+        ("comp2", ["c 195:* rwm", "b 7:* rwm", "c 10:237 rwm"]),
+    ],
+)
+def test_only_gpu_nodes_open_gpus_and_only_those_that_mount_volumes_loop_devices(name, rules):
+    flags = shims.flags(CONFIG, NODES[name], "l=x")
+    assert [value for flag, value in pairwise(flags) if flag == "--device-cgroup-rule"] == rules
 
 
 @pytest.mark.parametrize(("name", "there"), [("stor1", False), ("comp1", True)])
@@ -57,7 +66,7 @@ def test_files_are_in_the_archive_of_the_nodes_that_need_them(name, there, tmp_p
         assert files[shims.RUNTIME.lstrip("/")].mode == 0o755
         unit = "etc/systemd/system/sysinit.target.wants/avadm-lab-kubernetes.service"
         assert files[unit].issym()
-        assert contents == b"AVADM_LAB_CGROUP=/avadm-x-comp1\nAVADM_LAB_GPUS=0\n"
+        assert contents == b"AVADM_LAB_CGROUP=/avadm-x-comp1\nAVADM_LAB_GPUS=0\nAVADM_LAB_LOOPS=64\n"
 
 
 def test_remove_takes_the_labs_volumes_and_cgroups_and_no_others(tmp_path):

@@ -30,6 +30,15 @@ while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
 done
 [ "$AVADM_LAB_GPUS" = 0 ] || [ -e /dev/nvidiactl ] || mknod -m 0666 /dev/nvidiactl c 195 255
 
+# Volumes for pods are mounted from files and images: the kernel gives out its loop devices, and nobody here makes their
+# nodes.
+[ "${AVADM_LAB_LOOPS:-0}" = 0 ] || [ -e /dev/loop-control ] || mknod -m 0660 /dev/loop-control c 10 237
+i=0
+while [ "$i" -lt "${AVADM_LAB_LOOPS:-0}" ]; do
+  [ -e "/dev/loop$i" ] || mknod -m 0660 "/dev/loop$i" b 7 "$i"
+  i=$((i + 1))
+done
+
 # All nodes share the machine's cgroups: this node's are below one of its own. What is left of its last start is empty.
 [ -d /sys/fs/cgroup/memory ] || exit 0
 for tree in /sys/fs/cgroup/*; do
