@@ -140,7 +140,7 @@ PHASES: tuple[Phase, ...] = (
         "registry",
         "image registry",
         "playbooks/registry.yml",
-        ("docker",),
+        ("docker", "cephfs"),
         ("registry",),
         ("registry",),
         artifacts=("pause", "base-image"),
