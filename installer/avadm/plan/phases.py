@@ -121,9 +121,10 @@ PHASES: tuple[Phase, ...] = (
         "cluster DNS, ingress, states of objects",
         "playbooks/addons.yml",
         ("nodes",),
-        ("master", "dns", "ingress"),
-        ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics"),
+        ("master", "dns", "ingress", "prometheus"),
+        ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics", "prometheus_pods"),
         ("kube_common", "kube_volumes"),
+        only_with="master",
         artifacts=("coredns", "traefik", "kube-state-metrics"),
     ),
     Phase(
