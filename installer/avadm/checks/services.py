@@ -35,6 +35,8 @@ BY_ROLE: dict[str, dict[int, str]] = {
         8086: "kube-state-metrics",
         10251: "hyperkube",  # scheduler
         10252: "hyperkube",  # controller-manager
+        10257: "haproxy",  # its metrics over TLS
+        10259: "haproxy",  # the scheduler's
         **KUBE_NODE,
     },
     "worker": KUBE_NODE,

@@ -63,6 +63,11 @@ class Config(BaseModel):
         return self.subnet.network_address + 251
 
     @property
+    def service_addresses(self) -> tuple[IPv4Address, IPv4Address]:
+        """First and last address of Services of the type LoadBalancer."""
+        return self.subnet.network_address + 252, self.subnet.network_address + 254
+
+    @property
     def domain(self) -> str:
         """DNS domain of the nodes (.test is reserved for this, RFC 6761)."""
         return f"{self.name}.test"
