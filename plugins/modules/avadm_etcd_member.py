@@ -116,7 +116,7 @@ class Member(object):
         """
         members = self.cluster.members()
         own = next((m for m in members or [] if self.peer_url in m.get("peerURLs", [])), None)
-        if os.path.isdir(os.path.join(self.given["data_dir"], "member")):
+        if self.has_data():
             if members and own is None:
                 raise MemberError(
                     "This member was removed from etcd, and its data are still in %s: it cannot start with them. Remedy:"
@@ -137,21 +137,20 @@ class Member(object):
         self.start()
         return True, "joined"
 
+    def has_data(self):
+        """Return whether there is a log, as etcd judges it: a start that failed leaves the folder without one."""
+        folder = os.path.join(self.given["data_dir"], "member", "wal")
+        return os.path.isdir(folder) and any(name.endswith(".wal") for name in os.listdir(folder))
+
     def finished(self, own):
         """Return (changed, state) of a member with data; it votes afterwards."""
-        if not (own and own.get("isLearner")):
-            return False, "data"
-        if not self.check_mode:
+        learns = bool(own and own.get("isLearner"))
+        if learns and not self.check_mode:
             self.start()
-        return True, "data"
+        return learns, "data"
 
     def admitted(self, members, lost):
-        """Have the others expect this member, and return all of them then.
-
-        Args:
-            members: what they say now.
-            lost: what they call this one; None where they do not know it.
-        """
+        """Have the others, now ``members``, expect this one, which they know as ``lost`` or not; return all then."""
         others = [m for m in members if m is not lost]
         healthy = self.cluster.healthy(others)
         if lost and not self.given["replace"]:
@@ -192,6 +191,9 @@ class Member(object):
         """Write what the first start needs to know."""
         if self.check_mode:
             return
+        left = os.path.join(self.given["data_dir"], "member")
+        if os.path.isdir(left):  # without a log: nothing of it may get into the new data
+            os.rename(left, "%s/left-%d" % (self.given["data_dir"], time.time()))
         path = self.given["file"]
         if not os.path.isdir(os.path.dirname(path)):
             os.makedirs(os.path.dirname(path), 0o755)

@@ -41,7 +41,7 @@ class Config(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$")] = "lab"
     storage: Annotated[int, Field(ge=0, le=40)] = 3
     compute: Annotated[int, Field(ge=1, le=40)] = 3
-    masters: Literal[0, 1, 3, 5] = 0
+    masters: Literal[0, 1, 3, 5] = 1
     disks: Annotated[int, Field(ge=1, le=12)] = 2
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
@@ -61,6 +61,11 @@ class Config(BaseModel):
     def ingress_vip(self) -> IPv4Address:
         """Virtual address of the ingress nodes."""
         return self.subnet.network_address + 251
+
+    @property
+    def service_addresses(self) -> tuple[IPv4Address, IPv4Address]:
+        """First and last address of Services of the type LoadBalancer."""
+        return self.subnet.network_address + 252, self.subnet.network_address + 254
 
     @property
     def domain(self) -> str:

@@ -57,9 +57,11 @@ def _ceph(config: Config) -> dict[str, Any]:
 
 
 def _network(config: Config) -> dict[str, Any]:
-    network = {"management": str(config.subnet), "domain": config.domain}
+    network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
+        first, last = config.service_addresses
         network |= {"api_vip": str(config.api_vip), "ingress_vip": str(config.ingress_vip)}
+        network["load_balancer"] = {"first": str(first), "last": str(last)}
     return network
 
 

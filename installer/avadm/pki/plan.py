@@ -132,12 +132,25 @@ def _master(node: Node, site: Site) -> Iterator[Leaf]:
         yield Leaf(f"{name}-{node.name}", kubernetes, owner, f"system:kube-{name}")
     yield Leaf(f"health-{node.name}", kubernetes, f"health-{node.name}", "avadm:health")
     yield Leaf(f"calico-controllers-{node.name}", kubernetes, owner, "calico-kube-controllers")
+    # haproxy's, as the one before last: it shows the metrics of what listens on 127.0.0.1 alone.
+    yield Leaf(
+        f"kube-metrics-{node.name}",
+        kubernetes,
+        f"health-{node.name}",
+        "kube-metrics",
+        names=_names(node, site),
+        addresses=(str(node.address),),
+        server=True,
+        client=False,
+    )
 
 
 def _addons(node: Node, site: Site) -> Iterator[Leaf]:
     kubernetes = Authority.KUBERNETES
     if "dns" in node.roles:
         yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
+    if "prometheus" in node.roles and not site.components.monitoring.existing:
+        yield Leaf(f"pod-targets-{node.name}", kubernetes, f"pod-targets-{node.name}", "pod-targets")
     if "master" in node.roles:
         yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
     if "registry" in node.roles:

@@ -105,6 +105,8 @@ class Kubernetes(Model):
     """When nodes evict pods."""
     etcd: Etcd = Etcd()
     """Kubernetes' data base."""
+    registry_storage: Literal["disk", "cephfs"] = "disk"
+    """Where the image registry keeps images: on its node's disk, or on the shared file system."""
     dns_site: list[Address] = []
     """Servers that know the site's own domain, asked for its names that are no nodes'; dns_upstream where absent."""
     default_class: Literal["cephfs", "rbd", "local", "none"] = "cephfs"

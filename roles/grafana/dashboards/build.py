@@ -6,11 +6,21 @@ import sys
 from pathlib import Path
 
 import ceph
+import control_plane
 import fleet
+import gpu
 import hosts
+import kubernetes
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
-DASHBOARDS = {"ceph": ceph.build, "fleet": fleet.build, "hosts": hosts.build}
+DASHBOARDS = {
+    "ceph": ceph.build,
+    "control-plane": control_plane.build,
+    "fleet": fleet.build,
+    "gpu": gpu.build,
+    "hosts": hosts.build,
+    "kubernetes": kubernetes.build,
+}
 
 
 def stale() -> list[str]:

@@ -21,7 +21,7 @@ PANELS = [
     stat(
         "Warnings", 'count(ALERTS{alertstate="firing", severity="warning"}) or vector(0)', steps=[(1, AMBER)]
     ),
-    stat("Targets down", "count(up == 0) or vector(0)", steps=ANY),
+    stat("Targets down", 'count(up{job!="pods"} == 0) or vector(0)', steps=ANY),
     stat(
         "Alertmanagers in mesh", "min(alertmanager_cluster_members)", note="As the loneliest of them sees it."
     ),

@@ -188,6 +188,8 @@ def test_prometheus_hears_every_part_of_kubernetes(kube, lab):
     wanted = {
         "etcd",
         "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
         "kubelet",
         "cadvisor",
         "calico",

@@ -53,6 +53,8 @@ def test_the_rules_find_no_error(storage, masters, single, tmp_path):
 def test_the_virtual_addresses_and_each_nodes_shims_are_in_it():
     site = made(Config(name="other", masters=1, subnet=IPv4Network("10.79.3.0/24")))
     assert (str(site.network.api_vip), str(site.network.ingress_vip)) == ("10.79.3.250", "10.79.3.251")
+    pool = site.network.load_balancer
+    assert (str(pool.first), str(pool.last)) == ("10.79.3.252", "10.79.3.254")
     assert site.extra_vars["docker_daemon_extra"]["default-runtime"] == "lab"
     assert site.node("comp1").vars["docker_daemon_extra"] == {"cgroup-parent": "/avadm-other-comp1"}
     assert site.node("mast1").vars["kube_node_kubelet_extra_args"] == {"cgroup-root": "/avadm-other-mast1"}

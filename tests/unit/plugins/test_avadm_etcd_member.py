@@ -96,6 +96,12 @@ def ensure(tmp_path, etcd, number=3, *, check=False, **more):
     return module.Member(given, cluster, check, lambda seconds: None).ensure()
 
 
+def with_data(tmp_path):
+    log = tmp_path / "data/member/wal/0-0.wal"
+    log.parent.mkdir(parents=True)
+    log.touch()
+
+
 def bootstrap(tmp_path):
     return dict(line.split("=", 1) for line in (tmp_path / "run/bootstrap").read_text().splitlines())
 
@@ -128,7 +134,7 @@ def test_joining_goes_on_where_it_was_stopped(tmp_path):
     expected = Etcd(seen(1), {"ID": 99, "peerURLs": [peer(3)], "isLearner": True})
     assert ensure(tmp_path, expected) == (True, "joined")
     assert expected.done == ["start", "member promote 63"]
-    (tmp_path / "data/member").mkdir(parents=True)
+    with_data(tmp_path)
     learning = Etcd(seen(1), seen(3, isLearner=True))
     assert ensure(tmp_path, learning) == (True, "data")
     assert learning.done == ["start", "member promote 3"]
@@ -164,7 +170,7 @@ def test_old_etcd_adds_a_member_only_with_enough_for_the_larger_quorum(tmp_path)
 
 
 def test_a_member_with_data_starts_with_it(tmp_path):
-    (tmp_path / "data/member").mkdir(parents=True)
+    with_data(tmp_path)
     etcd = Etcd(seen(1), seen(3))
     assert ensure(tmp_path, etcd) == (False, "data")
     assert ensure(tmp_path, Etcd(answers=False)) == (False, "data")
@@ -173,7 +179,7 @@ def test_a_member_with_data_starts_with_it(tmp_path):
 
 
 def test_data_of_a_member_that_was_removed_are_not_started(tmp_path):
-    (tmp_path / "data/member").mkdir(parents=True)
+    with_data(tmp_path)
     with pytest.raises(module.MemberError, match=r"was removed from etcd.*move them away"):
         ensure(tmp_path, Etcd(seen(1), seen(2)))
 
@@ -195,6 +201,18 @@ def test_a_member_that_lost_its_data_is_replaced_where_that_is_allowed(tmp_path)
         "start",
         "member promote 63",
     ]
+
+
+def test_what_a_failed_start_leaves_is_no_data_and_is_moved_away(tmp_path):
+    (tmp_path / "data/member/snap").mkdir(parents=True)
+    (tmp_path / "data/member/snap/db").touch()
+    lost = Etcd(seen(1), seen(2), seen(3), down=[3])
+    with pytest.raises(module.MemberError, match="has lost its data"):
+        ensure(tmp_path, lost)
+    assert (tmp_path / "data/member").exists()
+    assert ensure(tmp_path, lost, replace=True) == (True, "joined")
+    assert not (tmp_path / "data/member").exists()
+    assert [p.name.partition("-")[0] for p in (tmp_path / "data").iterdir()] == ["left"]
 
 
 def test_a_member_is_not_replaced_while_the_others_have_no_quorum(tmp_path):

@@ -20,13 +20,15 @@ def install(tmp_path):
     avadm = tmp_path / ".venv/bin/avadm"
     avadm.parent.mkdir(parents=True)
 
-    def run(build: str, roles: str = "master") -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    def run(
+        build: str, roles: str = "master", wait: int = 0
+    ) -> tuple[subprocess.CompletedProcess[str], list[str]]:
         listed = f"""[ "$1" = lab ] && {{ echo '{{"roles": ["{roles}"]}}'; exit; }}"""
         avadm.write_text(f'#!/bin/sh\n{listed}\n[ "$1" = apply ] || {{ {build}; }}\necho "$*" >> asked\n')
         avadm.chmod(0o755)
         done = subprocess.run(
             [tmp_path / "scripts/install", tmp_path / "log"],
-            env=os.environ,
+            env=os.environ | {"AVADM_BUILD_WAIT": str(wait)},
             capture_output=True,
             text=True,
             timeout=60,
@@ -43,8 +45,14 @@ def test_storage_does_not_wait_for_builds_and_the_rest_does(install):
     assert "Waiting for artifacts" in done.stdout
 
 
+def test_with_nothing_to_build_all_phases_take_their_turn_in_one_run(install):
+    done, asked = install("echo built", wait=15)
+    assert done.returncode == 0
+    assert asked == ["artifacts build", "apply"]
+
+
 def test_a_failed_build_ends_it_with_what_it_said(install):
-    done, asked = install("echo no way out; exit 2")
+    done, asked = install("sleep 1; echo no way out; exit 2")
     assert done.returncode == 2
     assert "no way out" in done.stderr
     assert asked == ["apply base ceph cephfs rbd monitoring"]

@@ -114,6 +114,10 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         },
         "docker_registry_authorities": {name: authority},
     }
+    filesystem = site.components.ceph.filesystem
+    if site.components.kubernetes.registry_storage == "cephfs" and filesystem:
+        mount = filesystem.mount.rstrip("/")
+        out.all |= {"registry_mount": mount, "registry_storage": f"{mount}/registry"}
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{servers[0].address} {plan.registry_name(site)}"
     for node in servers:

@@ -10,11 +10,15 @@ from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.site.model import Site
 from avadm.site.render import Vars
+from avadm.site.render.masters import api_url
 from avadm.site.render.monitoring import TargetGroup, group
 
 CLIENTS = {"kubernetes": Authority.KUBERNETES, "etcd": Authority.ETCD}
 """Client of Prometheus to the authority that vouches for both ends."""
 CERTIFICATES = {"kubernetes": "prometheus", "etcd": "prometheus-etcd"}
+
+POD_TARGETS = "/var/lib/avadm-pod-targets/pods.json"
+"""Where a Prometheus node keeps which pods ask to be scraped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +30,31 @@ class Job:
         port: TCP port.
         client: which certificate is shown; "" for plain HTTP.
         path: where the metrics are.
+        interval_s: seconds between scrapes; 0 for those of all other jobs.
     """
 
     roles: frozenset[str]
     port: int
     client: str = ""
     path: str = "/metrics"
+    interval_s: int = 0
 
 
 NODES = frozenset({"master", "worker"})
+MASTERS = frozenset({"master"})
 JOBS = {
     "etcd": Job(frozenset({"etcd"}), 2379, "etcd"),
-    "kube-apiserver": Job(frozenset({"master"}), 6443, "kubernetes"),
+    "kube-apiserver": Job(MASTERS, 6443, "kubernetes"),
+    # The ports at which later releases of both serve TLS themselves.
+    "kube-controller-manager": Job(MASTERS, 10257, "kubernetes"),
+    "kube-scheduler": Job(MASTERS, 10259, "kubernetes"),
     "kubelet": Job(NODES, 10250, "kubernetes"),
-    "cadvisor": Job(NODES, 10250, "kubernetes", "/metrics/cadvisor"),
+    # A page of some 1.5 MB, which is most of what an idle kubelet works for.
+    "cadvisor": Job(NODES, 10250, "kubernetes", "/metrics/cadvisor", interval_s=30),
     "calico": Job(NODES, 9091),
     "coredns": Job(frozenset({"dns"}), 9153),
     "ingress": Job(frozenset({"ingress"}), 8082),
-    "kube-state-metrics": Job(frozenset({"master"}), 8085),
+    "kube-state-metrics": Job(MASTERS, 8085),
 }
 
 
@@ -55,7 +66,9 @@ def render(site: Site, store: Store, out: Vars) -> None:
         name: found for name, job in JOBS.items() if (found := _targets(site, job))
     }
     out.all["prometheus_jobs"] = {
-        name: {"client": job.client, "path": job.path} for name, job in JOBS.items() if job.client
+        name: {"client": job.client, "path": job.path, "interval_s": job.interval_s}
+        for name, job in JOBS.items()
+        if job.client
     }
     out.all["prometheus_clients"] = {
         name: {
@@ -65,6 +78,17 @@ def render(site: Site, store: Store, out: Vars) -> None:
         }
         for name, authority in CLIENTS.items()
     }
+    out.all |= {
+        "prometheus_pod_targets": POD_TARGETS,
+        "prometheus_pods_file": POD_TARGETS,
+        "prometheus_pods_server": api_url(site),
+        "prometheus_pods_ca_certificate": store.trusted(Authority.KUBERNETES),
+    }
+    for node in site.with_role("prometheus"):
+        out.host(node.name).update(
+            prometheus_pods_certificate=store.leaf(f"pod-targets-{node.name}"),
+            prometheus_pods_key=key_pem(key_variable(f"pod-targets-{node.name}")),
+        )
 
 
 def _targets(site: Site, job: Job) -> list[TargetGroup]:

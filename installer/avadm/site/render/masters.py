@@ -48,6 +48,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_apiserver_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "kube_apiserver_front_proxy_ca_certificate": store.trusted(Authority.FRONT_PROXY),
         "kube_apiserver_service_accounts_public_key": store.service_accounts,
+        "kube_controllers_packages": profile.packages.get("kube_controllers", []),
         "kube_controllers_pods": str(site.network.pods),
         "kube_controllers_services": services,
         "kube_controllers_service_accounts_key": key_pem(key_variable(plan.SERVICE_ACCOUNTS)),
@@ -118,6 +119,9 @@ def _master(node: Node, site: Site, store: Store) -> dict[str, Any]:
         "kube_controllers_manager_certificate": store.leaf(f"controller-manager-{node.name}"),
         "kube_controllers_scheduler_certificate": store.leaf(f"scheduler-{node.name}"),
         "kube_controllers_key": key,
+        "kube_controllers_address": str(node.address),
+        "kube_controllers_metrics_certificate": store.leaf(f"kube-metrics-{node.name}"),
+        "kube_controllers_metrics_key": key_pem(key_variable(f"health-{node.name}")),
         **(
             {
                 "kube_vip_own_address": str(node.address),

@@ -223,6 +223,34 @@ def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address
         )
 
 
+def registry(draft: Draft) -> Iterator[Finding]:
+    """A registry on the shared file system is where that is mounted."""
+    knobs = draft.site.components.kubernetes
+    if not draft.ok("components", "kubernetes") or knobs.registry_storage != "cephfs":
+        return
+    path: KeyPath = ("components", "kubernetes", "registry_storage")
+    if draft.ok("components", "ceph") and draft.site.components.ceph.filesystem is None:
+        yield draft.error(
+            "registry-storage",
+            path,
+            "There is no shared file system.",
+            "filesystem: null",
+            "components.ceph.filesystem, or disk",
+            "Write disk, or give ceph a file system.",
+        )
+    for i, node in draft.nodes("roles"):
+        if "registry" in node.roles and "client" not in node.roles:
+            yield draft.error(
+                "registry-storage",
+                ("nodes", i, "roles"),
+                f"{node.name} has the registry, but does not mount the shared file system that is to keep its images.",
+                ", ".join(node.roles),
+                "registry and client",
+                "Add the role client.",
+                node.name,
+            )
+
+
 def reflectors(draft: Draft) -> Iterator[Finding]:
     """Who reflects routes has routes: masters and workers; one alone is a single point of failure."""
     path: KeyPath = ("network", "route_reflectors")
@@ -251,4 +279,4 @@ def reflectors(draft: Draft) -> Iterator[Finding]:
         )
 
 
-RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, reflectors]
+RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, registry, reflectors]

@@ -1,0 +1,103 @@
+"""Metrics of Kubernetes' own parts, and pods that ask to be scraped by annotation (I10)."""
+
+import json
+import urllib.parse
+import uuid
+
+import pytest
+
+from tests.lab.kubernetes.conftest import wait
+
+pytestmark = pytest.mark.lab
+TEXT = "shop_orders_total 42\nnode_load1 99\nup 0\n"
+SERVE = (
+    f"mkdir /tmp/w && printf '{TEXT.encode('unicode_escape').decode()}' > /tmp/w/stats && "
+    "exec python3 -m http.server 8080 --directory /tmp/w"
+)
+
+
+@pytest.fixture(scope="module")
+def asking(kube, lab):
+    """The namespace of a pod that asks to be scraped, and of one that asks for another pod's path."""
+    space = f"scrape-{uuid.uuid4().hex[:8]}"
+    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
+    image = f"{folder.rpartition('/')[2]}/avadm/base:12"
+
+    def pod(name, path):
+        notes = {"scrape": "true", "port": "8080", "path": path}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "namespace": space,
+                "annotations": {f"prometheus.io/{k}": v for k, v in notes.items()},
+            },
+            "spec": {
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "c", "image": image, "command": ["sh", "-c", SERVE]}],
+            },
+        }
+
+    kube.ctl(f"create namespace {space}")
+    try:
+        kube.apply(pod("asks", "/stats"), pod("strays", "/../../secrets"))
+        yield space
+    finally:
+        kube.ctl(f"delete namespace {space} || true")
+
+
+def ask(lab, node, expr):
+    """Return what a Prometheus node says to a query."""
+    url = f"http://{lab.node(node)['address']}:9090/api/v1/query?query={urllib.parse.quote(expr)}"
+    return json.loads(lab.sh(node, f"curl -sf '{url}'"))["data"]["result"]
+
+
+def test_a_pod_s_metric_appears_in_every_prometheus_without_configuration(kube, lab, asking):
+    for node in lab.names("prometheus"):
+        found = wait(lambda n=node: ask(lab, n, f'shop_orders_total{{namespace="{asking}"}}'), 150)
+        assert [f["value"][1] for f in found] == ["42"], node
+        labels = found[0]["metric"]
+        assert labels["instance"] == f"{asking}/asks:8080"
+        assert labels["node"] in kube.nodes()
+
+
+def test_a_pod_cannot_give_what_rules_ask_for_nor_lead_elsewhere(kube, lab, asking):
+    node = lab.names("prometheus")[0]
+    assert wait(lambda: ask(lab, node, f'shop_orders_total{{namespace="{asking}"}}'), 150)
+    assert ask(lab, node, f'{{namespace="{asking}", __name__=~"node_load1|up", pod="asks"}} != 1') == []
+    assert ask(lab, node, f'up{{namespace="{asking}", pod="strays"}}') == []
+    told = lab.sh(node, "journalctl -u avadm-pod-targets --no-pager -n 200")
+    assert f"{asking}/strays: prometheus.io/path" in told
+
+
+def test_the_accounts_of_prometheus_can_do_that_and_no_more(kube):
+    def may(user, what):
+        return kube.lab.run(kube.master, f"kubectl auth can-i {what} --as={user}").stdout.strip() == "yes"
+
+    assert may("pod-targets", "watch pods --all-namespaces")
+    assert may("prometheus", "get pods --subresource=proxy --all-namespaces")
+    for user in ("pod-targets", "prometheus"):
+        for what in ("get secrets", "create pods", "create pods --subresource=exec", "delete pods"):
+            assert not may(user, f"{what} --all-namespaces"), (user, what)
+    assert not may("prometheus", "list pods --all-namespaces")
+    assert not may("pod-targets", "get pods --subresource=proxy --all-namespaces")
+
+
+def test_metrics_of_the_controllers_are_shown_to_prometheus_alone(kube, lab):
+    master = kube.master
+    address, node = lab.node(master)["address"], lab.names("prometheus")[0]
+    tls = "/etc/prometheus/tls/kubernetes"
+    shown = f"curl -s -o /dev/null -w '%{{http_code}}' --cacert {tls}.ca"
+    for port in (10257, 10259):
+        url = f"https://{address}:{port}"
+        own = f"{shown} --cert {tls}.crt --key {tls}.key"
+        assert lab.sh(node, f"{own} {url}/metrics") == "200"
+        assert lab.sh(node, f"{own} {url}/configz") == "403"
+        assert lab.run(node, f"{shown} {url}/metrics").stdout == "000", "no certificate"
+        other = "--cert /etc/kubernetes/pki/kubelet.crt --key /etc/kubernetes/pki/node.key"
+        ca = "--cacert /etc/kubernetes/pki/ca.crt"
+        assert lab.sh(master, f"curl -s -o /dev/null -w '%{{http_code}}' {ca} {other} {url}/metrics") == "403"
+    for port in (10251, 10252):
+        plain = f"curl -s -m 3 -o /dev/null http://{address}:{port}/metrics"
+        assert lab.run(node, plain).returncode != 0, "it listens on 127.0.0.1 alone"

@@ -1,0 +1,168 @@
+"""Which pods are scraped, where, and how the file of targets follows them."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROLES = Path(__file__).parents[3] / "roles"
+# As on a node, where the program finds the API's client beside it.
+sys.path.append(str(ROLES / "kube_volumes/files"))
+_spec = importlib.util.spec_from_file_location("pod_targets", ROLES / "prometheus_pods/files/pod_targets.py")
+pod_targets = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(pod_targets)
+SERVER = "10.0.0.250:6443"
+
+
+def pod(name="web", phase="Running", ports=(8080,), version="5", **notes):
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "uid": f"uid-{name}",
+            "resourceVersion": version,
+            "annotations": {f"prometheus.io/{key}": value for key, value in notes.items()},
+        },
+        "spec": {
+            "nodeName": "comp1",
+            "containers": [{"name": "c", "ports": [{"containerPort": p} for p in ports]}],
+        },
+        "status": {"phase": phase},
+    }
+
+
+def test_a_pod_that_asks_is_reached_through_the_api_server():
+    made = pod_targets.target(pod(scrape="true", port="9102", path="/stats/prometheus"), SERVER)
+    assert made == {
+        "targets": [SERVER],
+        "labels": {
+            "__metrics_path__": "/api/v1/namespaces/shop/pods/web:9102/proxy/stats/prometheus",
+            "instance": "shop/web:9102",
+            "namespace": "shop",
+            "pod": "web",
+            "node": "comp1",
+        },
+    }
+
+
+def test_without_port_and_path_it_is_the_first_port_and_metrics():
+    labels = pod_targets.target(pod(scrape="true", ports=(8080, 9090)), SERVER)["labels"]
+    assert labels["__metrics_path__"].endswith("/pods/web:8080/proxy/metrics")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pod(),
+        pod(scrape="false"),
+        pod(scrape="true", phase="Pending"),
+        pod(scrape="true", phase="Succeeded"),
+    ],
+    ids=["says nothing", "no", "starts", "is done"],
+)
+def test_others_are_left_alone(one):
+    assert pod_targets.target(one, SERVER) is None
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"port": "0"},
+        {"port": "70000"},
+        {"port": "metrics"},
+        {"port": "80/proxy/../../.."},
+        {"path": "metrics"},
+        {"path": "/../../../secrets"},
+        {"path": "/a/./b"},
+        {"path": "/%2e%2e/secrets"},
+        {"path": "/metrics?x=1"},
+        {"path": "/a\nb"},
+        {"path": "//"},
+    ],
+    ids=str,
+)
+def test_an_annotation_never_leads_out_of_the_pod(notes):
+    with pytest.raises(pod_targets.Skipped):
+        pod_targets.target(pod(scrape="true", **notes), SERVER)
+
+
+def test_a_pod_without_a_port_is_skipped_and_told_of_once(tmp_path):
+    told = []
+    targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=told.append)
+    for _ in range(3):
+        targets.all([pod(scrape="true", ports=()), pod("other", scrape="true")])
+        targets.write()
+    assert [t["labels"]["pod"] for t in json.loads((tmp_path / "pods.json").read_text())] == ["other"]
+    assert len(told) == 1
+    assert told[0].startswith("shop/web: prometheus.io/port")
+
+
+class Api:
+    """The list, then each watch's events; what is asked for is noted."""
+
+    def __init__(self, items, *watches):
+        self.items, self.watches, self.asked = items, list(watches), []
+
+    def call(self, method, path):
+        return {"items": self.items, "metadata": {"resourceVersion": "7"}}
+
+    def watch(self, path, since, seconds):
+        self.asked.append(since)
+        return iter(self.watches.pop(0))
+
+
+def kept(path):
+    return sorted(t["labels"]["pod"] for t in json.loads(path.read_text()))
+
+
+def test_the_file_follows_pods_and_a_watch_goes_on_where_the_last_ended(tmp_path):
+    path, seen = tmp_path / "pods.json", []
+
+    def events(*changes):
+        for kind, one in changes:
+            seen.append(kept(path))
+            yield {"type": kind, "object": one}
+
+    api = Api(
+        [pod("a", scrape="true"), pod("b")],
+        events(
+            ("ADDED", pod("c", version="8", scrape="true")),
+            ("MODIFIED", pod("b", version="9", scrape="true")),
+        ),
+        events(
+            ("DELETED", pod("a", version="10", scrape="true")),
+            ("MODIFIED", pod("c", "Failed", version="11", scrape="true")),
+        ),
+        [{"type": "ERROR", "object": {"code": 410}}],
+    )
+    pod_targets.follow(api, pod_targets.Targets(str(path), SERVER))
+    assert seen == [["a"], ["a", "c"], ["a", "b", "c"], ["b", "c"]]
+    assert kept(path) == ["b"]
+    assert api.asked == ["7", "9", "11"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_pods_are_listed_again_after_a_while_whatever_the_watch_says(tmp_path):
+    now = [0.0]
+
+    def quiet():
+        now[0] += 100
+        yield from ()
+
+    api = Api([pod("a", scrape="true")], *(quiet() for _ in range(10)))
+    pod_targets.follow(api, pod_targets.Targets(str(tmp_path / "pods.json"), SERVER), clock=lambda: now[0])
+    assert len(api.asked) == 3
+
+
+def test_the_file_is_written_anew_while_nothing_changes_so_that_its_age_tells(tmp_path):
+    now = [0.0]
+    path = tmp_path / "pods.json"
+    targets = pod_targets.Targets(str(path), SERVER, clock=lambda: now[0])
+    inodes = []
+    for second in (0, 30, 59, 61):
+        now[0] = second
+        targets.write()
+        inodes.append(path.stat().st_mtime_ns)
+    assert inodes[0] == inodes[1] == inodes[2] < inodes[3]
