@@ -24,7 +24,9 @@ def node(*roles: str) -> Node:
     return Node.model_validate({"name": "n1", "address": "10.0.0.1", "roles": roles})
 
 
-@pytest.mark.parametrize(("job", "role"), [(name, role) for name, job in JOBS.items() for role in sorted(job.roles)])
+@pytest.mark.parametrize(
+    ("job", "role"), [(name, role) for name, job in JOBS.items() for role in sorted(job.roles)]
+)
 def test_a_port_that_prometheus_reads_is_one_of_its_node_s(job, role) -> None:
     assert JOBS[job].port in ports(node(role))
 
