@@ -22,6 +22,10 @@ class Bastion(Server):
 
     forwards = True
 
+    def __init__(self, *given, **named):
+        self.accepted, self.accepting = {}, threading.Lock()
+        super().__init__(*given, **named)
+
     def check_channel_direct_tcpip_request(self, chanid, origin, destination):
         if not self.forwards:
             return paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
@@ -32,10 +36,18 @@ class Bastion(Server):
         threading.Thread(target=self.carry, args=(chanid, far), daemon=True).start()
         return paramiko.OPEN_SUCCEEDED
 
+    def near(self, chanid):
+        """Return the channel of this number; whoever asks may be given another's, which is kept for them."""
+        for _ in range(100):
+            with self.accepting:
+                if chanid not in self.accepted and (one := self.transports[-1].accept(0.1)):
+                    self.accepted[one.chanid] = one
+                if chanid in self.accepted:
+                    return self.accepted[chanid]
+        raise AssertionError(f"channel {chanid} was never opened")
+
     def carry(self, chanid, far):
-        near = next(
-            c for t in self.transports for _ in range(100) if (c := t.accept(0.1)) and c.chanid == chanid
-        )
+        near = self.near(chanid)
 
         def copy(source, sink):
             while data := source.recv(65536):
