@@ -5,7 +5,9 @@ import pytest
 from avadm.checks import probe
 
 KNOWN = "chrony:\n  Installed: (none)\n  Candidate: 4.3\n"
-BUSY = "deb.example/dists/bookworm/InRelease  503  Error with cache data [IP: 10.0.0.1 3142]\nE: Failed to fetch"
+BUSY = (
+    "deb.example/dists/bookworm/InRelease  503  Error with cache data [IP: 10.0.0.1 3142]\nE: Failed to fetch"
+)
 
 
 @pytest.mark.parametrize(
