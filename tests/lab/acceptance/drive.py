@@ -9,8 +9,8 @@ from pathlib import Path
 AVADM = Path(sys.executable).parent / "avadm"
 
 
-def accept(*checks, timeout=540):
-    """Run quick checks; return (exit status, checks of the report by id)."""
+def accept(*checks, suite="all", timeout=540):
+    """Run quick checks of a suite; return (exit status, checks of the report by id)."""
     argv = [
         AVADM,
         "accept",
@@ -18,6 +18,8 @@ def accept(*checks, timeout=540):
         "--json",
         "--effort",
         "quick",
+        "--suite",
+        suite,
         *(w for c in checks for w in ("--check", c)),
     ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False)

@@ -58,12 +58,12 @@ def test_an_edited_raw_file_is_noticed(exclusive_report, tmp_path):
 
 
 def test_a_stopped_osd_blocks_every_check(lab, tried):
-    row = tried("negative control", "an OSD is stopped", "every check BLOCKED")
+    row = tried("negative control", "an OSD is stopped", "every check of storage BLOCKED")
     [fault] = [f for f in FAULTS if f.name == "osd-stopped"]
     [act] = fault.acts
     wait_healthy(lab)
     with planted(lab, act.nodes, fault.name, act.do, act.undo):
-        status, checks = accept()
+        status, checks = accept(suite="storage")
     wait_healthy(lab)
     row.came = f"{sum(c['verdict'] == 'BLOCKED' for c in checks.values())} of {len(checks)} BLOCKED"
     assert status == 1

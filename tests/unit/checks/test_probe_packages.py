@@ -1,0 +1,35 @@
+"""Whether packages can be had: a package cache that turns a node away once is asked again."""
+
+import pytest
+
+from avadm.checks import probe
+
+KNOWN = "chrony:\n  Installed: (none)\n  Candidate: 4.3\n"
+BUSY = (
+    "deb.example/dists/bookworm/InRelease  503  Error with cache data [IP: 10.0.0.1 3142]\nE: Failed to fetch"
+)
+
+
+@pytest.mark.parametrize(
+    ("updates", "asked", "trouble"),
+    [
+        ([(100, BUSY), (0, "")], 2, False),
+        ([(100, BUSY), (100, BUSY)], 2, True),
+        ([(100, "E: Failed to fetch: Could not connect")], 1, True),
+        ([(0, "")], 1, False),
+    ],
+    ids=["busy once", "busy", "away", "there"],
+)
+def test_a_busy_cache_is_asked_once_more(monkeypatch, updates, asked, trouble):
+    said = []
+
+    def call(*argv):
+        if argv[0] == "apt-get":
+            said.append(updates[len(said)])
+            return said[-1][0], "", said[-1][1]
+        return 0, KNOWN if said and said[-1][0] == 0 else "", ""
+
+    monkeypatch.setattr(probe, "call", call)
+    found = probe.packages(["chrony"], [])
+    assert (len(said), found["trouble"] is not None) == (asked, trouble)
+    assert found["candidates"] == {"chrony": None if trouble else "4.3"}
