@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.kubernetes import objects as o
-from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError
+from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError, Outcome
 
 AT_ONCE = 16
 """How many pods are entered at a time: each kubectl takes some 30 MB on the master."""
@@ -99,6 +100,11 @@ class Cluster:
         if not self.wait(lambda: self.quietly(get).get("status", {}).get("readyReplicas") == 2, seconds):
             raise MeasureError(f"the pods of {o.SPACE}/stream do not run: kubectl describe pods -n {o.SPACE}")
         self.ctx.shared["stream"] = True
+
+    def nobody_outside(self, remedy: str) -> Outcome:
+        """Return what a check from outside says at a site where every node is part of the cluster."""
+        why = "every node is part of the cluster: nothing can ask from outside"
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)
 
     def outside(self, script: str, command: str, job: Any, timeout: float) -> str:
         """Run a tool on the node outside the cluster; return its raw file; MeasureError where it fails."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
 from avadm_validation.suites.storage.context import Context, Outcome
@@ -20,12 +19,7 @@ def run(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, many = cluster.kube, int(ctx.params["requests"])
     if not kube.outside:
-        return Outcome(
-            method="",
-            verdict=Verdict.BLOCKED,
-            reasons=["every node is part of the cluster: nothing can ask from outside"],
-            remedy="Ask from another machine: curl -H 'Host: …' at the address.",
-        )
+        return cluster.nobody_outside("Ask from another machine: curl -H 'Host: …' at the address.")
     up = cluster.echo()
     cluster.streamers()
     host, url = f"avadm-accept.{kube.domain}", f"http://{kube.ingress}/"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm_validation.protocol.model import Metric, Verdict
+from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
 from avadm_validation.suites.storage.context import Context, Outcome
@@ -25,12 +25,7 @@ def run(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, many = cluster.kube, int(ctx.params["sessions"])
     if not kube.outside:
-        return Outcome(
-            method="",
-            verdict=Verdict.BLOCKED,
-            reasons=["every node is part of the cluster: nothing can ask from outside"],
-            remedy="Ask from another machine: nc ADDRESS 22.",
-        )
+        return cluster.nobody_outside("Ask from another machine: nc ADDRESS 22.")
     cluster.streamers()
     ports = [{"port": SSH, "targetPort": o.STREAM_PORTS["tcp"]}]
     cluster.apply(o.service("outside", selector=o.STREAM, ports=ports, type="LoadBalancer"))
