@@ -6,6 +6,7 @@ check itself made. Nodes are named by role: ``client`` all of them, ``client:0``
 
 from dataclasses import dataclass
 
+from tests.controls.cis import CONTROLS as CIS
 from tests.controls.control import Control
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
 
@@ -305,4 +306,5 @@ CONTROLS = (
         f"{RAW}/test_checks_locally.py::test_a_series_that_bends_is_not_held_out",
     ),
     *KUBERNETES,
+    *CIS,
 )

@@ -24,6 +24,7 @@ STYLES = {
     "INCONCLUSIVE": "yellow",
     "BLOCKED": "bold yellow",
     "PROJECTED": "cyan",
+    "EXCEPTED": "cyan",
     "NOT RUN": "dim",
 }
 
@@ -40,12 +41,15 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
     from avadm_validation.protocol.criteria import Criteria
     from avadm_validation.protocol.verdict import fmt
+    from avadm_validation.suites.cis.controls import criteria as cis_criteria
+    from avadm_validation.suites.cis.run import CHECKS as CIS
     from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
     from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
     from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
-    checks = (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)
+    checks = (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES, *CIS)
     criteria = Criteria.load(kind)
+    criteria.add(cis_criteria("lab" if kind == "lab" else "site-full"))
     if as_json:
         data = [
             {
@@ -57,7 +61,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": "storage and kubernetes", "kind": kind, "checks": data})
+        print_json({"suite": "storage and kubernetes and cis", "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:
@@ -70,9 +74,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @accept.command()
 @click.option(
     "--suite",
-    type=click.Choice(["all", "storage", "kubernetes"]),
+    type=click.Choice(["all", "storage", "kubernetes", "cis"]),
     default="all",
-    help="Suite to run; all: those that the site has.",
+    help="Suite to run; all: storage and, where the site has masters, kubernetes.",
 )
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
@@ -84,14 +88,14 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: Literal["all", "storage", "kubernetes"],
+    suite: Literal["all", "storage", "kubernetes", "cis"],
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,
     break_lock: bool,
     as_json: bool,
 ) -> int:
-    """Run a suite from the site's client nodes; exit 1 unless every check is PASS or PROJECTED."""
+    """Run a suite from the site's client nodes; exit 1 unless every check is PASS, PROJECTED or EXCEPTED."""
     from avadm.cli.plan import command_line
     from avadm.engine import acceptance
     from avadm.engine.accept_record import AcceptRecord
@@ -225,7 +229,8 @@ def _print(report: Report, folder: Path) -> None:
         if check.verdict in ("PASS", "PROJECTED"):
             continue
         console.print(Text(f"{check.id}: {check.verdict}", style=STYLES[check.verdict]))
-        for reason in check.reasons[:4]:
+        # Of the controls each is told: no failing one, and no exception, hides behind others.
+        for reason in check.reasons[: None if check.id.startswith("CIS-") else 4]:
             console.print(Text(f"    {reason}"))
         if check.remedy:
             console.print(Text(f"    do     {check.remedy}"))

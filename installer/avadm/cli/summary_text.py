@@ -66,10 +66,10 @@ def _verdict(data: dict[str, Any], took: str) -> str:
     checks = data["phases"]
     if data["result"] == "canceled":
         return f"Stopped after {took}: {len(checks)} checks were begun, there is no report."
-    bad = [f"{c['name']} {c['state']}" for c in checks if c["state"] not in ("PASS", "PROJECTED")]
+    bad = [f"{c['name']} {c['state']}" for c in checks if c["state"] not in ("PASS", "PROJECTED", "EXCEPTED")]
     if data["result"] == "failed":
         return f"Not accepted after {took}: {', '.join(bad)}."
-    return f"Accepted in {took}: {len(checks)} checks, every one PASS or PROJECTED."
+    return f"Accepted in {took}: {len(checks)} checks, every one PASS, PROJECTED or EXCEPTED."
 
 
 def _changed_hosts(data: dict[str, Any]) -> int:

@@ -25,8 +25,11 @@ from avadm.site.model import Site
 from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import CheckResult, Report
+from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.cis import run as cis
+from avadm_validation.suites.cis.controls import criteria as cis_criteria
+from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes import run as kubernetes
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.runner import Suite, class_of, now
@@ -36,7 +39,7 @@ from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
-Suites = Literal["all", "storage", "kubernetes"]
+Suites = Literal["all", "storage", "kubernetes", "cis"]
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
@@ -103,13 +106,19 @@ def _kubernetes(site: Site) -> KubeTarget | None:
         balancer=(str(pool.first), str(pool.last)) if (pool := site.network.load_balancer) else (),
         outside=outside[0] if outside else "",
         gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
+        masters=tuple(n.name for n in masters),
+        etcd=tuple(n.name for n in site.with_role("etcd")),
         cluster_domain=plan.CLUSTER_DOMAIN,
     )
 
 
 def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
     """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
-    known = {"storage": [c.ID for c in CHECKS], "kubernetes": [c.ID for c in KUBERNETES]}
+    known = {
+        "storage": [c.ID for c in CHECKS],
+        "kubernetes": [c.ID for c in KUBERNETES],
+        "cis": [c.ID for c in CIS],
+    }
     there = sorted(i for name, ids in known.items() if suites in ("all", name) for i in ids)
     found = {
         next((i for i in there if i.removeprefix("A-") == w.upper().removeprefix("A-")), ""): w for w in only
@@ -144,7 +153,7 @@ def run(
     target = target_of(site_file)
     report_folder = folder.path / "report"
     report_folder.mkdir()
-    criteria = Criteria.load("lab" if target.kind == "lab" else "stated")
+    criteria = _criteria("lab" if target.kind == "lab" else "site-full")
     suite = Suite(
         target,
         fleet,
@@ -193,32 +202,44 @@ def run(
     return report
 
 
+def _criteria(class_: Class) -> Criteria:
+    """Return what judges a run of a class: the lab's numbers or the plan's, and the controls."""
+    lab = class_ == "lab"
+    criteria = Criteria.load("lab" if lab else "stated")
+    criteria.add(cis_criteria("lab" if lab else "site-full"))
+    return criteria
+
+
 def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
     """Run the suites that are asked for, by name or by their checks, and that the site has."""
-    kube = {c.ID for c in KUBERNETES}
-    storage_too = suites != "kubernetes" and (not only or not set(only) <= kube)
-    kube_too = suites != "storage" and (not only or bool(kube & set(only)))
-    if suite.target.kube is None and kube_too and (only or suites == "kubernetes"):
+    of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}}
+    named = {name: [i for i in only if i in ids] for name, ids in of.items()}
+    named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
+    whole = {"storage", "kubernetes"} if suites == "all" else {suites}
+    asked = {name for name, own in named.items() if own} if only else whole
+    if suite.target.kube is None and asked - {"storage"} and (only or suites != "all"):
         raise AvadmError(
             Finding(
                 "no-role",
-                "The Kubernetes suite needs a node with the role master.",
+                "The suites kubernetes and cis need a node with the role master.",
                 site_file.where(["nodes"]),
                 "none",
                 "one, three or five",
                 "Give nodes the role master and apply.",
             )
         )
-    checks = suite.execute([i for i in only if i not in kube]) if storage_too else []
-    if kube_too and suite.target.kube:
-        checks += kubernetes.execute(suite, [i for i in only if i in kube])
+    checks = suite.execute(named["storage"]) if "storage" in asked else []
+    if suite.target.kube:
+        checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
+        checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
     return checks
 
 
 def _name(checks: Sequence[CheckResult]) -> str:
     """Return the names of the suites that a report's checks are of."""
-    kube = [c.id.startswith("K-") for c in checks]
-    return " and ".join(n for n, there in (("storage", not all(kube)), ("kubernetes", any(kube))) if there)
+    starts = {"K-": "kubernetes", "CIS-": "cis"}
+    found = [next((n for s, n in starts.items() if c.id.startswith(s)), "storage") for c in checks]
+    return " and ".join(dict.fromkeys(found))
 
 
 def verified(where: Path) -> tuple[Report, list[str]]:
@@ -233,7 +254,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
         raise AvadmError(
             Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
         ) from error
-    criteria = Criteria.load("lab" if report.class_ == "lab" else "stated")
+    criteria = _criteria(report.class_)
     return report, verify(report, path.parent, compute, facts, criteria)
 
 

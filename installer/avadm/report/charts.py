@@ -25,6 +25,7 @@ VERDICT_COLOURS = {
     Verdict.INCONCLUSIVE: "#b26a00",
     Verdict.BLOCKED: "#6a3fb5",
     Verdict.PROJECTED: "#0b6bcb",
+    Verdict.EXCEPTED: "#5b6f8f",
     Verdict.NOT_RUN: "#6b7280",
 }
 _REFERENCE = re.compile(r"(?:url\(|href=\")#([^)\"]+)")

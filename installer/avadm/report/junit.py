@@ -16,6 +16,7 @@ _RESULT = {
     Verdict.INCONCLUSIVE: Error,
     Verdict.BLOCKED: Error,
     Verdict.PROJECTED: Skipped,
+    Verdict.EXCEPTED: Skipped,
     Verdict.NOT_RUN: Skipped,
 }
 

@@ -16,6 +16,7 @@ MEANING = {
     Verdict.FAIL: "the 95 % interval lies on the wrong side of the threshold, or a must was not met",
     Verdict.INCONCLUSIVE: "the interval contains the threshold, or too little was measured: run more",
     Verdict.BLOCKED: "not measured: a precondition does not hold",
+    Verdict.EXCEPTED: "fails, and may here, for the reason that is given",
     Verdict.PROJECTED: "computed from a smaller series, not reached",
     Verdict.NOT_RUN: "not asked for, or could not be measured here",
 }

@@ -78,6 +78,7 @@ def test_markdown_tables_survive_pipes_in_text(report: Report) -> None:
         (Verdict.INCONCLUSIVE, "error"),
         (Verdict.BLOCKED, "error"),
         (Verdict.PROJECTED, "skipped"),
+        (Verdict.EXCEPTED, "skipped"),
         (Verdict.NOT_RUN, "skipped"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
@@ -22,7 +23,9 @@ def script():
     return module
 
 
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)])
+@pytest.mark.parametrize(
+    "check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES, *CIS)]
+)
 def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]
 

@@ -1,8 +1,12 @@
-"""The glue of acceptance: what it can do without git."""
+"""The glue of acceptance: what it can do without git, and which suites it runs."""
 
 import subprocess
+from types import SimpleNamespace
+
+import pytest
 
 from avadm.engine import acceptance
+from avadm.errors import AvadmError
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch):
@@ -11,3 +15,38 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", missing)
     assert acceptance._commit() == ""
+
+
+@pytest.mark.parametrize(
+    ("suites", "checks", "ran"),
+    [
+        ("all", [], {"storage": [], "kubernetes": []}),
+        ("cis", [], {"cis": []}),
+        ("storage", [], {"storage": []}),
+        ("all", ["cis-1.1"], {"cis": ["CIS-1.1"]}),
+        ("cis", ["CIS-1.1", "CIS-2.2"], {"cis": ["CIS-1.1", "CIS-2.2"]}),
+        (
+            "all",
+            ["CIS-1.1", "k-dns", "fs1"],
+            {"storage": ["A-FS1"], "kubernetes": ["K-DNS"], "cis": ["CIS-1.1"]},
+        ),
+    ],
+)
+def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suites, checks, ran):
+    seen = {}
+
+    def note(name):
+        return lambda *args: seen.update({name: list(args[-1])}) or []
+
+    monkeypatch.setattr(acceptance.kubernetes, "execute", note("kubernetes"))
+    monkeypatch.setattr(acceptance.cis, "execute", note("cis"))
+    suite = SimpleNamespace(target=SimpleNamespace(kube=object()), execute=note("storage"))
+    acceptance._execute(suite, acceptance.choose(checks, suites), suites, None)
+    assert seen == ran
+
+
+def test_controls_need_masters():
+    suite = SimpleNamespace(target=SimpleNamespace(kube=None))
+    site = SimpleNamespace(where=lambda path: "site.yml")
+    with pytest.raises(AvadmError, match="kubernetes and cis need"):
+        acceptance._execute(suite, [], "cis", site)

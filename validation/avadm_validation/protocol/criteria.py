@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -71,6 +72,10 @@ class Criteria:
         """Load a shipped file by name, or a file of the user's (``own``), with the plan's beside it."""
         text = own.read_text(encoding="utf-8") if own else source(name)
         return cls(parse(text, str(own or name)), parse(source("stated"), "stated"))
+
+    def add(self, more: Iterable[Criterion]) -> None:
+        """Judge by further criteria, of a suite that keeps its own; they are the same at a site and in the lab."""
+        self.judging |= {c.id: c for c in more}
 
     def of(self, check: str, metric: str) -> Criterion | None:
         """Return the criterion that judges a metric, if there is one."""

@@ -12,6 +12,7 @@ from avadm_validation.protocol.model import Class, Criterion, Metric, Op, Sample
 ORDER = (
     Verdict.PASS,
     Verdict.PROJECTED,
+    Verdict.EXCEPTED,
     Verdict.NOT_RUN,
     Verdict.INCONCLUSIVE,
     Verdict.BLOCKED,
@@ -75,7 +76,8 @@ def judge(
     if c.rule == "each":
         bad = [v for v in values if not holds(v, c.op, c.threshold)]
         if bad:
-            return Verdict.FAIL, f"{c.metric} is {', '.join(map(fmt, bad))} {c.unit}; wanted {wanted}"
+            verdict = Verdict.EXCEPTED if c.excepted else Verdict.FAIL
+            return verdict, f"{c.metric} is {', '.join(map(fmt, bad))} {c.unit}; wanted {wanted}"
         verdict, reason = (
             Verdict.PASS,
             f"{c.metric} is {', '.join(map(fmt, values))} {c.unit}; wanted {wanted}",

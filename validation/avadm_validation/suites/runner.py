@@ -23,7 +23,7 @@ from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Fleet
 from avadm_validation.protocol.judge import check_verdict, deciding, judged
 from avadm_validation.protocol.manifest import Manifest
-from avadm_validation.protocol.model import CheckResult, Class, Verdict
+from avadm_validation.protocol.model import GOOD, CheckResult, Class, Verdict
 from avadm_validation.suites.storage import CHECKS, MEASURED_FIRST, PRECONDITIONS, Check
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
 from avadm_validation.suites.storage.guard import Guard
@@ -228,7 +228,7 @@ class Suite:
             commands=ctx.rec.commands,
             evidence=ctx.rec.evidence,
             reasons=reasons,
-            remedy="" if verdict in (Verdict.PASS, Verdict.PROJECTED) else outcome.remedy,
+            remedy="" if verdict in GOOD else outcome.remedy,
             started=started,
             seconds=seconds,
         )

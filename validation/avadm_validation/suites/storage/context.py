@@ -38,6 +38,8 @@ class KubeTarget:
         balancer: first and last address of services of the type LoadBalancer, () where there are none.
         outside: a node that is not part of the cluster, "" where there is none.
         gpu_nodes: nodes with GPUs.
+        masters: nodes that run the control plane.
+        etcd: nodes that keep its data base.
         cluster_domain: domain of the cluster's own names.
     """
 
@@ -51,6 +53,8 @@ class KubeTarget:
     balancer: tuple[str, ...] = ()
     outside: str = ""
     gpu_nodes: tuple[str, ...] = ()
+    masters: tuple[str, ...] = ()
+    etcd: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
 
 

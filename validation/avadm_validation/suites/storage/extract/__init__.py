@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from avadm_validation.suites.cis.extract import EXTRACTORS as CIS
 from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
@@ -39,40 +40,44 @@ from avadm_validation.suites.storage.extract.windows import (
     scaling,
 )
 
-EXTRACTORS: dict[str, Extractor] = {
-    f.__name__: f
-    for f in (
-        number,
-        equals,
-        contains,
-        length,
-        rate,
-        least_share,
-        scaling,
-        latency,
-        latency_ratio,
-        errors,
-        made,
-        made_share,
-        missing,
-        growth,
-        held_out,
-        files_that_fit,
-        dumped,
-        inodes_fit,
-        held_out_used,
-        busy_pgs,
-        healthy,
-        osds_down,
-        versions,
-        skew,
-        least_avail,
-        ready,
-        fio,
-        fio_latency,
-        fio_seconds,
-    )
-} | KUBERNETES
+EXTRACTORS: dict[str, Extractor] = (
+    {
+        f.__name__: f
+        for f in (
+            number,
+            equals,
+            contains,
+            length,
+            rate,
+            least_share,
+            scaling,
+            latency,
+            latency_ratio,
+            errors,
+            made,
+            made_share,
+            missing,
+            growth,
+            held_out,
+            files_that_fit,
+            dumped,
+            inodes_fit,
+            held_out_used,
+            busy_pgs,
+            healthy,
+            osds_down,
+            versions,
+            skew,
+            least_avail,
+            ready,
+            fio,
+            fio_latency,
+            fio_seconds,
+        )
+    }
+    | KUBERNETES
+    | CIS
+)
 
 
 def compute(name: str, inputs: Inputs, params: Params) -> float:
