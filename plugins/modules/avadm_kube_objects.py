@@ -22,6 +22,11 @@ options:
     description: How to reach the API, and as whom.
     type: path
     default: /root/.kube/config
+  unbind:
+    description:
+      - A label's name. Bindings of roles (of the cluster's and of namespaces') that have it and are not in the manifest are
+        removed, so that nobody keeps a right that the manifest no longer gives.
+    type: str
   timeout:
     description: Seconds that the API may take to answer.
     type: int
@@ -37,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 differing:
-  description: The objects that were (in check mode would be) made or changed, as C(KIND NAMESPACE/NAME), and why.
+  description: The objects that were (in check mode would be) made, changed or removed, as C(KIND NAMESPACE/NAME), and why.
   type: list
   returned: success
 """
@@ -58,7 +63,7 @@ def documents(text):
     text = text.strip()
     while at < len(text):
         one, end = decoder.raw_decode(text, at)
-        found += one["items"] if one.get("kind") == "List" else [one]
+        found += one["items"] if one.get("kind", "").endswith("List") else [one]
         at = end
         while at < len(text) and text[at].isspace():
             at += 1
@@ -102,10 +107,11 @@ class Objects(object):
         run: callable(argv) -> (rc, stdout, stderr).
         path: the manifest.
         kubeconfig: how to reach the API.
+        unbind: label of the bindings that are removed where the manifest does not have them; None for none.
     """
 
-    def __init__(self, run, path, kubeconfig):
-        self.run, self.path, self.kubeconfig = run, path, kubeconfig
+    def __init__(self, run, path, kubeconfig, unbind=None):
+        self.run, self.path, self.kubeconfig, self.unbind = run, path, kubeconfig, unbind
 
     def kubectl(self, *words):
         """Return what kubectl says; KubeError where it fails."""
@@ -123,11 +129,31 @@ class Objects(object):
             return str(error)
         return None
 
-    def differing(self):
-        """Return the objects that are missing or differ, with the first difference of each."""
-        wanted = documents(
+    def wanted(self):
+        """Return the manifest's objects."""
+        return documents(
             self.kubectl("create", "--dry-run", "--validate=false", "-o", "json", "-f", self.path)
         )
+
+    def stale(self):
+        """Return the bindings that are to go."""
+        if not self.unbind:
+            return []
+        kept = {identity(one) for one in self.wanted()}
+        found = []
+        for words in (["clusterrolebindings"], ["rolebindings", "--all-namespaces"]):
+            found += documents(self.kubectl("get", *(words + ["-l", self.unbind, "-o", "json"])))
+        return [one for one in found if identity(one) not in kept]
+
+    def remove(self, one):
+        """Remove an object."""
+        meta = one["metadata"]
+        words = ["--namespace", meta["namespace"]] if "namespace" in meta else []
+        self.kubectl("delete", "--ignore-not-found", one["kind"].lower(), meta["name"], *words)
+
+    def differing(self):
+        """Return the objects that are missing or differ, with the first difference of each."""
+        wanted = self.wanted()
         live = self.kubectl("get", "--ignore-not-found", "-o", "json", "-f", self.path)
         found = {identity(one): one for one in documents(live)}
         told = []
@@ -156,18 +182,24 @@ def main():
         argument_spec={
             "path": {"type": "path", "required": True},
             "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
+            "unbind": {"type": "str"},
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
     )
     params = module.params
-    objects = Objects(module.run_command, params["path"], params["kubeconfig"])
+    objects = Objects(module.run_command, params["path"], params["kubeconfig"], params["unbind"])
     missing = wait(objects.unanswered, 0 if module.check_mode else params["timeout"])
     if missing:
         if module.check_mode:
             module.exit_json(changed=True, differing=["the API does not answer yet"])
         module.fail_json(msg="The API does not answer after %d s: %s" % (params["timeout"], missing))
     try:
+        # First: nobody keeps a right because something else cannot be made.
+        gone = objects.stale()
+        if not module.check_mode:
+            for one in gone:
+                objects.remove(one)
         told = objects.differing()
         if told and not module.check_mode:
             objects.apply()
@@ -176,6 +208,7 @@ def main():
                 module.fail_json(msg="Kubernetes keeps other objects than were applied: %s" % "; ".join(left))
     except KubeError as error:
         module.fail_json(msg="The objects of %s cannot be kept: %s" % (params["path"], error))
+    told += ["%s is no longer wanted" % identity(one) for one in gone]
     module.exit_json(changed=bool(told), differing=told)
 
 

@@ -88,6 +88,12 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
             "system_reserved": {"cpu_millicores": 50, "memory_mib": 64},
             "kube_reserved": {"cpu_millicores": 50, "memory_mib": 64},
             "eviction": {"memory_mib": 100, "disk_percent": 1, "inodes_percent": 1},
+            "accounts": [
+                {"name": "lab-viewer", "role": "viewer"},
+                {"name": "lab-operator", "role": "operator"},
+                {"name": "lab-tenant", "role": "tenant", "namespaces": ["lab-tenant"]},
+                {"name": "lab-neighbour", "role": "tenant", "namespaces": ["lab-neighbour"]},
+            ],
         }
     Site.model_validate(data)
     out = io.StringIO()

@@ -37,6 +37,7 @@ def leaves(site: Site) -> list[Leaf]:
         ]
         found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
         found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
+        found += accounts(site)
     found.append(Leaf("prometheus-etcd", Authority.ETCD, PROMETHEUS, "prometheus"))
     return found
 
@@ -79,6 +80,14 @@ def volume_makers(site: Site) -> list[Node]:
 def registry_name(site: Site) -> str:
     """Return the name under which everybody knows the site's image registry."""
     return f"registry.{site.network.domain}"
+
+
+def accounts(site: Site) -> list[Leaf]:
+    """Return the certificates of the site's accounts."""
+    return [
+        Leaf(f"account-{a.name}", Authority.KUBERNETES, f"account-{a.name}", a.name, f"avadm:{a.role}")
+        for a in site.components.kubernetes.accounts
+    ]
 
 
 def _names(node: Node, site: Site) -> tuple[str, ...]:

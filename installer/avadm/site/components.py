@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -94,6 +94,22 @@ class Etcd(Model):
     """Snapshots kept on each etcd node."""
 
 
+# No two hyphens in a row: the vault would keep one key for `a-b` and `a--b`.
+AccountName = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=63)]
+Namespace = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+
+
+class Account(Model):
+    """Somebody who may use Kubernetes, with a certificate and a kubeconfig of their own."""
+
+    name: AccountName
+    """User name, of small letters, digits and single hyphens."""
+    role: Literal["viewer", "operator", "tenant"]
+    """What they may do: see docs/kubernetes.md."""
+    namespaces: list[Namespace] = []
+    """Where a tenant works; made where they are not there, and never removed. None for the other roles."""
+
+
 class Kubernetes(Model):
     """Compute cluster; installed where nodes have the role master."""
 
@@ -117,6 +133,8 @@ class Kubernetes(Model):
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)
     """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
+    accounts: list[Account] = []
+    """People and programs that use Kubernetes, beside the administrator."""
 
 
 class Components(Model):

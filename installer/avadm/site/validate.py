@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from avadm.findings import Finding
-from avadm.site.rules import ceph, devices, kubernetes, networks, nodes, roles, services, volumes, waivers
+from avadm.site.rules import (
+    accounts,
+    ceph,
+    devices,
+    kubernetes,
+    networks,
+    nodes,
+    roles,
+    services,
+    volumes,
+    waivers,
+)
 from avadm.site.rules.draft import Draft
 
 __all__ = ["Draft", "validate"]
@@ -18,6 +29,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *ceph.RULES,
     *kubernetes.RULES,
     *volumes.RULES,
+    *accounts.RULES,
     *services.RULES,
     *waivers.RULES,
 ]

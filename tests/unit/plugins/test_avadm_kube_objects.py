@@ -23,10 +23,11 @@ LIVE = {
 
 
 class Kubectl:
-    """kubectl that knows `live` and notes what was applied."""
+    """kubectl that knows `live`, notes what was applied, and what was removed."""
 
-    def __init__(self, wanted, live):
+    def __init__(self, wanted, live, labelled=()):
         self.wanted, self.live, self.applied = wanted, live, 0
+        self.labelled, self.removed = list(labelled), []
 
     def __call__(self, argv):
         words = argv[4:]
@@ -39,6 +40,14 @@ class Kubectl:
             return 0, json.dumps(whole), ""
         if words[0] == "apply":
             self.applied += 1
+            return 0, "", ""
+        if words[0] == "get" and "-l" in words:
+            assert words[words.index("-l") + 1] == "avadm.io/accounts"
+            kinds = {"clusterrolebindings": "ClusterRoleBinding", "rolebindings": "RoleBinding"}
+            found = [one for one in self.labelled if one["kind"] == kinds[words[1]]]
+            return 0, json.dumps({"kind": "List", "items": found}), ""
+        if words[0] == "delete":
+            self.removed.append(words[1:])
             return 0, "", ""
         return 1, "", "the server could not find the requested resource"
 
@@ -95,3 +104,28 @@ def test_what_kubectl_says_is_kept():
     with pytest.raises(KubeError, match="kubectl create: error: no such file"):
         work.differing()
     assert "no such file" in work.unanswered()
+
+
+def binding(kind, name, namespace=None):
+    where = {"namespace": namespace} if namespace else {}
+    return {"kind": kind, "metadata": {"name": name, **where}}
+
+
+def test_bindings_that_the_manifest_no_longer_has_are_found_and_removed():
+    kept = binding("RoleBinding", "avadm:tenant", "team-a")
+    gone = binding("RoleBinding", "avadm:tenant", "team-b")
+    cluster = binding("ClusterRoleBinding", "avadm:viewer")
+    run = Kubectl([WANTED, kept], [], [kept, gone, cluster])
+    work = Objects(run, "/m.yml", "/k", "avadm.io/accounts")
+    assert work.stale() == [cluster, gone]
+    for one in work.stale():
+        work.remove(one)
+    assert run.removed == [
+        ["--ignore-not-found", "clusterrolebinding", "avadm:viewer"],
+        ["--ignore-not-found", "rolebinding", "avadm:tenant", "--namespace", "team-b"],
+    ]
+
+
+def test_nothing_is_removed_where_no_label_is_named():
+    run = Kubectl([WANTED], [], [binding("ClusterRoleBinding", "avadm:viewer")])
+    assert Objects(run, "/m.yml", "/k").stale() == []

@@ -22,6 +22,7 @@ from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
     Vars,
+    accounts,
     addons,
     ceph,
     core,
@@ -73,6 +74,7 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
     masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
+    accounts.keep_kubeconfigs(site_file.site, pki.Store.open(site_file.path), secrets)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -115,6 +117,7 @@ def variables(site_file: SiteFile) -> Vars:
     kube_nodes.render(site, site_file.profile, certificates, out)
     kube_metrics.render(site, certificates, out)
     addons.render(site, site_file.profile, certificates, out)
+    accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from avadm.pki import plan
@@ -18,6 +19,7 @@ from avadm.site.render.etcd import client_urls
 from avadm.site.secrets import write_private
 
 API_PORT = 6443
+MARK = "# Written by avadm: "
 ENCRYPTION_KEY = "vault_kube_encryption_key"
 
 
@@ -66,34 +68,47 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         out.host(node.name).update(_master(node, site, store))
 
 
-def admin_kubeconfig(store: Store, server: str, key: str) -> str:
-    """Return the administrator's kubeconfig, with all that it needs in it.
+def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespace: str = "default") -> str:
+    """Return a kubeconfig, with all that it needs in it: the administrator's, or that of another certificate.
 
     Args:
         store: the certificates.
         server: URL of the API.
         key: the private key, base64 of PEM, or an Ansible expression for it.
+        leaf: the certificate's name in the store.
+        namespace: where commands work that name none.
     """
+    account = leaf.removeprefix("account-")
+    # In quotes: a name may look like a number.
+    user = "kubernetes-admin" if leaf == "admin" else f'"{account}"'
+    where = "" if namespace == "default" else f', namespace: "{namespace}"'
     return (
-        "# Written by avadm: the administrator of the site's Kubernetes.\n"
+        f"{MARK}the {'administrator' if leaf == 'admin' else f'account {account}'} of the site's Kubernetes.\n"
         "apiVersion: v1\nkind: Config\nclusters:\n  - name: kubernetes\n    cluster:\n"
         f"      server: {server}\n"
         f"      certificate-authority-data: {b64(store.trusted(Authority.KUBERNETES))}\n"
-        "users:\n  - name: kubernetes-admin\n    user:\n"
-        f"      client-certificate-data: {b64(store.leaf('admin'))}\n"
+        f"users:\n  - name: {user}\n    user:\n"
+        f"      client-certificate-data: {b64(store.leaf(leaf))}\n"
         f"      client-key-data: {key}\n"
-        "contexts:\n  - name: default\n    context: {cluster: kubernetes, user: kubernetes-admin}\n"
+        f"contexts:\n  - name: default\n    context: {{cluster: kubernetes, user: {user}{where}}}\n"
         "current-context: default\n"
     )
 
 
 def keep_kubeconfig(site: Site, store: Store, keys: Mapping[str, str]) -> None:
     """Write the administrator's kubeconfig beside the site file, `SITE.kubeconfig`, for its owner alone."""
-    if not site.with_role("master"):
-        return
-    path = store.path.with_suffix("").with_suffix(".kubeconfig")
-    key = b64(pem_of(keys[key_variable(plan.ADMIN)]))
-    text = admin_kubeconfig(store, api_url(site), key)
+    if site.with_role("master"):
+        key = b64(pem_of(keys[key_variable(plan.ADMIN)]))
+        keep_private(kubeconfig_path(store), kubeconfig(store, api_url(site), key))
+
+
+def kubeconfig_path(store: Store, whose: str = "") -> Path:
+    """Return where a kubeconfig lies: the administrator's, or that of another certificate."""
+    return store.path.with_suffix("").with_suffix(f"{whose and '.'}{whose}.kubeconfig")
+
+
+def keep_private(path: Path, text: str) -> None:
+    """Write a file for its owner alone; one that is right already is left untouched."""
     if not path.exists() or path.read_text() != text or path.stat().st_mode & 0o077:
         write_private(path, text.encode())
 
@@ -114,7 +129,7 @@ def _master(node: Node, site: Site, store: Store) -> dict[str, Any]:
         "kube_apiserver_front_proxy_certificate": store.leaf(f"front-proxy-{node.name}"),
         "kube_apiserver_key": key,
         # Root of a master asks its own server, whoever has the virtual address.
-        "kube_apiserver_admin_kubeconfig": admin_kubeconfig(store, own, key_data(key_variable(plan.ADMIN))),
+        "kube_apiserver_admin_kubeconfig": kubeconfig(store, own, key_data(key_variable(plan.ADMIN))),
         "kube_controllers_server": own,
         "kube_controllers_manager_certificate": store.leaf(f"controller-manager-{node.name}"),
         "kube_controllers_scheduler_certificate": store.leaf(f"scheduler-{node.name}"),
