@@ -12,8 +12,9 @@ CONTAINER = f'image!="", container_name!="POD", {N}'
 
 def share(resource: str) -> str:
     """Return the expression of what pods asked for, of what a node can give."""
+    given = f'sum by (node) (kube_node_status_allocatable{{resource="{resource}", {N}}})'
     asked = f'sum by (node) (kube_pod_container_resource_requests{{resource="{resource}", {N}}})'
-    return f'{asked} / sum by (node) (kube_node_status_allocatable{{resource="{resource}", {N}}})'
+    return f"({asked} or 0 * {given}) / {given}"
 
 
 def pods(phase: str) -> str:
@@ -48,7 +49,9 @@ PANELS = [
     bars("Memory asked for, of what is there", share("memory"), "{{node}}", unit="percentunit", steps=FULL),
     bars(
         "Pods by node",
-        f"count by (node) (max by (namespace, pod, node) (kube_pod_info{{{N}}}))",
+        # A node without pods is there with 0.
+        f"count by (node) (max by (namespace, pod, node) (kube_pod_info{{{N}}}))"
+        f" or 0 * max by (node) (kube_node_info{{{N}}})",
         "{{node}}",
     ),
     graph(

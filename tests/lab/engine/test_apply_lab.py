@@ -18,7 +18,7 @@ pytestmark = pytest.mark.lab
 AVADM = Path(sys.executable).parent / "avadm"
 
 
-def avadm(*argv, timeout=300):
+def avadm(*argv, timeout=900):
     """Run avadm; return the CompletedProcess."""
     return subprocess.run([AVADM, *argv], capture_output=True, text=True, timeout=timeout, check=False)
 
@@ -98,7 +98,7 @@ def test_what_a_plan_saw_is_done_and_nothing_after_it_changed(lab, second_run, t
 def test_a_second_controller_is_refused_with_who_and_since_when(lab, second_run, tmp_path):
     site = other_controller(lab, tmp_path)
     ours = subprocess.Popen(
-        [AVADM, "apply", "--full", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [AVADM, "apply", "--full", "base", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
         lock = f"cat /var/lib/avadm/{App(lab.site_path).site_file().site.name}/lock"
@@ -109,7 +109,7 @@ def test_a_second_controller_is_refused_with_who_and_since_when(lab, second_run,
         refused = avadm("--site", site, "apply")
         dry = avadm("--site", site, "apply", "--check")
     finally:
-        ours.communicate(timeout=300)
+        ours.communicate(timeout=600)
     assert refused.returncode == 2, refused.stdout
     assert f"process {ours.pid} on" in refused.stderr
     assert re.search(r"since 20\d\d-\d\d-\d\dT", refused.stderr)

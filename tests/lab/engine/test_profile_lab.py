@@ -50,7 +50,7 @@ def test_modules_run_under_the_profiles_python(lab, profile):
         lab.sh(name, PLANT)
     try:
         done = subprocess.run(
-            [AVADM, "apply", "--full"], capture_output=True, text=True, timeout=300, check=False
+            [AVADM, "apply", "--full"], capture_output=True, text=True, timeout=900, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         notes = {name: lab.sh(name, f"cat {NOTES}").splitlines() for name in nodes}

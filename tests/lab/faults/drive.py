@@ -25,7 +25,7 @@ UNMADE = {
 PURGED = "apt-get -q -y -o DPkg::Lock::Timeout=120 purge prometheus-node-exporter"
 
 
-def avadm(*argv, timeout=600, **env):
+def avadm(*argv, timeout=900, **env):
     """Run avadm; return the CompletedProcess."""
     return subprocess.run(
         [AVADM, *argv],

@@ -40,6 +40,11 @@ class Kube:
         """Return the nodes that run kubelet."""
         return list(dict.fromkeys([*self.lab.names("master"), *self.lab.names("worker")]))
 
+    def outside(self):
+        """Return a node that has nothing of Kubernetes; a lab without one skips the test."""
+        found = [n["name"] for n in self.lab.nodes if not {"master", "worker"} & set(n["roles"])]
+        return found[0] if found else pytest.skip("this lab has no node outside Kubernetes")
+
     def ready(self):
         """Return node to whether it is ready."""
         found = {}

@@ -90,9 +90,9 @@ def vip(lab):
     return text.partition("virtual_ipaddress {")[2].split("/")[0].strip()
 
 
-def outside(lab, arguments):
+def curl(kube, arguments):
     """Return what curl says on a node that has nothing of Kubernetes."""
-    return lab.run(lab.names("osd")[0], f"curl -s -m 4 {arguments}").stdout.strip()
+    return kube.lab.run(kube.outside(), f"curl -s -m 4 {arguments}").stdout.strip()
 
 
 def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
@@ -111,7 +111,7 @@ def test_pods_know_services_and_the_site_s_nodes_by_name(kube, lab, web):
     ask = 'import socket; print(socket.gethostbyname("{}"))'
     for name in ("web", f"web.{space}", f"web.{space}.svc.cluster.local"):
         assert python(kube, space, ask.format(name)) == address
-    node = lab.node(lab.names("osd")[0])
+    node = lab.nodes[0]
     whole = lab.sh(node["name"], "hostname -f").strip()
     assert python(kube, space, ask.format(whole)) == node["address"]
     domain = whole.partition(".")[2]
@@ -124,7 +124,7 @@ def test_pods_know_services_and_the_site_s_nodes_by_name(kube, lab, web):
 
 def test_nodes_know_each_other_while_the_cluster_s_dns_is_down(kube, lab, web):
     space, _ = web
-    other = lab.node(lab.names("osd")[0])
+    other = lab.nodes[0]
     whole = lab.sh(other["name"], "hostname -f").strip()
     ask = f'import socket; print(socket.gethostbyname("{whole}"))'
     assert python(kube, space, ask) == other["address"]
@@ -147,11 +147,9 @@ def test_nodes_know_each_other_while_the_cluster_s_dns_is_down(kube, lab, web):
 def test_requests_come_in_from_outside_by_name(kube, lab, web):
     _, host = web
     address = vip(lab)
-    got = wait(lambda: outside(lab, f"-H 'Host: {host}' http://{address}/hostname"), 30)
+    got = wait(lambda: curl(kube, f"-H 'Host: {host}' http://{address}/hostname"), 30)
     assert got.startswith("web-")
-    assert (
-        outside(lab, f"-o /dev/null -w '%{{http_code}}' -H 'Host: other.example' http://{address}/") == "404"
-    )
+    assert curl(kube, f"-o /dev/null -w '%{{http_code}}' -H 'Host: other.example' http://{address}/") == "404"
 
 
 def test_tls_shows_a_certificate_of_the_site(kube, lab):
@@ -174,7 +172,7 @@ def test_the_ingress_address_moves_when_its_node_dies(kube, lab, web):
     lab.sh(holder, "systemctl kill -s KILL keepalived; systemctl stop keepalived traefik")
     begun = time.monotonic()
     try:
-        wait(lambda: outside(lab, f"-m 1 -H 'Host: {host}' http://{address}/hostname"), 60, step=0.2)
+        wait(lambda: curl(kube, f"-m 1 -H 'Host: {host}' http://{address}/hostname"), 60, step=0.2)
         took = time.monotonic() - begun
         assert any(f" {address}/" in lab.sh(n, "ip -4 addr") for n in others)
         assert took < WITHIN

@@ -46,7 +46,7 @@ def space(kube, lab):
     """A namespace with a pod in which sshd runs, on a worker that holds no address; its services are `given` theirs."""
     name = f"lb-{uuid.uuid4().hex[:8]}"
     worker = next(n for n in lab.names("worker") if n not in lab.names("ingress"))
-    outside, folder = lab.names("osd")[0], f"/tmp/{name}"
+    outside, folder = kube.outside(), f"/tmp/{name}"
     lab.sh(outside, f"mkdir -m 700 {folder} && ssh-keygen -q -t ed25519 -N '' -f {folder}/key")
     public = lab.sh(outside, f"cat {folder}/key.pub").strip()
     lab.sh(worker, f"mkdir -m 700 {folder} && echo '{public}' > {folder}/key.pub && mkdir -p /run/sshd")
@@ -131,7 +131,7 @@ def test_ssh_from_outside_ends_in_the_pod(kube, lab, space, pool, service):
         "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5"
     )
     line = f"ssh {options} -i /tmp/{space}/key root@{service} 'hostname; sleep 3; echo still there'"
-    outside = lab.names("osd")[0]
+    outside = kube.outside()
     said = wait(lambda: lab.run(outside, line).stdout.split("\n")[:2], 30)
     assert said == ["sshd", "still there"]
 
@@ -140,7 +140,7 @@ def test_what_is_no_service_s_does_not_reach_the_node_that_holds_the_address(kub
     ask_for(kube, space, "other", ports=[{"port": 8080, "targetPort": 2222}])
     try:
         address = wait(lambda: given(kube, space, "other"), 30, step=0.5)
-        outside = lab.names("osd")[0]
+        outside = kube.outside()
         assert wait(
             lambda: lab.run(outside, f"timeout 3 bash -c '</dev/tcp/{address}/8080'").returncode == 0, 30
         )
@@ -198,7 +198,7 @@ def test_the_address_moves_when_its_node_is_cut_off_and_does_not_come_back(kube,
         "the network of the node with the addresses is cut for 30 s",
         f"at most {WITHIN} s without answers",
     )
-    outside, first = lab.names("osd")[0], holder(lab, service)
+    outside, first = kube.outside(), holder(lab, service)
     assert first
     lab.sh(outside, f"cat > /tmp/{space}/try.py <<'END'\n{TRY}\nEND")
     assert wait(lambda: lab.run(outside, f"python3 /tmp/{space}/try.py {service} 0.5").stdout.count(" 1"), 30)
