@@ -177,7 +177,7 @@ class _Progress:
     def __init__(self) -> None:
         self._live = stderr.is_terminal
         self._status = stderr.status("") if self._live else None
-        self._check = ""
+        self._told: set[str] = set()
         self._begun = time.monotonic()
 
     def step(self, step: Step) -> None:
@@ -188,9 +188,9 @@ class _Progress:
         if self._status:
             self._status.start()
             self._status.update(f"{text}  [dim]({elapsed:.0f} s so far)[/dim]")
-        elif step.check != self._check:
+        elif step.check not in self._told:
             stderr.print(Text(f"{elapsed:6.0f} s  {text}"))
-        self._check = step.check
+        self._told.add(step.check)
 
     def done(self, result: CheckResult) -> None:
         """Print a check's line."""

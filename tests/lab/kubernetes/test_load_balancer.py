@@ -168,7 +168,8 @@ def test_who_comes_too_late_waits_is_told_why_and_gets_what_is_given_back(kube, 
         kube.ctl(f"delete service -n {space} {names[0]}")
         assert wait(lambda: given(kube, space, "late"), 20, step=0.5) == free
         # One that is not meant for outside any more gives its address back.
-        kube.ctl(f"""patch service -n {space} late -p '{{"spec": {{"type": "ClusterIP"}}}}'""")
+        inner = {"spec": {"type": "ClusterIP", "ports": [{"port": 22, "nodePort": None}]}}
+        kube.ctl(f"patch service -n {space} late -p '{json.dumps(inner)}'")
         assert wait(lambda: given(kube, space, "late") == "", 20, step=0.5)
     finally:
         kube.ctl(f"delete service -n {space} --all")

@@ -183,7 +183,9 @@ def test_a_tenant_is_refused_all_else(ctl, command):
 def test_a_viewer_sees_all_but_secrets_and_changes_nothing(ctl):
     assert ctl("viewer", "get pods,services --all-namespaces").returncode == 0
     assert ctl("viewer", "get nodes").returncode == 0
-    for command in ("get secrets -n lab-tenant", "create configmap mine", "delete pod none -n lab-tenant"):
+    # kubectl looks for what it is to delete: that must be there.
+    for command in ("get secrets", "create configmap mine", "delete serviceaccount default"):
+        command += " -n lab-tenant"
         assert refused(ctl("viewer", command)), command
 
 

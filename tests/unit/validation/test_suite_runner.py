@@ -151,9 +151,12 @@ def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(t
     monkeypatch.setattr(runner, "CHECKS", (usual, quiet))
     monkeypatch.setattr(runner, "MEASURED_FIRST", (quiet,))
     monkeypatch.setitem(EFFORTS, "A-BD5", EFFORTS["A-BD6"])
-    results = suite(tmp_path, FakeFleet(answers())).execute()
+    ran = suite(tmp_path, FakeFleet(answers()))
+    results = ran.execute()
     assert began == ["A-BD6", "A-BD5"]
     assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
+    told = problems(sealed(ran, results, tmp_path), tmp_path)
+    assert [p for p in told if "the checks are" in p] == []
 
 
 def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):
@@ -210,7 +213,11 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
 def report_of(tmp_path, monkeypatch, act=measured):
     with_check(monkeypatch, act)
     ran = suite(tmp_path, FakeFleet(answers()))
-    checks = ran.execute()
+    return sealed(ran, ran.execute(), tmp_path)
+
+
+def sealed(ran, checks, folder):
+    """Return a run's report, as it is written."""
     report = Report(
         site="s",
         profile="p",
@@ -226,8 +233,8 @@ def report_of(tmp_path, monkeypatch, act=measured):
         notes=[],
         checks=checks,
     )
-    report = ran.manifest.seal(report, tmp_path)
-    report.dump(tmp_path)
+    report = ran.manifest.seal(report, folder)
+    report.dump(folder)
     return report
 
 

@@ -37,7 +37,8 @@ class Manifest:
     """What is known of a run so far.
 
     Attributes:
-        checks: of each check its id, its own verdict (or None) and the digest of its result, in order.
+        checks: of each check its id, its own verdict (or None) and the digest of its result, in the order
+            in which they ended, after `seal` in the report's.
         report: digest of what stands around the checks; "" until the end.
     """
 
@@ -72,7 +73,10 @@ class Manifest:
         )
 
     def seal(self, report: Report, folder: Path) -> Report:
-        """Note what stands around the checks; return the report with the sha256 of every raw file."""
+        """Note the order of the checks and what stands around them; return the report with each raw file's sha256."""
+        # Checks end in another order than the report's: some are measured first, some at the same time.
+        place = {check.id: number for number, check in enumerate(report.checks)}
+        self.checks.sort(key=lambda check: place.get(str(check["id"]), len(place)))
         self.report = around(report)
         self._write(folder)
         raw = sorted(p for p in (folder / "raw").rglob("*") if p.is_file())

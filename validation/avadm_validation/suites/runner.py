@@ -93,6 +93,7 @@ class Suite:
         finished: told of each check's result.
         warn: told of each thing that could not be put back, after an interruption too.
         left: the same, for the report.
+        telling: held while something is told: a suite may run checks at the same time.
     """
 
     target: Target
@@ -108,6 +109,7 @@ class Suite:
     warn: Callable[[str], None] = complain
     left: list[str] = field(default_factory=list)
     manifest: Manifest = field(default_factory=Manifest)
+    telling: threading.Lock = field(default_factory=threading.Lock)
 
     def context(self, check: str, params: Mapping[str, Any]) -> Context:
         """Return a check's view of the run."""
@@ -118,7 +120,7 @@ class Suite:
             run=self.run,
             seed=self.seed,
             class_=class_of(self.target.kind, self.effort),
-            progress=self.progress,
+            progress=self.tell,
             clock_offset=self.shared.get("clock_offset", 0.0),
             shared=self.shared,
         )
@@ -180,10 +182,16 @@ class Suite:
             result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         return self.done(result, outcome.verdict)
 
+    def tell(self, step: Step) -> None:
+        """Tell of a step, one at a time."""
+        with self.telling:
+            self.progress(step)
+
     def done(self, result: CheckResult, own: Verdict | None) -> CheckResult:
         """Note a result in the manifest, tell of it, return it."""
-        self.manifest.add(result, own, self.folder)
-        self.finished(result)
+        with self.telling:
+            self.manifest.add(result, own, self.folder)
+            self.finished(result)
         return result
 
     def measure(self, check: Check, ctx: Context) -> Outcome:

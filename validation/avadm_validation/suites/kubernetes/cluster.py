@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from avadm_validation.suites.storage.context import Context, KubeTarget, Measure
 
 AT_ONCE = 16
 """How many pods are entered at a time: each kubectl takes some 30 MB on the master."""
+_MAKING = threading.Lock()
+"""Held while what several checks share is made."""
 SWEEP = """
 gone() {{ [ -z "$(kubectl get namespaces -o name {names} --ignore-not-found 2>&1)" ]; }}
 kubectl delete namespace {names} --ignore-not-found >&2
@@ -79,11 +82,12 @@ class Cluster:
 
     def echo(self) -> dict[str, tuple[str, str]]:
         """Have a serving pod on every node and a service of them; return node to (pod, address) of those that run."""
-        if not self.ctx.shared.get("echo"):
-            self.ctx.step("start a pod on every node")
-            self.apply(o.everywhere(self.kube), o.service("echo"), o.service("heads", clusterIP="None"))
-            self.wait(lambda: len(self._up()) == len(self.kube.nodes), float(self.ctx.params["ready_s"]))
-            self.ctx.shared["echo"] = True
+        with _MAKING:
+            if not self.ctx.shared.get("echo"):
+                self.ctx.step("start a pod on every node")
+                self.apply(o.everywhere(self.kube), o.service("echo"), o.service("heads", clusterIP="None"))
+                self.wait(lambda: len(self._up()) == len(self.kube.nodes), float(self.ctx.params["ready_s"]))
+                self.ctx.shared["echo"] = True
         found = self._up()
         if not found:
             raise MeasureError(f"no pod runs: kubectl describe pods -n {o.SPACE}")
@@ -91,15 +95,17 @@ class Cluster:
 
     def streamers(self) -> None:
         """Have two pods that serve connections that stay open, and their service."""
-        if self.ctx.shared.get("stream"):
-            return
-        ports = [{"port": 80, "targetPort": o.STREAM_PORTS["websocket"]}]
-        self.apply(o.streamers(self.kube), o.service("stream", selector=o.STREAM, ports=ports))
-        get = f"get deployment -n {o.SPACE} stream"
-        seconds = float(self.ctx.params["ready_s"])
-        if not self.wait(lambda: self.quietly(get).get("status", {}).get("readyReplicas") == 2, seconds):
-            raise MeasureError(f"the pods of {o.SPACE}/stream do not run: kubectl describe pods -n {o.SPACE}")
-        self.ctx.shared["stream"] = True
+        with _MAKING:
+            if self.ctx.shared.get("stream"):
+                return
+            ports = [{"port": 80, "targetPort": o.STREAM_PORTS["websocket"]}]
+            self.apply(o.streamers(self.kube), o.service("stream", selector=o.STREAM, ports=ports))
+            get = f"get deployment -n {o.SPACE} stream"
+            seconds = float(self.ctx.params["ready_s"])
+            if not self.wait(lambda: self.quietly(get).get("status", {}).get("readyReplicas") == 2, seconds):
+                why = f"the pods of {o.SPACE}/stream do not run: kubectl describe pods -n {o.SPACE}"
+                raise MeasureError(why)
+            self.ctx.shared["stream"] = True
 
     def nobody_outside(self, remedy: str) -> Outcome:
         """Return what a check from outside says at a site where every node is part of the cluster."""

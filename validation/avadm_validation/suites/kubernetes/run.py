@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from ruamel.yaml import YAML
 
 from avadm_validation.protocol.model import CheckResult, Verdict
-from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS, TOGETHER
 from avadm_validation.suites.kubernetes.cluster import Cluster
 from avadm_validation.suites.runner import Suite, shielded
 from avadm_validation.suites.storage import Check
@@ -50,20 +52,31 @@ def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
         raise ValueError("the site has no Kubernetes")
     params = efforts(suite.target.kind, suite.effort)
     results: list[CheckResult] = []
+
+    def one(check: Check) -> CheckResult:
+        if first.verdict is not Verdict.PASS:
+            return suite.blank(check, Verdict.BLOCKED, ["the preconditions are not met", *first.reasons])
+        if why := unfit(check, kube):
+            return suite.blank(check, Verdict.NOT_RUN, [why])
+        return suite.one(check, params[check.ID])
+
     try:
         first = suite.one(PRECONDITIONS, params[PRECONDITIONS.ID])
         results.append(first)
+        chosen = []
         for check in CHECKS:
             why = unfit(check, kube)
-            if (only and check.ID not in only) or (why and not only):
-                suite.left += [f"{check.ID} was left out: {why}."] if why and not only else []
-            elif first.verdict is not Verdict.PASS:
-                reasons = ["the preconditions are not met", *first.reasons]
-                results.append(suite.blank(check, Verdict.BLOCKED, reasons))
-            elif why:
-                results.append(suite.blank(check, Verdict.NOT_RUN, [why]))
-            else:
-                results.append(suite.one(check, params[check.ID]))
+            if why and not only:
+                suite.left.append(f"{check.ID} was left out: {why}.")
+            elif not only or check.ID in only:
+                chosen.append(check)
+        for together, some in groupby(chosen, key=lambda c: c in TOGETHER):
+            checks = list(some)
+            if not together:
+                results += map(one, checks)
+                continue
+            with ThreadPoolExecutor(len(checks)) as pool:
+                results += pool.map(one, checks)
     finally:
         with shielded():
             ctx = suite.context("guard", params[PRECONDITIONS.ID])
