@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye demo-kubernetes test-kubernetes lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,10 +24,10 @@ demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it
 demo-bullseye test-bullseye: export AVADM_LAB_DIR = $(CURDIR)/.lab-bullseye
 
 demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
-	@scripts/demo --release bullseye
+	@scripts/demo --release bullseye --masters 0
 
-demo-kubernetes: $(STAMP) ## The same with Kubernetes 1.9 on a seventh node and the three clients (unfinished: issue 5).
-	@scripts/demo --masters 1
+demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to build.
+	@scripts/demo --masters 0
 
 lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
@@ -45,10 +45,10 @@ test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing)
 	@scripts/test-lab
 
 test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
-	@scripts/test-lab "lab and not slow" --release bullseye
+	@scripts/test-lab "lab and not slow" --release bullseye --masters 0
 
-test-kubernetes: $(STAMP) ## The same with Kubernetes (unfinished: issue 5).
-	@scripts/test-lab "lab and not slow" --masters 1
+test-storage: $(STAMP) ## The same without Kubernetes.
+	@scripts/test-lab "lab and not slow" --masters 0
 
 # Three masters are a lab of its own too: two workers and no ceph, so that it fits beside the usual one.
 lab-ha test-ha: export AVADM_LAB_DIR = $(CURDIR)/.lab-ha

@@ -41,7 +41,7 @@ class Config(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,7}[a-z0-9])?$")] = "lab"
     storage: Annotated[int, Field(ge=0, le=40)] = 3
     compute: Annotated[int, Field(ge=1, le=40)] = 3
-    masters: Literal[0, 1, 3, 5] = 0
+    masters: Literal[0, 1, 3, 5] = 1
     disks: Annotated[int, Field(ge=1, le=12)] = 2
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")

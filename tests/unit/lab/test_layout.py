@@ -7,12 +7,8 @@ from avadm.errors import AvadmError
 from avadm.lab.layout import MIB, Config, nodes, parse_size
 
 
-def test_default_lab_is_three_storage_and_three_compute_nodes():
-    assert [n.name for n in nodes(Config())] == ["stor1", "stor2", "stor3", "comp1", "comp2", "comp3"]
-
-
-def test_a_lab_with_kubernetes_has_a_node_for_its_master():
-    by_name = {n.name: n for n in nodes(Config(masters=1))}
+def test_default_lab_has_storage_a_master_and_three_compute_nodes():
+    by_name = {n.name: n for n in nodes(Config())}
     assert list(by_name) == ["stor1", "stor2", "stor3", "mast1", "comp1", "comp2", "comp3"]
     assert by_name["stor1"].roles == ("mon", "mgr", "osd", "mds")
     assert by_name["mast1"].roles == ("etcd", "master")
@@ -21,7 +17,7 @@ def test_a_lab_with_kubernetes_has_a_node_for_its_master():
 
 
 def test_compute_nodes_are_workers_and_two_have_gpus():
-    by_name = {n.name: n for n in nodes(Config(masters=1))}
+    by_name = {n.name: n for n in nodes(Config())}
     assert set(by_name["comp1"].roles) >= {"client", "worker", "dns", "ingress", "registry"}
     assert set(by_name["comp2"].roles) >= {"client", "worker", "ingress", "gpu"}
     assert {name: n.gpus for name, n in by_name.items() if n.gpus} == {"comp2": 4, "comp3": 4}
