@@ -1,6 +1,7 @@
 """What runs beside Kubernetes for everybody: registry, names, the way in from outside, metrics."""
 
 import json
+import re
 import time
 import uuid
 
@@ -178,6 +179,37 @@ def test_the_ingress_address_moves_when_its_node_dies(kube, lab, web):
         assert took < WITHIN
     finally:
         lab.sh(holder, "systemctl start traefik keepalived")
+
+
+@pytest.mark.slow
+def test_a_keepalived_that_is_killed_leaves_no_address_behind_and_is_started_again(kube, lab, web):
+    _, host = web
+    address = vip(lab)
+    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf")
+    addresses = sorted(re.findall(r"^ *([0-9.]+)/32$", text, re.M))
+    assert address in addresses
+
+    def held():
+        shown = {n: lab.sh(n, "ip -4 -o addr") for n in lab.names("ingress")}
+        return sorted((a, n) for a in addresses for n in shown if f" {a}/32 " in shown[n])
+
+    assert wait(lambda: [a for a, _ in held()] == addresses, 10), held()
+    holder = dict(held())[address]
+    # systemd holds it stopped, as a node would be on which it cannot start again.
+    lab.sh(holder, "systemctl kill -s KILL keepalived; systemctl stop keepalived")
+    try:
+        assert [n for _, n in held()].count(holder) == 0
+        assert wait(lambda: [a for a, _ in held()] == addresses, WITHIN, step=0.5), held()
+    finally:
+        lab.sh(holder, "systemctl start keepalived")
+    holder = dict(held())[address]
+    before = lab.sh(holder, "systemctl show -p MainPID keepalived")
+    lab.sh(holder, "systemctl kill -s KILL keepalived")
+    running = f'systemctl is-active --quiet keepalived && [ "$(systemctl show -p MainPID keepalived)" != {before.strip()} ]'
+    assert wait(lambda: lab.run(holder, running).returncode == 0, WITHIN, step=0.5)
+    assert wait(lambda: [a for a, _ in held()] == addresses, WITHIN, step=0.5), held()
+    got = wait(lambda: curl(kube, f"-m 1 -H 'Host: {host}' http://{address}/hostname"), WITHIN, step=0.5)
+    assert got.startswith("web-")
 
 
 def test_prometheus_hears_every_part_of_kubernetes(kube, lab):
