@@ -33,6 +33,7 @@ VERBS = {
     "completion": "Print the shell's completion script.",
     "disk": "List, approve and erase the nodes' disks.",
     "lab": "A lab of container nodes on this machine.",
+    "node": "Cordon, drain and uncordon nodes of Kubernetes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
     "runs": "List and show earlier runs.",
@@ -47,6 +48,7 @@ STOPPED = {
     "artifacts": "What was being built is begun anew by the same command; what is in the cache stays.",
     "bootstrap": "The same command goes on: what is done is left alone.",
     "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
+    "node": "Nodes may have been left cordoned: the same command goes on, `avadm node uncordon` gives up.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
 }
 

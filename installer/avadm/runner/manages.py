@@ -31,7 +31,7 @@ LOOKING = frozenset(
             "wait_for_connection",
         ),
         *("command", "script", "shell", "uri"),
-        *("avadm_ceph_wait", "avadm_disk", "avadm_private_mounts"),
+        *("avadm_ceph_wait", "avadm_disk", "avadm_kube_node", "avadm_private_mounts"),
     }
 )
 

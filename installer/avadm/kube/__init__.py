@@ -1,0 +1,1 @@
+"""Kubernetes as it runs: what is asked of it, and done to it, through a master."""

@@ -1,0 +1,201 @@
+"""Cordoning and draining nodes: what kubectl on a master does (plugins/module_utils/avadm_drain.py), for several nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding, Severity
+from avadm.kube.masters import Masters
+
+SLICE_S = 10  # between two looks at what is left
+TRIES = 3  # calls in a row that may fail while a node is drained: the API may be moving to another master
+SHOWN = 5  # pods that are named; the rest is counted
+REFUSALS = {
+    "without-controller": (
+        "nothing makes these pods again elsewhere",
+        "--force evicts them: they are gone for good then",
+    ),
+    "local-data": (
+        "these pods have data in an emptyDir, which go with them",
+        "--delete-local-data evicts them all the same",
+    ),
+}
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Drained:
+    """How one node was drained.
+
+    Attributes:
+        node: its name.
+        was_cordoned: whether it had been cordoned before.
+        evicted: pods that are gone, NAMESPACE/NAME.
+        seconds: how long it took.
+    """
+
+    node: str
+    was_cordoned: bool
+    evicted: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {**vars(self), "seconds": round(self.seconds, 1)}
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a drain may do.
+
+    Attributes:
+        force: evict pods that nothing makes again.
+        delete_local_data: evict pods whose data go with them.
+        timeout: seconds for each node.
+    """
+
+    force: bool = False
+    delete_local_data: bool = False
+    timeout: float = 600.0
+
+    @property
+    def words(self) -> dict[str, bool]:
+        """What the code on the master is told of it."""
+        return {"force": self.force, "delete_local_data": self.delete_local_data}
+
+
+def drain(
+    masters: Masters,
+    names: Sequence[str],
+    allowed: Allowed,
+    tell: Tell,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Drained]:
+    """Have all pods but those of daemon sets and static ones leave nodes, one node after the other.
+
+    All nodes are cordoned before the first is drained, so that no pod goes from one to the next. Where it ends early, those that
+    are drained, were begun, or did not get done in time stay cordoned; all others are as they were.
+
+    Raises:
+        AvadmError: nothing was done, since pods forbid it or a node is unknown; or a node was not drained in time.
+    """
+    seen = masters.ask("look", names, **allowed.words)
+    if findings := [f for name in names for f in _speaks_against(name, seen[name])]:
+        raise AvadmError(findings)
+    ours = [name for name in names if not seen[name]["cordoned"]]
+    every = [Drained(name, seen[name]["cordoned"]) for name in names]
+    begun: set[str] = set()
+    try:
+        masters.ask("cordon", names)
+        for one in every:
+            tell(f"{one.node}: {len(seen[one.node]['going'])} pods to evict")
+            _one(masters, one, allowed, tell, begun, clock, sleep)
+    except AvadmError as error:
+        raise AvadmError([*error.findings, *_put_back(masters, ours, names, begun)]) from error
+    return every
+
+
+def _one(
+    masters: Masters,
+    one: Drained,
+    allowed: Allowed,
+    tell: Tell,
+    begun: set[str],
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> None:
+    """Drain one node, noting in `begun` that it must stay cordoned; AvadmError where it is not drained."""
+    started, failed, shown = clock(), 0, ""
+    while True:
+        left = started + allowed.timeout - clock()
+        seconds = max(1, min(SLICE_S, round(left)))
+        try:
+            told = masters.ask("drain", [one.node], wait=seconds + 10, seconds=seconds, **allowed.words)
+        except AvadmError as error:
+            failed += 1
+            if failed == TRIES or left <= 0:
+                raise
+            tell(f"{one.node}: {error} It is tried again.")
+            sleep(SLICE_S / 2)
+            continue
+        failed, answer = 0, told[one.node]
+        one.evicted += [pod for pod in answer["evicted"] if pod not in one.evicted]
+        if one.evicted or answer["done"]:
+            begun.add(one.node)
+        if answer["refused"]:
+            raise AvadmError(_speaks_against(one.node, answer))
+        one.seconds = clock() - started
+        if answer["done"]:
+            return
+        words = _pods(f"{p['pod']} ({p['why']})" if p["why"] else p["pod"] for p in answer["left"])
+        if one.seconds >= allowed.timeout:
+            begun.add(one.node)
+            raise AvadmError(_late(one.node, words, answer["left"], allowed))
+        if words != shown:
+            tell(f"{one.node}: {len(answer['left'])} left: {words}")
+            shown = words
+
+
+def _speaks_against(name: str, seen: Mapping[str, Any]) -> list[Finding]:
+    """Return why a node cannot be drained; all reasons are one finding."""
+    if seen["cordoned"] is None:
+        remedy = f"`avadm apply nodes --limit {name}` makes it one."
+        return [Finding("node-unknown", "Kubernetes does not know this node.", remedy=remedy, host=name)]
+    if not seen["refused"]:
+        return []
+    found = "; ".join(f"{REFUSALS[why][0]}: {_pods(pods)}" for why, pods in seen["refused"].items())
+    remedy = "Delete or move them, or: " + "; ".join(f"{REFUSALS[why][1]}" for why in seen["refused"]) + "."
+    wanted = "pods that are made again elsewhere, without data of their own on the node"
+    what = "Pods of this node would be lost: it is not drained."
+    return [Finding("drain-refused", what, "", found, wanted, remedy, host=name)]
+
+
+def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allowed) -> Finding:
+    what = f"The node is not drained after {allowed.timeout:g} s: {len(pods)} pods are left."
+    remedy = (
+        "The same command goes on where it stands (--timeout gives it longer); "
+        f"`avadm node uncordon {name}` gives up."
+    )
+    if any("kept by budget" in p["why"] for p in pods):
+        remedy = "A budget lets go what is healthy elsewhere: give its pods room, or more replicas. " + remedy
+    return Finding(
+        "drain-late",
+        what,
+        "",
+        left,
+        "no pods but those of daemon sets and static ones",
+        remedy,
+        host=name,
+    )
+
+
+def _put_back(masters: Masters, ours: Sequence[str], names: Sequence[str], begun: set[str]) -> list[Finding]:
+    """Let pods come again to what we cordoned in vain; tell what stays cordoned, and what could not be put back."""
+    back = [name for name in ours if name not in begun]
+    findings = []
+    if back:
+        try:
+            masters.ask("uncordon", back)
+        except AvadmError:
+            what = "It may have been left cordoned."
+            remedy = f"`avadm node uncordon {' '.join(back)}` once Kubernetes answers."
+            findings.append(Finding("left-cordoned", what, ", ".join(back), remedy=remedy))
+    if stay := [name for name in names if name not in back]:
+        what = "No new pods are put there: cordoned."
+        remedy = f"`avadm node uncordon {' '.join(stay)}` when it may have pods again."
+        findings.append(
+            Finding("left-cordoned", what, ", ".join(stay), remedy=remedy, severity=Severity.INFO)
+        )
+    return findings
+
+
+def _pods(names: Iterable[str]) -> str:
+    """Return names of pods, the first few."""
+    listed = list(names)
+    more = len(listed) - SHOWN
+    return ", ".join(listed[:SHOWN]) + (f" and {more} more" if more > 0 else "")
