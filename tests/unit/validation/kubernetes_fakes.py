@@ -38,6 +38,7 @@ class FakeCluster:
         self.writes, self.api_errors = [0.01] * 300, []
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.neighbour = {"running": {}}
+        self.digest = "registry.x:5000/avadm/base@sha256:abc"
 
     def target(self, **changes):
         kube = {
@@ -73,6 +74,7 @@ class FakeCluster:
                 "delete networkpolicy -n avadm-accept closed": self.open_again,
                 " label --overwrite": self.label,
                 "version -o json": lambda n, c: said({"serverVersion": {"gitVersion": self.api_version}}),
+                "RepoDigests": lambda n, c: said([self.digest] if self.digest else []),
                 "docker image": lambda n, c: (
                     {"rc": 1, "stderr": "pull"} if n in self.no_image else '{"id":"x"}\n'
                 ),

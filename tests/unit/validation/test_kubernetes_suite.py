@@ -73,6 +73,27 @@ def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
     assert any("K-PODS.failed-pairs" in p for p in problems)
 
 
+@pytest.mark.parametrize(
+    ("digest", "image"),
+    [
+        ("registry.x:5000/avadm/base@sha256:abc", "registry.x:5000/avadm/base@sha256:abc"),
+        ("other.x:5000/avadm/base@sha256:def", "registry.x:5000/avadm/base:12"),
+        ("", "registry.x:5000/avadm/base:12"),
+    ],
+    ids=["the registry's", "another registry's", "none"],
+)
+def test_pods_have_the_image_by_the_digest_that_the_registry_has(tmp_path, digest, image):
+    cluster = FakeCluster()
+    cluster.digest = digest
+    made, fleet = suite(tmp_path, cluster)
+    run.execute(made, ["K-PODS"])
+    applied = [c for c in fleet.commands("kubectl apply") if '"image"' in c]
+    assert applied
+    assert all(f'"image": "{image}"' in command for command in applied)
+    pulled = {n for n, c in fleet.ran if f"docker pull {image} " in c and "{{.Id}}" in c}
+    assert pulled == {"n0", "n1", "n2"}
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_planted_fault_is_seen(tmp_path, fault):
     cluster = FakeCluster()

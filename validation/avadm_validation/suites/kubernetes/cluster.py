@@ -7,12 +7,15 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError, Outcome
 
+IMAGE = "image of the pods"
+"""Under which the preconditions leave the image for the checks."""
 AT_ONCE = 16
 """How many pods are entered at a time: each kubectl takes some 30 MB on the master."""
 _MAKING = threading.Lock()
@@ -38,7 +41,8 @@ class Cluster:
         if ctx.target.kube is None:
             raise MeasureError("the site has no Kubernetes")
         self.ctx = ctx
-        self.kube: KubeTarget = ctx.target.kube
+        # By digest once the preconditions have asked for it, so that every node runs the same image.
+        self.kube: KubeTarget = replace(ctx.target.kube, image=ctx.shared.get(IMAGE, ctx.target.kube.image))
         self.wanted = ctx.rec.save("wanted.json", json.dumps(self.kube.nodes))
 
     @property

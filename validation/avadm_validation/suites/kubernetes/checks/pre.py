@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from importlib.resources import files
 
 from avadm_validation.suites.kubernetes import objects as o
-from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
+from avadm_validation.suites.kubernetes.cluster import IMAGE, Cluster
+from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 ID = "K-PRE"
@@ -22,7 +23,8 @@ def run(ctx: Context) -> Outcome:
     for problem in cluster.sweep(float(ctx.params["sweep_s"])):
         raise MeasureError(f"what an earlier run left could not be removed: {problem}")
     version = cluster.ctl("version -o json", "version")
-    image = shlex.quote(kube.image)
+    ctx.shared[IMAGE] = named = _by_digest(ctx, kube)
+    image = shlex.quote(named)
     ctx.step("have the image on every node")
     # Starts are measured without pulls, so every node has the image before.
     line = (
@@ -34,7 +36,7 @@ def run(ctx: Context) -> Outcome:
     cluster.prepare()
     _tools(ctx, kube.master, kube.outside)
     return Outcome(
-        method=f"kubectl on {kube.master}; docker pull of {kube.image} on {len(kube.nodes)} nodes; namespaces "
+        method=f"kubectl on {kube.master}; docker pull of {named} on {len(kube.nodes)} nodes; namespaces "
         f"{', '.join(o.SPACES)}",
         metrics=[
             metric(
@@ -58,6 +60,15 @@ def run(ctx: Context) -> Outcome:
         ],
         remedy="`avadm apply` brings API, nodes and registry up; `docker pull` on the node says why it has no image.",
     )
+
+
+def _by_digest(ctx: Context, kube: KubeTarget) -> str:
+    """Return the image by the digest that the registry has now; as it is named where no registry has it."""
+    image = shlex.quote(kube.image)
+    line = f"docker pull {image} >&2; docker image inspect --format '{{{{json .RepoDigests}}}}' {image} || echo '[]'"
+    told = ctx.rec.run(kube.master, line, "digest", timeout=float(ctx.params["pull_s"])).stdout.split("\n")
+    digests = json.loads(next(filter(None, reversed(told)), "[]"))
+    return next((d for d in digests if d.startswith(kube.image.rpartition(":")[0] + "@")), kube.image)
 
 
 def _tools(ctx: Context, master: str, outside: str) -> None:
