@@ -22,6 +22,7 @@ IN_TURN = (
     ("preflight",),
     ("plan",),
     ("disk", "list"),
+    ("node", "drain", "s1"),
     ("accept", "run"),
     ("status",),
 )
