@@ -9,6 +9,7 @@ from pathlib import Path
 
 from avadm.lab.proc import Proc, must
 
+_SPINS = "/sys/block/loop%d/queue/rotational"
 _MAJOR = 7  # Linux, Documentation/admin-guide/devices.txt
 _DELETED = " (deleted)"
 
@@ -104,4 +105,7 @@ class Loops:
         device = Path(f"/dev/loop{n}")
         if not device.exists():  # no udev here to make it
             self.proc.run(["mknod", "-m", "660", str(device), "b", str(_MAJOR), str(n)])
-        return self.proc.run(["losetup", str(device), str(backing)]).ok
+        done = self.proc.run(["losetup", str(device), str(backing)]).ok
+        # Storage nodes have SSDs; a loop device takes after this machine's disk, and ceph holds recovery back on what spins.
+        self.proc.run(["sh", "-c", f"[ ! -w {_SPINS % n} ] || echo 0 > {_SPINS % n}"])
+        return done

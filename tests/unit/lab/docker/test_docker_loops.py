@@ -28,6 +28,12 @@ def test_attaches_at_the_number_that_the_container_knows(proc, tmp_path):
     assert kernel.at == {5: str(tmp_path / "a.img")}
 
 
+def test_is_a_solid_state_disk_for_ceph(proc, tmp_path):
+    FakeLoops(proc)
+    Loops(proc, tmp_path).attach(tmp_path / "a.img")
+    assert proc.ran("echo 0 > /sys/block/loop0/queue/rotational")
+
+
 def test_takes_another_number_where_a_stranger_has_ours(proc, tmp_path):
     kernel = FakeLoops(proc, {0: "/theirs"})
     assert Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=0) == 1
