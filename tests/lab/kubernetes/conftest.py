@@ -143,6 +143,8 @@ def volumes(kube, lab):
     # Here, because the module needs this one.
     from tests.lab.kubernetes.volumes_lab import Volumes
 
+    if not lab.names("mds"):
+        pytest.skip("this lab has no ceph")
     made = Volumes(kube, lab)
     kube.ctl(f"create namespace {made.space}")
     try:

@@ -45,8 +45,8 @@ def pool(lab):
 def space(kube, lab):
     """A namespace with a pod in which sshd runs, on a worker that holds no address; its services are `given` theirs."""
     name = f"lb-{uuid.uuid4().hex[:8]}"
-    worker = next(n for n in lab.names("worker") if n not in lab.names("ingress"))
     outside, folder = kube.outside(), f"/tmp/{name}"
+    worker = next(n for n in lab.names("worker") if n not in lab.names("ingress"))
     lab.sh(outside, f"mkdir -m 700 {folder} && ssh-keygen -q -t ed25519 -N '' -f {folder}/key")
     public = lab.sh(outside, f"cat {folder}/key.pub").strip()
     lab.sh(worker, f"mkdir -m 700 {folder} && echo '{public}' > {folder}/key.pub && mkdir -p /run/sshd")
