@@ -53,6 +53,11 @@ def ask(lab, node, expr):
     return json.loads(lab.sh(node, f"curl -sf '{url}'"))["data"]["result"]
 
 
+def test_a_node_s_state_is_told_of_that_node_and_not_of_the_master_that_tells_it(kube, lab):
+    for replica in lab.names("prometheus"):
+        assert {f["metric"]["node"] for f in ask(lab, replica, "kube_node_info")} == set(kube.nodes())
+
+
 def test_a_pod_s_metric_appears_in_every_prometheus_without_configuration(kube, lab, asking):
     for node in lab.names("prometheus"):
         found = wait(lambda n=node: ask(lab, n, f'shop_orders_total{{namespace="{asking}"}}'), 150)
