@@ -4,6 +4,7 @@ import json
 import shlex
 
 from acceptance_fakes import FakeFleet
+from volume_fakes import FakeVolumes
 
 from avadm_validation.suites.storage.context import KubeTarget, Target
 
@@ -39,6 +40,7 @@ class FakeCluster:
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.neighbour = {"running": {}}
         self.digest = "registry.x:5000/avadm/base@sha256:abc"
+        self.volumes = FakeVolumes()
 
     def target(self, **changes):
         kube = {
@@ -52,6 +54,9 @@ class FakeCluster:
             "balancer": BALANCED,
             "outside": "stor1",
             "gpu_nodes": ("n2",),
+            "classes": ("cephfs", "rbd", "local"),
+            "default_class": "cephfs",
+            "mounters": ("n1", "n2"),
             **changes,
         }
         return Target("s", "p", "lab", ("n1",), "stor1", (*NODES, "stor1"), kube=KubeTarget(**kube))
@@ -62,6 +67,7 @@ class FakeCluster:
             {
                 "kubectl apply": self.apply,
                 "kubectl delete namespace": "",
+                **self.volumes.answers(),
                 "delete service -n avadm-accept outside": self.delete,
                 "get service -n avadm-accept outside": lambda n, c: said(
                     {"status": {"loadBalancer": {"ingress": [{"ip": a} for a in self.given]}}}
@@ -110,6 +116,7 @@ class FakeCluster:
         )
 
     def apply(self, node, command):
+        self.volumes.apply(command)
         self.service_there = self.service_there or ('"LoadBalancer"' in command and bool(self.given))
         if '"NetworkPolicy"' in command:
             self.closed, self.opened = True, "namespaceSelector" in command
@@ -199,6 +206,8 @@ class FakeCluster:
 
     def inside(self, node, command):
         """Do in each pod what the shell would do there."""
+        if " volume-" in command:
+            return self.volumes.inside(command)
         tokens = shlex.split(command)
         pods = [t for t in tokens if t.startswith("echo-") or t == "guarded"]
         program = shlex.split(next(t for t in tokens if t.startswith("kubectl exec")))

@@ -14,10 +14,11 @@ from avadm_validation.suites.kubernetes.checks import (
     policy,
     pre,
     svc,
+    vol,
 )
 from avadm_validation.suites.storage import Check
 
 PRECONDITIONS: Check = pre
-CHECKS: tuple[Check, ...] = (nodes, pods, svc, dns, ingress, lb, gpu, policy, api, mem)
+CHECKS: tuple[Check, ...] = (nodes, pods, svc, dns, ingress, lb, gpu, policy, api, mem, *vol.CHECKS)
 TOGETHER: tuple[Check, ...] = (svc, dns, ingress, lb, gpu)
 """Those that run at the same time: they judge what happens and not how fast, and leave the others' objects alone."""
