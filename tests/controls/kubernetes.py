@@ -6,6 +6,7 @@ the lab a fault of the cluster would break what other tests use meanwhile.
 
 from tests.controls.control import Control
 from tests.controls.fault import Fault
+from tests.controls.limits import FAULTS as LIMITS
 from tests.controls.volumes import FAULTS as VOLUMES
 
 TEST = "tests/unit/validation/test_kubernetes_suite.py::test_a_planted_fault_is_seen"
@@ -277,6 +278,7 @@ FAULTS = (
         lambda c: setattr(c, "neighbour", {"terminated": {"reason": "OOMKilled"}}),
     ),
     *VOLUMES,
+    *LIMITS,
 )
 
 CONTROLS = tuple(

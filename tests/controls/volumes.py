@@ -12,10 +12,10 @@ FAULTS = (
     ),
     Fault(
         "other-default",
-        "two classes say that they are the default",
+        "another class than the site file's is the default",
         "K-VOL",
         ("default",),
-        lambda c: c.volumes.marked.append("local"),
+        lambda c: c.volumes.marked.__setitem__(0, "local"),
     ),
     Fault(
         "never-bound",

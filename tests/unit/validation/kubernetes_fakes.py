@@ -4,6 +4,7 @@ import json
 import shlex
 
 from acceptance_fakes import FakeFleet
+from limit_fakes import AMOUNTS, KEPT, FakeApi
 from volume_fakes import FakeVolumes
 
 from avadm_validation.suites.storage.context import KubeTarget, Target
@@ -40,7 +41,8 @@ class FakeCluster:
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.neighbour = {"running": {}}
         self.digest = "registry.x:5000/avadm/base@sha256:abc"
-        self.volumes = FakeVolumes()
+        self.volumes, self.limits = FakeVolumes(), FakeApi()
+        self.pressed, self.offers = set(), {}
 
     def target(self, **changes):
         kube = {
@@ -57,6 +59,7 @@ class FakeCluster:
             "classes": ("cephfs", "rbd", "local"),
             "default_class": "cephfs",
             "mounters": ("n1", "n2"),
+            "kubelet": KEPT,
             **changes,
         }
         return Target("s", "p", "lab", ("n1",), "stor1", (*NODES, "stor1"), kube=KubeTarget(**kube))
@@ -68,6 +71,7 @@ class FakeCluster:
                 "kubectl apply": self.apply,
                 "kubectl delete namespace": "",
                 **self.volumes.answers(),
+                "kubelimits.py": self.limits.run,
                 "delete service -n avadm-accept outside": self.delete,
                 "get service -n avadm-accept outside": lambda n, c: said(
                     {"status": {"loadBalancer": {"ingress": [{"ip": a} for a in self.given]}}}
@@ -162,10 +166,11 @@ class FakeCluster:
     def node(self, name):
         ready = "False" if name in self.not_ready else "True"
         info = {"kubeletVersion": self.kubelets[name], "kubeProxyVersion": self.kubelets[name]}
-        return {
-            "metadata": {"name": name},
-            "status": {"conditions": [{"type": "Ready", "status": ready}], "nodeInfo": info},
-        }
+        short = "True" if name in self.pressed else "False"
+        conditions = {"OutOfDisk": "False", "MemoryPressure": "False", "DiskPressure": short, "Ready": ready}
+        status = {"conditions": [{"type": k, "status": v} for k, v in conditions.items()], "nodeInfo": info}
+        status |= {**AMOUNTS, "allocatable": self.offers.get(name, AMOUNTS["allocatable"])}
+        return {"metadata": {"name": name}, "status": status}
 
     def pods(self):
         state = {"name": "echo", "ready": True, "restartCount": 0, "state": {"running": {}}}

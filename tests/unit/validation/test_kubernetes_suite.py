@@ -21,7 +21,7 @@ EFFORTS = run.efforts
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda s: None)
-    soon = {"ready_s": 0, "open_s": 0, "settle_s": 0, "volumes_s": 0}
+    soon = {"ready_s": 0, "open_s": 0, "settle_s": 0, "volumes_s": 0, "freed_s": 0, "evict_s": 0}
     monkeypatch.setattr(run, "efforts", lambda k, e: {c: {**p, **soon} for c, p in EFFORTS(k, e).items()})
 
 
@@ -59,7 +59,7 @@ def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
-    assert "kubectl delete namespace avadm-accept avadm-accept-other" in fleet.ran[-2][1]
+    assert "kubectl delete namespace avadm-accept avadm-accept-other avadm-accept-quota" in fleet.ran[-2][1]
     assert made.left == []
 
 

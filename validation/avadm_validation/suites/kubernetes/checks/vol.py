@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from avadm_validation.protocol.model import Metric, Verdict
 from avadm_validation.suites.kubernetes import volumes as v
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 REMEDY = (
     "kubectl describe pvc and pod (their events say why); journalctl -u avadm-volumes (local: avadm-volumes-local) and "
     "kubelet on the nodes."
 )
+ONE = threading.Lock()
+"""The classes' checks run at the same time, and share one pass."""
 ALONE_WORDS = (
     "; the second pod meanwhile waits, told why, every node is asked for mounts of the volume, and it gets the volume when "
     "the first pod is gone"
@@ -109,6 +112,21 @@ class Part:
         ]
 
 
+def driven(cluster: Cluster) -> dict[str, str]:
+    """Return what the one pass over all classes printed; the check that comes first makes it, the others wait."""
+    shared = cluster.ctx.shared
+    with ONE:
+        if "volumes" not in shared:
+            try:
+                shared["volumes"] = v.Drive(cluster).run()
+            except MeasureError as error:
+                shared["volumes"] = error
+    if isinstance(shared["volumes"], MeasureError):
+        raise shared["volumes"]
+    texts: dict[str, str] = shared["volumes"]
+    return texts
+
+
 @dataclass
 class VolumeCheck:
     """The check of one storage class."""
@@ -125,9 +143,7 @@ class VolumeCheck:
             why = "one node alone runs pods and mounts volumes of ceph: nothing can be read on another"
             remedy = "Give a second node the roles client and worker."
             return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)
-        if "volumes" not in ctx.shared:
-            ctx.shared["volumes"] = v.Drive(cluster).run()
-        part = Part(ctx, self.kind, ctx.shared["volumes"])
+        part = Part(ctx, self.kind, driven(cluster))
         place = "apart" if self.kind in v.APART else "same"
         alone = self.kind == v.ALONE
         metrics = [part.bound(), part.same(place, "moved" if alone else "read")]
