@@ -142,6 +142,16 @@ def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_pat
     assert all(f" volume-{k}" in deleted for k in ("cephfs", "rbd", "local"))
 
 
+def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_checks(tmp_path):
+    made, fleet = suite(tmp_path, FakeCluster())
+    why = {"rc": 1, "stderr": "Internal error occurred: 2 default StorageClasses were found"}
+    fleet.answers = {'"PersistentVolumeClaim"': why, **fleet.answers}
+    checks = run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
+    assert {c.verdict for c in checks} == {Verdict.FAIL}
+    assert all("2 default StorageClasses" in c.reasons[0] for c in checks)
+    assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
+
+
 @pytest.mark.parametrize("default", ["rbd", ""])
 def test_the_default_class_is_that_of_the_site_file(tmp_path, default):
     cluster = FakeCluster()
