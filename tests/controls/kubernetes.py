@@ -4,35 +4,12 @@ They are planted as raw data: what kubectl and the pods print goes through the r
 the lab a fault of the cluster would break what other tests use meanwhile.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from tests.controls.control import Control
+from tests.controls.fault import Fault
+from tests.controls.limits import FAULTS as LIMITS
+from tests.controls.volumes import FAULTS as VOLUMES
 
 TEST = "tests/unit/validation/test_kubernetes_suite.py::test_a_planted_fault_is_seen"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault of the cluster.
-
-    Attributes:
-        name: the test's parameter.
-        text: what is planted, in words.
-        check: the check that must see it.
-        metrics: those that must fail.
-        plant: changes the unit tests' cluster.
-        verdict: what the check must say.
-    """
-
-    name: str
-    text: str
-    check: str
-    metrics: tuple[str, ...]
-    plant: Callable[[Any], Any]
-    verdict: str = "FAIL"
-
 
 FAULTS = (
     Fault(
@@ -300,6 +277,8 @@ FAULTS = (
         ("harmed",),
         lambda c: setattr(c, "neighbour", {"terminated": {"reason": "OOMKilled"}}),
     ),
+    *VOLUMES,
+    *LIMITS,
 )
 
 CONTROLS = tuple(

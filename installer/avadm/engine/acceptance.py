@@ -24,6 +24,8 @@ from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
+from avadm.site.render.kube_nodes import limits
+from avadm.site.render.volumes import classes
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
@@ -94,6 +96,7 @@ def _kubernetes(site: Site) -> KubeTarget | None:
     outside = [n.name for n in site.nodes if n not in inside and "ingress" not in n.roles]
     (artifact,) = named(("kubernetes",))
     vip = site.network.ingress_vip if site.with_role("ingress") else None
+    knobs, kinds = site.components.kubernetes, tuple(classes(site))
     registry = f"{plan.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
     return KubeTarget(
         master=masters[0].name,
@@ -109,6 +112,10 @@ def _kubernetes(site: Site) -> KubeTarget | None:
         masters=tuple(n.name for n in masters),
         etcd=tuple(n.name for n in site.with_role("etcd")),
         cluster_domain=plan.CLUSTER_DOMAIN,
+        classes=kinds,
+        default_class=knobs.default_class if knobs.default_class in kinds else "",
+        mounters=tuple(n.name for n in site.nodes if {"client", "worker"} <= set(n.roles)),
+        kubelet=limits(knobs),
     )
 
 

@@ -93,3 +93,17 @@ def test_a_site_without_masters_or_file_system_has_no_volumes(one: Site) -> None
 
 def test_monitors_masters_and_clients_take_part() -> None:
     assert PHASE.hosts(site()) == ("s1", "m1", "w1", "w3", "w4", "w5")
+
+
+@pytest.mark.parametrize(
+    ("one", "wanted"),
+    [
+        (site(local=1, rbd_pools=[{"name": "rbd"}]), ["cephfs", "rbd", "local"]),
+        (site(rbd_pools=[]), ["cephfs"]),
+        (site(local=1, filesystem=None), []),
+        (site(master=False), []),
+    ],
+    ids=["all", "cephfs alone", "no file system", "no master"],
+)
+def test_a_site_has_the_storage_classes_that_it_has_means_for(one: Site, wanted: list[str]) -> None:
+    assert volumes.classes(one) == wanted

@@ -4,6 +4,8 @@ import json
 import shlex
 
 from acceptance_fakes import FakeFleet
+from limit_fakes import AMOUNTS, KEPT, FakeApi
+from volume_fakes import FakeVolumes
 
 from avadm_validation.suites.storage.context import KubeTarget, Target
 
@@ -39,6 +41,8 @@ class FakeCluster:
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.neighbour = {"running": {}}
         self.digest = "registry.x:5000/avadm/base@sha256:abc"
+        self.volumes, self.limits = FakeVolumes(), FakeApi()
+        self.pressed, self.offers = set(), {}
 
     def target(self, **changes):
         kube = {
@@ -52,6 +56,10 @@ class FakeCluster:
             "balancer": BALANCED,
             "outside": "stor1",
             "gpu_nodes": ("n2",),
+            "classes": ("cephfs", "rbd", "local"),
+            "default_class": "cephfs",
+            "mounters": ("n1", "n2"),
+            "kubelet": KEPT,
             **changes,
         }
         return Target("s", "p", "lab", ("n1",), "stor1", (*NODES, "stor1"), kube=KubeTarget(**kube))
@@ -62,6 +70,8 @@ class FakeCluster:
             {
                 "kubectl apply": self.apply,
                 "kubectl delete namespace": "",
+                **self.volumes.answers(),
+                "kubelimits.py": self.limits.run,
                 "delete service -n avadm-accept outside": self.delete,
                 "get service -n avadm-accept outside": lambda n, c: said(
                     {"status": {"loadBalancer": {"ingress": [{"ip": a} for a in self.given]}}}
@@ -110,6 +120,7 @@ class FakeCluster:
         )
 
     def apply(self, node, command):
+        self.volumes.apply(command)
         self.service_there = self.service_there or ('"LoadBalancer"' in command and bool(self.given))
         if '"NetworkPolicy"' in command:
             self.closed, self.opened = True, "namespaceSelector" in command
@@ -155,10 +166,11 @@ class FakeCluster:
     def node(self, name):
         ready = "False" if name in self.not_ready else "True"
         info = {"kubeletVersion": self.kubelets[name], "kubeProxyVersion": self.kubelets[name]}
-        return {
-            "metadata": {"name": name},
-            "status": {"conditions": [{"type": "Ready", "status": ready}], "nodeInfo": info},
-        }
+        short = "True" if name in self.pressed else "False"
+        conditions = {"OutOfDisk": "False", "MemoryPressure": "False", "DiskPressure": short, "Ready": ready}
+        status = {"conditions": [{"type": k, "status": v} for k, v in conditions.items()], "nodeInfo": info}
+        status |= {**AMOUNTS, "allocatable": self.offers.get(name, AMOUNTS["allocatable"])}
+        return {"metadata": {"name": name}, "status": status}
 
     def pods(self):
         state = {"name": "echo", "ready": True, "restartCount": 0, "state": {"running": {}}}
@@ -199,6 +211,8 @@ class FakeCluster:
 
     def inside(self, node, command):
         """Do in each pod what the shell would do there."""
+        if " volume-" in command:
+            return self.volumes.inside(command)
         tokens = shlex.split(command)
         pods = [t for t in tokens if t.startswith("echo-") or t == "guarded"]
         program = shlex.split(next(t for t in tokens if t.startswith("kubectl exec")))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import avadm_validation
+from avadm_validation.suites.kubernetes import volumes
 
 TOOL = Path(avadm_validation.__file__).parent / "tools" / "kubeagent.py"
 
@@ -110,3 +111,19 @@ def test_names_are_resolved_and_absent_ones_are_told(deaf, monkeypatch):
 def test_a_machine_without_cards_has_none():
     told = agent("gpus", NVIDIA_VISIBLE_DEVICES="all")
     assert (told["visible"], told["devices"], told["listed"]) == ("all", [], None)
+
+
+def test_what_is_written_is_known_beforehand_and_read_back(tmp_path):
+    path = str(tmp_path / "proof")
+    wrote = agent("write", json.dumps({"path": path, "token": "run1", "mib": 3}), CLAIM=volumes.name("rbd"))
+    read = agent("read", json.dumps({"path": path}), NODE="n2", POD="p")
+    assert wrote["sha256"] == read["sha256"] == volumes.digest("run1", "rbd", 3)
+    assert (read["node"], read["error"]) == ("n2", "")
+    assert (tmp_path / "proof").stat().st_size == 3 << 20
+
+
+def test_a_file_that_is_not_there_or_cannot_be_written_is_told(tmp_path):
+    missing = {"path": str(tmp_path / "no" / "proof"), "token": "t", "mib": 1}
+    for command in ("write", "read"):
+        told = agent(command, json.dumps(missing))
+        assert told["sha256"] == "" and "No such file" in told["error"]

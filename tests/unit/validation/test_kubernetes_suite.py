@@ -21,7 +21,7 @@ EFFORTS = run.efforts
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda s: None)
-    soon = {"ready_s": 0, "open_s": 0, "settle_s": 0}
+    soon = {"ready_s": 0, "open_s": 0, "settle_s": 0, "volumes_s": 0, "freed_s": 0, "evict_s": 0}
     monkeypatch.setattr(run, "efforts", lambda k, e: {c: {**p, **soon} for c, p in EFFORTS(k, e).items()})
 
 
@@ -59,7 +59,7 @@ def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
-    assert "kubectl delete namespace avadm-accept avadm-accept-other" in fleet.ran[-2][1]
+    assert "kubectl delete namespace avadm-accept avadm-accept-other avadm-accept-quota" in fleet.ran[-2][1]
     assert made.left == []
 
 
@@ -120,8 +120,46 @@ def test_what_the_site_has_not_is_left_out_with_a_note_or_not_run_when_asked_for
     assert "K-GPU" not in ids and "K-INGRESS" not in ids
     assert len(made.left) == 2 and "gpu" in made.left[1]
     (tmp_path / "again").mkdir()
-    made, _ = suite(tmp_path / "again", FakeCluster(), gpu_nodes=())
-    assert run.execute(made, ["K-GPU"])[1].verdict is Verdict.NOT_RUN
+    made, _ = suite(tmp_path / "again", FakeCluster(), gpu_nodes=(), classes=("cephfs",))
+    done = run.execute(made, ["K-GPU", "K-VOL", "K-VOL-RBD"])
+    assert [c.verdict for c in done] == [Verdict.PASS, Verdict.NOT_RUN, Verdict.PASS, Verdict.NOT_RUN]
+    assert done[3].reasons == ["the site has no storage class rbd"]
+
+
+def test_volumes_of_a_class_that_has_no_second_node_are_blocked(tmp_path):
+    made, _ = suite(tmp_path, FakeCluster(), mounters=("n1",))
+    checks = run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
+    assert [c.verdict for c in checks] == [Verdict.BLOCKED, Verdict.BLOCKED, Verdict.PASS]
+
+
+def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_path):
+    cluster = FakeCluster()
+    made, fleet = suite(tmp_path, cluster)
+    run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])
+    assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
+    assert cluster.volumes.pods == {}
+    deleted = " ".join(fleet.commands("delete persistentvolumeclaims"))
+    assert all(f" volume-{k}" in deleted for k in ("cephfs", "rbd", "local"))
+
+
+def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_checks(tmp_path):
+    made, fleet = suite(tmp_path, FakeCluster())
+    why = {"rc": 1, "stderr": "Internal error occurred: 2 default StorageClasses were found"}
+    fleet.answers = {'"PersistentVolumeClaim"': why, **fleet.answers}
+    checks = run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
+    assert {c.verdict for c in checks} == {Verdict.FAIL}
+    assert all("2 default StorageClasses" in c.reasons[0] for c in checks)
+    assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
+
+
+@pytest.mark.parametrize("default", ["rbd", ""])
+def test_the_default_class_is_that_of_the_site_file(tmp_path, default):
+    cluster = FakeCluster()
+    cluster.volumes.marked = [default] if default else []
+    made, _ = suite(tmp_path, cluster, default_class=default)
+    assert run.execute(made, ["K-VOL"])[1].verdict is Verdict.PASS
+    named = [c["spec"].get("storageClassName") for c in cluster.volumes.claims.values()]
+    assert named.count(None) == bool(default)
 
 
 def test_without_a_node_outside_the_way_in_is_blocked(tmp_path):

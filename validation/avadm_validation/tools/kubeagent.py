@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The program of the acceptance pods: serves its name, asks others, resolves names, shows GPUs, takes memory.
+"""The program of the acceptance pods: serves its name, asks others, resolves names, shows GPUs, takes memory, keeps files.
 
 Runs in pods, and (``ask``) on a node outside the cluster; Python 2.7 and 3. Each command prints lines of JSON.
 """
@@ -7,6 +7,7 @@ Runs in pods, and (``ask``) on a node outside the cluster; Python 2.7 and 3. Eac
 from __future__ import print_function
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -33,6 +34,7 @@ except ImportError:  # Python 2.7
 ME = {"node": os.environ.get("NODE", ""), "pod": os.environ.get("POD", "")}
 MINORS = 16  # DGX-1 has 8 cards
 NVIDIA = 195  # major number of NVIDIA's devices
+MIB = 1 << 20
 
 
 def say(**what):
@@ -211,12 +213,53 @@ def beat():
             say(worst_gap_s=round(worst, 4))
 
 
+def block(token, i):
+    """Return MiB number i of the content that a token stands for; whoever knows the token knows the digest."""
+    return hashlib.sha256(("%s %d" % (token, i)).encode()).digest() * (MIB // 32)
+
+
+def sync(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write(job):
+    """Write the content of the token (and this pod's CLAIM); its digest is told when the file is on the disk."""
+    token, told = "%s %s" % (job["token"], os.environ.get("CLAIM", "")), hashlib.sha256()
+    try:
+        with open(job["path"], "wb") as f:
+            for i in range(int(job["mib"])):
+                told.update(block(token, i))
+                f.write(block(token, i))
+            f.flush()
+            os.fsync(f.fileno())
+        sync(os.path.dirname(job["path"]))
+    except EnvironmentError as e:
+        return say(sha256="", error=str(e))
+    return say(sha256=told.hexdigest(), error="")
+
+
+def read(job):
+    """Tell the digest of a file as this pod reads it."""
+    told = hashlib.sha256()
+    try:
+        with open(job["path"], "rb") as f:
+            for data in iter(lambda: f.read(MIB), b""):
+                told.update(data)
+    except EnvironmentError as e:
+        return say(sha256="", error=str(e))
+    return say(sha256=told.hexdigest(), error="")
+
+
 def main():
     command, rest = sys.argv[1], sys.argv[2:]
     if command == "serve":
         Server(("", int(rest[0])), Handler).serve_forever()
-    elif command in ("ask", "resolve"):
-        {"ask": ask, "resolve": resolve}[command](json.loads(rest[0]))
+    elif command in ("ask", "resolve", "write", "read"):
+        {"ask": ask, "resolve": resolve, "write": write, "read": read}[command](json.loads(rest[0]))
     else:
         {"gpus": gpus, "hog": hog, "beat": beat}[command](*rest)
 

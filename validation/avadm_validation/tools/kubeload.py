@@ -70,7 +70,10 @@ class Api(object):
         except (EnvironmentError, HTTPException) as e:
             self.connection = None
             return 0, {"message": str(e) or repr(e)}
-        return answer.status, json.loads(text)
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:  # what is passed on from a node need not be JSON
+            return answer.status, {"message": text[:500]}
 
 
 def watch(api, path, seen, stop, limit):

@@ -8,7 +8,7 @@ from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
-from avadm.site.components import Reserved
+from avadm.site.components import Kubernetes, Reserved
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
@@ -28,7 +28,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         return
     knobs = site.components.kubernetes
     pods, api = str(site.network.pods), api_url(site)
-    limits = knobs.eviction
+    kept = limits(knobs)
     out.all |= {
         "kube_node_packages": profile.packages.get("kube_node", []),
         "kube_node_iptables": profile.features.get("iptables", ""),
@@ -40,14 +40,9 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             name: f"{{{{ artifacts['cni-plugins'].files['{name}'] }}}}" for name in CNI_PLUGINS
         },
         "kube_node_pause_archive": "{{ artifacts.pause.files['image.tar'] }}",
-        "kube_node_system_reserved": _reserved(knobs.system_reserved),
-        "kube_node_kube_reserved": _reserved(knobs.kube_reserved),
-        "kube_node_eviction": {
-            "memory.available": f"{limits.memory_mib}Mi",
-            "nodefs.available": f"{limits.disk_percent:g}%",
-            "nodefs.inodesFree": f"{limits.inodes_percent:g}%",
-            "imagefs.available": f"{limits.disk_percent:g}%",
-        },
+        "kube_node_system_reserved": kept["systemReserved"],
+        "kube_node_kube_reserved": kept["kubeReserved"],
+        "kube_node_eviction": kept["evictionHard"],
         "calico_etcd_servers": client_urls(site),
         "calico_pods": pods,
         "calico_server": api,
@@ -63,6 +58,21 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     }
     for node in plan.kube_nodes(site):
         out.host(node.name).update(_node(node, site, store))
+
+
+def limits(knobs: Kubernetes) -> dict[str, dict[str, str]]:
+    """Return what each node keeps back from pods and when it evicts them, by the names of kubelet's configuration."""
+    disk, least = f"{knobs.eviction.disk_percent:g}%", knobs.eviction
+    return {
+        "systemReserved": _reserved(knobs.system_reserved),
+        "kubeReserved": _reserved(knobs.kube_reserved),
+        "evictionHard": {
+            "memory.available": f"{least.memory_mib}Mi",
+            "nodefs.available": disk,
+            "nodefs.inodesFree": f"{least.inodes_percent:g}%",
+            "imagefs.available": disk,
+        },
+    }
 
 
 def labels(node: Node) -> dict[str, str]:

@@ -47,6 +47,18 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         )
 
 
+def classes(site: Site) -> list[str]:
+    """Return the storage classes that the site has, the shared one first."""
+    if not (site.with_role("master") and site.with_role("mon") and site.components.ceph.filesystem):
+        return []
+    there = {
+        "cephfs": True,
+        "rbd": bool(site.components.ceph.rbd_pools),
+        "local": any(n.local_volumes_gib for n in site.nodes),
+    }
+    return [name for name, has in there.items() if has]
+
+
 def rbd(site: Site, profile: Profile) -> dict[str, str]:
     """Return where block volumes are and how nodes map them; nothing where the site has no pool for them."""
     pools = [p.name for p in site.components.ceph.rbd_pools]

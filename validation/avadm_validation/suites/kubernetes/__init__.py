@@ -1,1 +1,1 @@
-"""The Kubernetes suite: nodes, pods, services, names, the way in, policy, GPUs, the API, memory (K-*)."""
+"""The Kubernetes suite (K-*): nodes, pods, services, names, the way in, policy, GPUs, the API, memory, volumes, limits."""

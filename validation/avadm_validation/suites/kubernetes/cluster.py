@@ -116,6 +116,11 @@ class Cluster:
         why = "every node is part of the cluster: nothing can ask from outside"
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)
 
+    def limits(self, command: str, job: Any, timeout: float) -> str:
+        """Run a command of `kubelimits.py` on the master with its job; return its raw file."""
+        tool = shlex.quote(self.ctx.tool("kubelimits.py", command))
+        return self.run(f"printf %s {shlex.quote(json.dumps(job))} | sh -c {tool}", command, timeout=timeout)
+
     def outside(self, script: str, command: str, job: Any, timeout: float) -> str:
         """Run a tool on the node outside the cluster; return its raw file; MeasureError where it fails."""
         line = f"export NODE={shlex.quote(self.kube.outside)}; " + self.ctx.tool(

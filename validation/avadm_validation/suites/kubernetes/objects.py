@@ -10,7 +10,9 @@ from avadm_validation.suites.storage.context import KubeTarget
 
 SPACE = "avadm-accept"
 OTHER = "avadm-accept-other"
-SPACES = (SPACE, OTHER)
+QUOTA = "avadm-accept-quota"
+"""Here pods must fit a quota: nothing else may be made here."""
+SPACES = (SPACE, OTHER, QUOTA)
 PORT = 8080
 ECHO = {"app": "echo"}
 PROGRAM, STREAMS = "/agent/kubeagent.py", "/agent/kubestream.py"

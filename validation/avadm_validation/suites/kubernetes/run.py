@@ -37,6 +37,9 @@ def unfit(check: Check, kube: KubeTarget) -> str:
         return "the site has no addresses for services (network.load_balancer)"
     if check.NEEDS == "gpu" and not kube.gpu_nodes:
         return "the site has no nodes with the role gpu"
+    kind = check.NEEDS.removeprefix("class ")
+    if kind != check.NEEDS and kind not in kube.classes:
+        return f"the site has no storage class {kind}"
     return ""
 
 

@@ -41,6 +41,10 @@ class KubeTarget:
         masters: nodes that run the control plane.
         etcd: nodes that keep its data base.
         cluster_domain: domain of the cluster's own names.
+        classes: storage classes that the site has.
+        default_class: the one of claims that name none, "" for none.
+        mounters: nodes that run pods and mount volumes of ceph.
+        kubelet: what every kubelet keeps back and when it evicts, as its own configuration names it.
     """
 
     master: str
@@ -56,6 +60,10 @@ class KubeTarget:
     masters: tuple[str, ...] = ()
     etcd: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
+    classes: tuple[str, ...] = ()
+    default_class: str = ""
+    mounters: tuple[str, ...] = ()
+    kubelet: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

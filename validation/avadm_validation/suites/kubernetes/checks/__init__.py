@@ -5,6 +5,7 @@ from __future__ import annotations
 from avadm_validation.suites.kubernetes.checks import (
     api,
     dns,
+    evict,
     gpu,
     ingress,
     lb,
@@ -13,11 +14,19 @@ from avadm_validation.suites.kubernetes.checks import (
     pods,
     policy,
     pre,
+    quota,
     svc,
+    vol,
 )
 from avadm_validation.suites.storage import Check
 
 PRECONDITIONS: Check = pre
-CHECKS: tuple[Check, ...] = (nodes, pods, svc, dns, ingress, lb, gpu, policy, api, mem)
-TOGETHER: tuple[Check, ...] = (svc, dns, ingress, lb, gpu)
-"""Those that run at the same time: they judge what happens and not how fast, and leave the others' objects alone."""
+CHECKS: tuple[Check, ...] = (
+    *(nodes, pods),
+    *(svc, dns, ingress, lb, gpu),
+    *(policy, api, mem),
+    *(*vol.CHECKS, quota, evict),
+)
+TOGETHER: tuple[Check, ...] = (svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict)
+"""Those that run at the same time as their neighbours here: they judge what happens and not how fast, and leave the
+others' objects alone."""

@@ -72,7 +72,8 @@ def _by_digest(ctx: Context, kube: KubeTarget) -> str:
 
 
 def _tools(ctx: Context, master: str, outside: str) -> None:
-    for node, name in ((master, "kubeload.py"), (outside, "kubeagent.py"), (outside, "kubestream.py")):
+    there = {master: ("kubeload.py", "kubelimits.py"), outside: ("kubeagent.py", "kubestream.py")}
+    for node, name in ((n, name) for n, names in there.items() for name in names):
         if node:
             ctx.must(ctx.rec.run(node, f"mkdir -m 700 -p {shlex.quote(ctx.tools)}", "tools"))
             content = (files("avadm_validation") / "tools" / name).read_bytes()

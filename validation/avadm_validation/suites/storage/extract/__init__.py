@@ -6,6 +6,8 @@ import math
 
 from avadm_validation.suites.cis.extract import EXTRACTORS as CIS
 from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
+from avadm_validation.suites.kubernetes.extract_limits import EXTRACTORS as LIMITS
+from avadm_validation.suites.kubernetes.extract_volumes import EXTRACTORS as VOLUMES
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
     healthy,
@@ -76,6 +78,8 @@ EXTRACTORS: dict[str, Extractor] = (
         )
     }
     | KUBERNETES
+    | VOLUMES
+    | LIMITS
     | CIS
 )
 

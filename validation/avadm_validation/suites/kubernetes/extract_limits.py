@@ -1,0 +1,157 @@
+"""Numbers of quotas, evictions and what kubelets keep back, from raw text.
+
+Groups: ``doc`` what `kubelimits quota` or `evict` printed, ``kept`` the lines of `kubelimits kubelets`, ``nodes`` a list of
+kubectl, ``wanted`` a JSON list of node names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from avadm_validation.suites.kubernetes.extract import Inputs, Params, _doc, _lines, _wanted
+
+UNITS: dict[str, float] = {
+    "m": 1e-3,
+    "k": 1e3,
+    "Ki": 2.0**10,
+    "M": 1e6,
+    "Mi": 2.0**20,
+    "G": 1e9,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
+PRESSURES = ("OutOfDisk", "MemoryPressure", "DiskPressure")
+
+
+def quantity(text: str) -> float:
+    """Return an amount as Kubernetes writes it: cores, bytes or things."""
+    unit = text.lstrip("0123456789.")
+    return float(text.removesuffix(unit)) * (UNITS[unit] if unit else 1.0)
+
+
+def pairs(text: object) -> dict[str, str]:
+    """Return what ``a=1,b=2`` says."""
+    return dict(part.split("=", 1) for part in str(text).split(",") if part)
+
+
+def kube_admitted(inputs: Inputs, params: Params) -> float:
+    """Return the share of the pods ``names`` (separated by commas) that the API took."""
+    status = {a["name"]: int(a["status"]) for a in _doc(inputs, "doc")["answers"]}
+    names = str(params["names"]).split(",")
+    return sum(status[n] == 201 for n in names) / len(names)
+
+
+def kube_refused_for(inputs: Inputs, params: Params) -> float:
+    """Return 1 if ``pod`` was refused with 403 and all of ``words`` (separated by ``|``), else 0."""
+    (answer,) = (a for a in _doc(inputs, "doc")["answers"] if a["name"] == params["pod"])
+    words = str(params["words"]).split("|")
+    return float(answer["status"] == 403 and all(w in answer["message"] for w in words))
+
+
+def kube_used(inputs: Inputs, params: Params) -> float:
+    """Return 1 if the quota counted exactly ``wanted`` (``resource=amount,…``), else 0."""
+    used, wanted = _doc(inputs, "doc")["used"], pairs(params["wanted"])
+    return float(
+        set(used) == set(wanted) and all(quantity(used[k]) == quantity(v) for k, v in wanted.items())
+    )
+
+
+def kube_freed_s(inputs: Inputs, params: Params) -> float:
+    """Return the seconds after which nothing was counted any more; NaN if something always was."""
+    seconds = _doc(inputs, "doc")["freed_s"]
+    return math.nan if seconds is None else float(seconds)
+
+
+def _tries(inputs: Inputs) -> list[Any]:
+    """Return the three tries; ValueError where they were not made."""
+    tries = _doc(inputs, "doc")["tries"]
+    if len(tries) != 3:
+        raise ValueError("the pods to be evicted were never ready")
+    return list(tries)
+
+
+def kube_evictions(inputs: Inputs, params: Params) -> float:
+    """Return how many of the two evictions that the budget had room for were granted."""
+    first, _, again = _tries(inputs)
+    return float(sum(t["status"] == 201 for t in (first, again)))
+
+
+def kube_eviction_refused(inputs: Inputs, params: Params) -> float:
+    """Return 1 if the eviction beyond the budget was refused (429, for ``budget``) and its pod stayed ready, else 0."""
+    _, beyond, _ = _tries(inputs)
+    named = any(str(params["budget"]) in cause for cause in beyond["causes"])
+    doc = _doc(inputs, "doc")
+    # Later looks are after the eviction that was granted.
+    stayed = all(beyond["name"] in ready for ready in doc["seen"][: doc["beside"]])
+    return float(beyond["status"] == 429 and named and stayed and doc["beside"] > 0)
+
+
+def kube_least_ready(inputs: Inputs, params: Params) -> float:
+    """Return the least number of ready pods that was seen while pods were evicted."""
+    return float(min(len(ready) for ready in _doc(inputs, "doc")["seen"]))
+
+
+def kube_not_left(inputs: Inputs, params: Params) -> float:
+    """Return how many of the evicted pods were not gone in time."""
+    granted = {t["name"] for t in _tries(inputs) if t["status"] == 201}
+    return float(len(granted - _doc(inputs, "doc")["gone_s"].keys())) if granted else math.nan
+
+
+def kube_gone_s(inputs: Inputs, params: Params) -> float:
+    """Return the seconds from an eviction until its pod was gone, of the slowest."""
+    return max(float(s) for s in _doc(inputs, "doc")["gone_s"].values())
+
+
+def kube_other_limits(inputs: Inputs, params: Params) -> float:
+    """Return how many wanted nodes' kubelets run with other values than the parameters say, or told none."""
+    told = {d["node"]: d["kept"] or {} for d in _lines(inputs, "kept")}
+    wanted = {key: pairs(text) for key, text in params.items()}
+    return float(sum(any(told.get(n, {}).get(k) != v for k, v in wanted.items()) for n in _wanted(inputs)))
+
+
+def kube_allocatable(inputs: Inputs, params: Params) -> float:
+    """Return how many wanted nodes offer pods another amount than what they have without ``cpu`` and ``memory``."""
+    found = {n["metadata"]["name"]: n["status"] for n in _doc(inputs, "nodes")["items"]}
+    return float(sum(not _offers(found.get(n), params) for n in _wanted(inputs)))
+
+
+def _offers(status: Any, params: Params) -> bool:
+    if status is None:
+        return False
+    has, offers = ({k: quantity(v) for k, v in status[part].items()} for part in ("capacity", "allocatable"))
+    # Memory that is set aside for huge pages is nobody else's.
+    huge = sum(v for k, v in has.items() if k.startswith("hugepages-"))
+    keeps = {"cpu": quantity(str(params["cpu"])), "memory": quantity(str(params["memory"])) + huge}
+    return all(math.isclose(has[k] - v, offers[k], rel_tol=1e-9) for k, v in keeps.items())
+
+
+def kube_pressed(inputs: Inputs, params: Params) -> float:
+    """Return how many wanted nodes are short of memory or disk, or do not say that they are not."""
+    fine = {
+        n["metadata"]["name"]
+        for n in _doc(inputs, "nodes")["items"]
+        if all(c["status"] == "False" for c in n["status"]["conditions"] if c["type"] in PRESSURES)
+        and {"MemoryPressure", "DiskPressure"} <= {c["type"] for c in n["status"]["conditions"]}
+    }
+    return float(len(set(_wanted(inputs)) - fine))
+
+
+EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
+    f.__name__: f
+    for f in (
+        kube_admitted,
+        kube_refused_for,
+        kube_used,
+        kube_freed_s,
+        kube_evictions,
+        kube_eviction_refused,
+        kube_least_ready,
+        kube_not_left,
+        kube_gone_s,
+        kube_other_limits,
+        kube_allocatable,
+        kube_pressed,
+    )
+}
