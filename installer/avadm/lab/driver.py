@@ -70,6 +70,9 @@ class Driver(Protocol):
     def owner(self) -> Path | None:
         """Return the folder of another lab that has this lab's name; None where it is free or ours."""
 
+    def suit(self, nodes: list[LabNode]) -> None:
+        """AvadmError where this machine cannot run these nodes, before anything is changed."""
+
     def prepare(self) -> bool:
         """Have engine and network ready; return whether anything had to be done."""
 

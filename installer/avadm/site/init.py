@@ -116,6 +116,27 @@ def propose(nodes: Sequence[NewNode]) -> list[NewNode]:
     return [replace(n, roles=tuple(roles[i])) for i, n in enumerate(nodes)]
 
 
+def with_kubernetes(nodes: Sequence[NewNode]) -> dict[str, tuple[str, ...]]:
+    """Return node name to its roles if the site gets Kubernetes too: of nodes that mount the storage and do not store.
+
+    From six of them on three are masters (P7), else one; the rest are workers. Empty where there are fewer than four, or
+    where nodes have roles of Kubernetes already. Masters are kept from metadata servers where that can be, and from
+    alertmanagers: Calico's controllers listen on the mesh's port.
+    """
+    homes = [n for n in nodes if "client" in n.roles and "osd" not in n.roles]
+    fit = sorted((n for n in homes if "alertmanager" not in n.roles), key=lambda n: "mds" in n.roles)
+    if len(homes) < 4 or not fit or any({"etcd", "master", "worker"} & set(n.roles) for n in nodes):
+        return {}
+    masters = fit[:3] if len(homes) >= 6 and len(fit) >= 3 else fit[:1]
+    roles = {n.name: (*n.roles, "etcd", "master") for n in masters}
+    workers = [n for n in homes if n.name not in roles]
+    for i, node in enumerate(workers):
+        dns = i < (3 if len(workers) >= 3 else 1)
+        services = (("dns", dns), ("ingress", i < 2), ("registry", i == 0))
+        roles[node.name] = (*node.roles, "worker", *(name for name, here in services if here))
+    return roles
+
+
 def text_of(new: NewSite) -> str:
     """Return the commented site file."""
     loader = PackageLoader("avadm.site", "templates")
@@ -129,7 +150,9 @@ def text_of(new: NewSite) -> str:
     )
     environment.filters["yaml"] = _quoted
     has_mds = any("mds" in n.roles for n in new.nodes)
-    return environment.get_template("site.yml.j2").render(new=new, has_mds=has_mds)
+    return environment.get_template("site.yml.j2").render(
+        new=new, has_mds=has_mds, kubernetes=with_kubernetes(new.nodes)
+    )
 
 
 def write(path: Path, text: str, *, force: bool) -> None:

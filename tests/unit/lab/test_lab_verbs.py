@@ -6,6 +6,7 @@ import pytest
 
 from avadm import paths
 from avadm.errors import AvadmError
+from avadm.findings import Finding
 from avadm.lab import lab as module
 from avadm.lab.driver import NodeState, State
 from avadm.lab.folder import Folder
@@ -23,9 +24,14 @@ class FakeDriver:
         self.other = None
         self.taken = None  # names that the other folder has; None for any
         self.removed = 0
+        self.unfit = ""
 
     def owner(self):
         return self.other if self.taken is None or self.name in self.taken else None
+
+    def suit(self, nodes):
+        if self.unfit and any(n.kubernetes for n in nodes):
+            raise AvadmError(Finding("lab-cgroup", self.unfit))
 
     def prepare(self):
         made, self.network = not self.network, True
@@ -95,6 +101,20 @@ def test_up_again_starts_only_what_is_down(make):
     lab.up()
     make.driver.running.discard("stor2")
     assert lab.up().what == ("started stor2",)
+
+
+def test_a_machine_that_cannot_run_kubelet_is_refused_before_anything_is_made(make, monkeypatch):
+    installed = []
+    monkeypatch.setattr(module.prereqs, "ensure", lambda proc, report: installed.append("docker") or [])
+    make.driver.unfit = "no cgroup v1"
+    lab = make()
+    with pytest.raises(AvadmError, match="no cgroup v1"):
+        lab.up()
+    assert not installed
+    assert not make.driver.running
+    assert not lab.folder.state.exists()
+    make(masters=0).up()
+    assert make.driver.running
 
 
 def test_nodes_may_be_added(make):

@@ -23,14 +23,28 @@ def demo(tmp_path):
     avadm = tmp_path / ".venv/bin/avadm"
     avadm.parent.mkdir(parents=True)
 
-    def run(ends: int) -> subprocess.CompletedProcess[str]:
+    def run(ends: int, roles: str = "mon") -> subprocess.CompletedProcess[str]:
         new = "mkdir -p runs/2-accept/report && ln -sfn 2-accept runs/latest" if ends < 2 else ":"
-        avadm.write_text(f'#!/bin/sh\n[ "$1" = accept ] || exit 0\n{new}\nexit {ends}\n')
+        shown = f'{{"nodes": [{{"roles": ["{roles}"]}}]}}'
+        avadm.write_text(
+            f"#!/bin/sh\n[ \"$1 $2\" != 'lab list' ] || echo '{shown}'\n[ \"$1\" = accept ] || exit 0\n{new}\nexit {ends}\n"
+        )
         avadm.chmod(0o755)
         env = {k: v for k, v in os.environ.items() if k != "AVADM_RUNS"}
         return subprocess.run([tmp_path / "scripts/demo"], env=env, capture_output=True, text=True)
 
     return run
+
+
+def test_kubectl_is_named_where_there_is_a_master(demo, tmp_path, monkeypatch):
+    program = tmp_path / "cache/artifacts/kubernetes/1/hyperkube"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
+    said = demo(0, roles="master").stdout
+    assert "avadm lab ssh mast1     then: kubectl get nodes" in said
+    assert f"{program} kubectl --kubeconfig .lab/site.kubeconfig get nodes" in said
+    assert "kubectl get nodes" not in demo(0).stdout
 
 
 @pytest.mark.parametrize(("ends", "said"), [(0, "Done "), (1, "found something wanting")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from avadm.site.init import (
     parse_node,
     propose,
     text_of,
+    with_kubernetes,
     write,
 )
 from avadm.site.load import examine
@@ -76,6 +78,39 @@ def test_proposal_lacks_only_devices(count: int, tmp_path: Path) -> None:
     path.write_text(filled)
     site_file, findings = examine(path)
     assert site_file is not None, findings
+
+
+@pytest.mark.parametrize(("count", "masters"), [(6, 0), (7, 1), (8, 1), (9, 3), (12, 3), (64, 3), (256, 3)])
+def test_what_is_written_of_kubernetes_holds(count: int, masters: int, tmp_path: Path) -> None:
+    """The roles in the comments, and two virtual addresses: a site that is whole."""
+    addresses = [IPv4Address("10.0.0.1") + i for i in range(count)]
+    nodes = propose([NewNode(f"n{i}", a) for i, a in enumerate(addresses)])
+    text = text_of(NewSite("x", "x.example.com", IPv4Network("10.0.0.0/22"), tuple(nodes)))
+    text = re.sub(r"roles: \[.*\]  # with Kubernetes: ", "roles: ", text)
+    assert text.count("master]") == masters
+    if masters:
+        text = text.replace("# api_vip: ADDRESS", "api_vip: 10.0.3.1")
+        text = text.replace("# ingress_vip: ADDRESS", "ingress_vip: 10.0.3.2")
+        text = text.replace(
+            "# load_balancer: {first: ADDRESS, last: ADDRESS}",
+            "load_balancer: {first: 10.0.3.8, last: 10.0.3.9}",
+        )
+    for i in range(count):
+        text = text.replace("devices: []  #", f"devices: [{{serial: S{i}}}]  #", 1)
+    path = tmp_path / "site.yml"
+    path.write_text(text)
+    site_file, findings = examine(path)
+    assert site_file is not None, findings
+    site = site_file.site
+    assert len(site.with_role("master")) == len(site.with_role("etcd")) == masters
+    assert bool(site.with_role("worker")) == bool(masters)
+    assert not {n.name for n in site.with_role("master")} & {n.name for n in site.with_role("alertmanager")}
+
+
+def test_kubernetes_is_not_proposed_twice() -> None:
+    nodes = propose([NewNode(f"n{i}", IPv4Address("10.0.0.1") + i) for i in range(12)])
+    assert with_kubernetes(nodes)
+    assert with_kubernetes([*nodes, NewNode("m", IPv4Address("10.0.0.99"), ("master",))]) == {}
 
 
 def test_given_roles_are_kept() -> None:

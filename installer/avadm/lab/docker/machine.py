@@ -59,6 +59,10 @@ class DockerDriver:
                 return other
         return None
 
+    def suit(self, nodes: list[LabNode]) -> None:
+        """See Driver.suit."""
+        shims.suit(nodes)
+
     def prepare(self) -> bool:
         """Have the network; AvadmError where it overlaps another."""
         return network.ensure(self.docker, self.config, str(self.folder.root))
@@ -81,9 +85,8 @@ class DockerDriver:
         for node in work:
             if fault := states[node.name].fault:
                 self.report.note(f"{node.name}: {fault}")
-        for lack in (inotify.shortage(work), shims.unsuited(work)):
-            if lack:
-                self.report.note(lack)
+        if lack := inotify.shortage(work):
+            self.report.note(lack)
         found = self._containers()
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}

@@ -15,6 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from avadm.errors import AvadmError
+from avadm.findings import Finding
 from avadm.lab.docker import gpus
 from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.layout import Config, LabNode
@@ -64,13 +66,21 @@ def cgroup(config: Config, node: LabNode) -> str:
     return f"/avadm-{config.name}-{node.name}"
 
 
-def unsuited(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> str:
-    """Return in words why kubelet cannot run in these nodes on this machine; "" where it can."""
+def suit(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> None:
+    """AvadmError where kubelet cannot run in these nodes on this machine, whose cgroups are at ``root``."""
     if not any(n.kubernetes for n in nodes) or (root / "memory").is_dir():
-        return ""
-    return (
-        "this machine has no cgroup v1 hierarchy of memory, and kubelet 1.9 knows no other: the nodes start, but nothing of "
-        "Kubernetes will run; boot with systemd.unified_cgroup_hierarchy=0, or use `--masters 0`"
+        return
+    raise AvadmError(
+        Finding(
+            "lab-cgroup",
+            "kubelet 1.9 cannot run here: it knows cgroup v1 alone, and this machine has booted with v2 alone.",
+            str(root),
+            "no hierarchy `memory` of cgroup v1",
+            "cgroup v1, or a lab without Kubernetes",
+            "Add systemd.unified_cgroup_hierarchy=0 to the kernel's arguments (on Debian: GRUB_CMDLINE_LINUX in "
+            "/etc/default/grub, then update-grub) and boot again. Or leave Kubernetes out: "
+            "`avadm lab up --masters 0`, `make demo-storage`, `make test-storage`.",
+        )
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from avadm.errors import AvadmError
 from avadm.lab.docker import nodefiles, shims
 from avadm.lab.docker.client import Docker
 from avadm.lab.folder import Folder
@@ -135,8 +136,13 @@ def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):
     assert json.loads((tmp_path / "config.json").read_text())["process"]["oomScoreAdj"] == 0
 
 
-def test_a_machine_without_cgroup_v1_is_told_of(tmp_path):
-    assert "--masters 0" in shims.unsuited(list(NODES.values()), tmp_path)
-    assert shims.unsuited([NODES["stor1"]], tmp_path) == ""
+def test_a_machine_without_cgroup_v1_is_refused_where_kubelet_is_to_run(tmp_path):
+    with pytest.raises(AvadmError) as error:
+        shims.suit(list(NODES.values()), tmp_path)
+    (finding,) = error.value.findings
+    assert finding.where == str(tmp_path)
+    assert "systemd.unified_cgroup_hierarchy=0" in finding.remedy
+    assert "make demo-storage" in finding.remedy
+    shims.suit([NODES["stor1"]], tmp_path)
     (tmp_path / "memory").mkdir()
-    assert shims.unsuited(list(NODES.values()), tmp_path) == ""
+    shims.suit(list(NODES.values()), tmp_path)
