@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
+
+from tests.unit.roles.test_rbac import loaded
 
 ROLES = Path(__file__).parents[3] / "roles"
 UNITS = {
@@ -18,12 +19,6 @@ UNITS = {
     "kube-proxy": "kube_node",
 }
 NOTHING = {"str": "given", "path": "/given", "int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _plugins():
-    """Let Ansible find its lookups by their whole names."""
-    init_plugin_loader()
 
 
 def read(role, path):
@@ -40,6 +35,7 @@ def written(role):
 
 def rendered(role, text):
     """Return a text with the role's variables; whatever must be given is given."""
+    loaded()
     have = {
         "role_path": str(ROLES / role),
         "ansible_managed": "written by a test",
