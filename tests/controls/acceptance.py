@@ -4,47 +4,14 @@ A fault is planted before the check runs and taken away after it, or (``beside``
 check itself made. Nodes are named by role: ``client`` all of them, ``client:0`` the first.
 """
 
-from dataclasses import dataclass
-
 from tests.controls.cis import CONTROLS as CIS
-from tests.controls.control import Control
+from tests.controls.control import Act, Control, Fault
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
+from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_LAB
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
 RAW = "tests/unit/validation"
-
-
-@dataclass(frozen=True)
-class Act:
-    """Something done to nodes: a shell script, and the one that takes it away (harmless where there is nothing)."""
-
-    nodes: str
-    do: str
-    undo: str = ""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault of the lab.
-
-    Attributes:
-        name: the test's parameter.
-        text: what is planted, in words.
-        acts: what is done, in order.
-        reds: check to the metrics that must fail; none: the verdict alone counts.
-        verdict: of those checks.
-        beside: whether the first act is done while the check runs.
-        quick: whether `make test-lab` plants it too.
-    """
-
-    name: str
-    text: str
-    acts: tuple[Act, ...]
-    reds: dict[str, tuple[str, ...]]
-    verdict: str = "FAIL"
-    beside: bool = False
-    quick: bool = False
 
 
 def when_there(path, act):
@@ -99,7 +66,7 @@ SPOIL = (
     "rm /tmp/avadm-fault.junk; exit 0; fi; sleep 0.1; done; exit 1"
 )
 
-FAULTS = (
+STORAGE = (
     Fault(
         "osd-stopped",
         "an OSD is stopped",
@@ -262,6 +229,7 @@ FAULTS = (
         {"A-BD1": (), "A-BD2": (), "A-BD5": (), "A-BD6": ()},
     ),
 )
+FAULTS = (*STORAGE, *KUBERNETES_LAB)
 
 
 def _where(fault):

@@ -1,4 +1,4 @@
-"""One planted fault and what a check must make of it: a row of docs/negative-controls.md."""
+"""One planted fault and what a check must make of it, a row of docs/negative-controls.md; how the lab plants it."""
 
 from dataclasses import dataclass
 
@@ -22,3 +22,35 @@ class Control:
     verdict: str
     where: str
     test: str
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something done to nodes: a shell script, and the one that takes it away (harmless where there is nothing)."""
+
+    nodes: str
+    do: str
+    undo: str = ""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the lab.
+
+    Attributes:
+        name: the test's parameter.
+        text: what is planted, in words.
+        acts: what is done, in order.
+        reds: check to the metrics that must fail; none: the verdict alone counts.
+        verdict: of those checks.
+        beside: whether the first act is done while the check runs.
+        quick: whether `make test-lab` plants it too.
+    """
+
+    name: str
+    text: str
+    acts: tuple[Act, ...]
+    reds: dict[str, tuple[str, ...]]
+    verdict: str = "FAIL"
+    beside: bool = False
+    quick: bool = False

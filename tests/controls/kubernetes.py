@@ -1,7 +1,7 @@
 """Faults that turn the checks of Kubernetes red: each changes what a cluster of the unit tests answers.
 
-They are planted as raw data: what kubectl and the pods print goes through the real checks, extraction and judgement. On
-the lab a fault of the cluster would break what other tests use meanwhile.
+They are planted as raw data: what kubectl and the pods print goes through the real checks, extraction and judgement. The few
+that are planted on the lab too are in kubernetes_lab.py.
 """
 
 from tests.controls.control import Control

@@ -1,10 +1,14 @@
 """The control plane, its data base and its nodes: they work, and refuse who may not."""
 
+import base64
+import json
 import os
 import stat
 import subprocess
+import uuid
 
 import pytest
+import yaml
 
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import Store
@@ -96,19 +100,58 @@ def test_no_port_is_open_to_all(kube, lab):
         assert said == "401", f"{node}: kubelet"
 
 
-def test_a_secret_is_encrypted_in_etcd(kube, lab):
-    kube.ctl("create secret generic avadm-test --from-literal=word=correct-horse-battery-staple")
+def test_a_secret_is_encrypted_in_etcd_and_not_told_by_the_audit_log(kube, lab):
+    name = f"avadm-{uuid.uuid4().hex[:8]}"
+    word = f"correct-horse-{name}"
+    coded = base64.b64encode(word.encode()).decode()
+    kube.ctl(f"create secret generic {name} --from-literal=word={word}")
     try:
         raw = lab.sh(
             lab.names("etcd")[0],
-            "avadm-etcd ctl get /registry/secrets/default/avadm-test | tr -dc '[:print:]'",
+            f"avadm-etcd ctl get /registry/secrets/default/{name} | tr -dc '[:print:]'",
         )
         assert "k8s:enc:aescbc:v1:key1:" in raw
         assert "correct-horse" not in raw
         # What the API gives back is what was written.
-        assert kube.get("secret avadm-test")["data"]["word"] == "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ=="
+        assert kube.get(f"secret {name}")["data"]["word"] == coded
     finally:
-        kube.ctl("delete secret avadm-test")
+        kube.ctl(f"delete secret {name}")
+    log = "/var/log/kubernetes/audit*.log"
+
+    def told():
+        lines = lab.run(kube.master, f"grep -hF {name} {log}").stdout.splitlines()
+        found = [json.loads(line) for line in lines]
+        return {e["verb"]: e for e in found if e.get("objectRef", {}).get("resource") == "secrets"}
+
+    assert wait(lambda: set(told()) >= {"create", "get", "delete"}, 20), set(told())
+    for entry in told().values():
+        assert entry["user"]["username"] == "kubernetes-admin"
+        assert "requestObject" not in entry and "responseObject" not in entry
+    assert lab.run(kube.master, f"grep -lF -e {word} -e {coded} {log}").stdout == ""
+
+
+def mib(quantity):
+    """Return an amount of memory as Kubernetes writes it, in MiB."""
+    units = {"Ki": 2**-10, "Mi": 1, "Gi": 2**10}
+    return float(quantity[:-2]) * units[quantity[-2:]] if quantity[-2:] in units else float(quantity) / 2**20
+
+
+def millicores(quantity):
+    """Return processors as Kubernetes writes them, in thousandths."""
+    return int(quantity[:-1]) if quantity.endswith("m") else 1000 * int(quantity)
+
+
+def test_pods_may_use_what_the_site_file_leaves_them(kube, lab):
+    """Allocatable is what there is less both reservations and, of memory, what eviction keeps free."""
+    knobs = yaml.safe_load(lab.site_path.read_text())["components"]["kubernetes"]
+    kept = [knobs["system_reserved"], knobs["kube_reserved"]]
+    cpu = sum(k["cpu_millicores"] for k in kept)
+    memory = sum(k["memory_mib"] for k in kept) + knobs["eviction"]["memory_mib"]
+    assert cpu and memory
+    for node in kube.get("nodes")["items"]:
+        name, has, gives = node["metadata"]["name"], node["status"]["capacity"], node["status"]["allocatable"]
+        assert millicores(has["cpu"]) - millicores(gives["cpu"]) == cpu, name
+        assert mib(has["memory"]) - mib(gives["memory"]) == memory, name
 
 
 def test_a_kubelet_may_change_its_own_node_alone(kube, lab):

@@ -75,16 +75,13 @@ def test_alertmanagers_are_configured_alike(replicas, routers):
         assert replica.value('count(count_values("h", alertmanager_config_hash))') == 1
 
 
-def test_rules_are_loaded_and_evaluate(replicas):
+def test_rules_are_loaded_and_evaluate(replicas, nodes):
+    wanted = {"hosts", "ceph", "monitoring", "recording-nodes", "recording-ceph"}
+    if any("master" in n["roles"] for n in nodes):
+        wanted |= {"kubernetes", "etcd"}
     for replica in replicas:
         groups = replica.get("/api/v1/rules")["data"]["groups"]
-        assert {g["name"] for g in groups} >= {
-            "hosts",
-            "ceph",
-            "monitoring",
-            "recording-nodes",
-            "recording-ceph",
-        }
+        assert {g["name"] for g in groups} >= wanted
         broken = [(r["name"], r["lastError"]) for g in groups for r in g["rules"] if r.get("lastError")]
         assert broken == []
 

@@ -1,6 +1,7 @@
 """The rules that are rendered for accounts, held against the role matrix (tests/rbac.yml)."""
 
 from functools import cache
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def render(accounts):
         "kube_addons_accounts": accounts,
         "kube_addons_dns_service": "10.96.0.10",
         "kube_addons_dns_servers": ["10.0.0.21"],
+        "kube_addons_pods": "10.88.0.0/16",
         "ansible_search_path": [str(ROLE)],
     }
     text = Templar(DataLoader(), variables).template(
@@ -140,9 +142,44 @@ def test_every_binding_of_accounts_can_be_found_again_and_no_other(objects):
             assert one["kind"] in ("ClusterRoleBinding", "RoleBinding")
 
 
+def lets_in(policy, source, namespace):
+    """Tell whether a policy lets in who comes from an address, a pod of `namespace` or (None) no pod."""
+    for peer in policy["spec"]["ingress"][0]["from"]:
+        if "ipBlock" in peer:
+            block, address = peer["ipBlock"], ip_address(source)
+            if address in ip_network(block["cidr"]) and not any(
+                address in ip_network(e) for e in block["except"]
+            ):
+                return True
+        else:
+            # Without a selector of namespaces it means pods of the policy's own.
+            assert peer == {"podSelector": {}}
+            if namespace == policy["metadata"]["namespace"]:
+                return True
+    return False
+
+
+def test_each_namespace_of_tenants_is_closed_to_pods_of_others(objects):
+    policies = {o["metadata"]["namespace"]: o for o in objects if o["kind"] == "NetworkPolicy"}
+    assert set(policies) == {"shared", "team-a", "team-b"}
+    for namespace, policy in policies.items():
+        made = next(o for o in objects if o["kind"] == "Namespace" and o["metadata"]["name"] == namespace)
+        assert objects.index(made) < objects.index(policy)
+        assert policy["apiVersion"] == "networking.k8s.io/v1"
+        assert policy["spec"]["podSelector"] == {}, "all pods"
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        assert len(policy["spec"]["ingress"]) == 1
+        assert lets_in(policy, "10.88.3.4", namespace)
+        for other in {*policies, "default", "kube-system"} - {namespace}:
+            assert not lets_in(policy, "10.88.3.4", other)
+        # A node (ingress, kubelet, the API's proxy), and a user of a service's address.
+        assert lets_in(policy, "10.0.0.21", None)
+        assert lets_in(policy, "192.0.2.7", None)
+
+
 def test_without_accounts_the_roles_are_there_and_nobody_has_them():
     objects = render([])
     names = {(o["kind"], o["metadata"]["name"]) for o in objects}
     assert names >= {("ClusterRole", f"avadm:{role}") for role in ROLES}
     assert not names & {("ClusterRoleBinding", f"avadm:{role}") for role in ROLES}
-    assert not [o for o in objects if o["kind"] in ("Namespace", "RoleBinding")]
+    assert not [o for o in objects if o["kind"] in ("Namespace", "RoleBinding", "NetworkPolicy")]

@@ -50,6 +50,10 @@ def test_three_dns_nodes_serve_the_cluster_and_each_answers_at_its_own_address(m
     assert "coredns_address" not in out.hosts["m1"]
 
 
+def test_tenants_namespaces_are_told_which_addresses_are_pods(made) -> None:
+    assert made(network={"pods": "10.44.0.0/16"}).all["kube_addons_pods"] == "10.44.0.0/16"
+
+
 def test_pods_find_the_virtual_addresses_by_the_names_in_their_certificates(made) -> None:
     lines = made().all["coredns_site_hosts"].splitlines()
     assert "10.0.0.250 kubernetes.demo.test" in lines

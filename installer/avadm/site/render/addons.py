@@ -28,6 +28,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     out.all |= {
         "kube_addons_dns_service": str(site.network.services[DNS_OFFSET]),
         "kube_addons_dns_servers": [str(n.address) for n in site.with_role("dns")],
+        "kube_addons_pods": str(site.network.pods),
         "coredns_program": "{{ artifacts.coredns.files.coredns }}",
         "coredns_server": api,
         "coredns_cluster_domain": plan.CLUSTER_DOMAIN,

@@ -1,0 +1,82 @@
+"""What the units of Kubernetes' programs say, as the roles write them."""
+
+import configparser
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from tests.unit.roles.test_rbac import loaded
+
+ROLES = Path(__file__).parents[3] / "roles"
+UNITS = {
+    "kube-apiserver": "kube_apiserver",
+    "kube-controller-manager": "kube_controllers",
+    "kube-scheduler": "kube_controllers",
+    "kubelet": "kube_node",
+    "kube-proxy": "kube_node",
+}
+NOTHING = {"str": "given", "path": "/given", "int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
+
+
+def read(role, path):
+    return yaml.safe_load((ROLES / role / path).read_text()) or {}
+
+
+def written(role):
+    """Return path to what the role's step `configure` has avadm_files write there, not yet rendered."""
+    tasks = read(role, "tasks/configure.yml")
+    lists = [task.get("avadm_files", {}).get("files", []) for task in tasks]
+    # Some roles put their lists together elsewhere.
+    return {one["path"]: one for files in lists if isinstance(files, list) for one in files}
+
+
+def rendered(role, text):
+    """Return a text with the role's variables; whatever must be given is given."""
+    loaded()
+    have = {
+        "role_path": str(ROLES / role),
+        "ansible_managed": "written by a test",
+        "inventory_hostname": "n1",
+    }
+    for one in ("kube_common", role):
+        options = read(one, "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+        have |= {name: NOTHING[option["type"]] for name, option in options.items()}
+    for one in ("kube_common", role):
+        for kind in ("defaults", "vars"):
+            if (ROLES / one / kind / "main.yml").is_file():
+                have |= read(one, f"{kind}/main.yml")
+    return Templar(DataLoader(), variables=have).template(text)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_every_program_of_kubernetes_keeps_to_http_1(unit):
+    """With HTTP/2 this build keeps a dead connection to the API for ever."""
+    role = UNITS[unit]
+    text = rendered(role, written(role)[f"/etc/systemd/system/{unit}.service"]["content"])
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.optionxform = str
+    parser.read_string(text.replace("\\\n", " "))
+    assert parser["Service"]["Environment"] == "DISABLE_HTTP2=1"
+    assert unit in parser["Service"]["ExecStart"].split()
+
+
+def test_no_unit_of_kubernetes_is_left_out():
+    found = {
+        Path(path).stem: role.name
+        for role in ROLES.iterdir()
+        if (role / "tasks/configure.yml").is_file() and role.name != "kube_state_metrics"
+        for path in written(role.name)
+        if path.startswith("/etc/systemd/system/kube")
+    }
+    assert found == UNITS
+
+
+def test_the_lock_of_iptables_is_a_file_from_the_start_of_each_boot():
+    """A container that mounts it before anybody made it would make a folder of it, and kube-proxy no rule any more."""
+    line = written("kube_node")["/etc/tmpfiles.d/avadm-xtables.conf"]["content"]
+    assert line.split() == ["f", "/run/xtables.lock", "0600", "root", "root"]
+    now = written("kube_node")["/run/xtables.lock"]
+    assert (now["content"], now["mode"]) == ("", "0600")
