@@ -176,6 +176,18 @@ class Node(object):
             )
         return "%d objects, %s" % (len(kept), self.secret(json.dumps(kept, sort_keys=True).encode()))
 
+    def labels(self, rest):
+        """Those labels and taints of a node that avadm_kube_labels has noted as its own."""
+        path, name = rest.rsplit(" ", 1)
+        ask = ("--kubeconfig=" + path, "--request-timeout=20s", "get", "node", name, "-o", "json")
+        node = json.loads(call("kubectl", *ask))
+        meta, found = node["metadata"], node["spec"].get("taints", [])
+        kept = json.loads(meta.get("annotations", {}).get("avadm.io/kept", "{}"))
+        labels = dict((k, meta.get("labels", {}).get(k)) for k in kept.get("labels", []))
+        taints = dict(("%(key)s:%(effect)s" % t, t.get("value")) for t in found)
+        taints = dict((k, v) for k, v in taints.items() if k in kept.get("taints", []))
+        return json.dumps([labels, taints], sort_keys=True)
+
     def routes(self, _):
         """Who tells whom the routes of pods, as Calico has it."""
         found = []

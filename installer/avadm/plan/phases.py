@@ -90,6 +90,15 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
+    # Before `nodes`: where this runtime is docker's default, no container starts without it.
+    Phase(
+        "gpu",
+        "GPU drivers, runtime, metrics",
+        "playbooks/gpu.yml",
+        ("docker",),
+        ("gpu",),
+        ("gpu_driver", "gpu_runtime", "gpu_exporter"),
+    ),
     Phase(
         "masters",
         "Kubernetes' control plane",
@@ -103,18 +112,10 @@ PHASES: tuple[Phase, ...] = (
         "nodes",
         "Kubernetes' nodes and the network of pods",
         "playbooks/nodes.yml",
-        ("masters", "docker"),
+        ("masters", "docker", "gpu"),
         ("master", "worker"),
-        ("kube_common", "kube_node", "calico"),
+        ("kube_common", "kube_node", "calico", "gpu_device_plugin"),
         artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image"),
-    ),
-    Phase(
-        "gpu",
-        "GPU drivers, runtime, metrics, device plug-in",
-        "playbooks/gpu.yml",
-        ("nodes",),
-        ("gpu",),
-        ("gpu_driver", "gpu_runtime", "gpu_exporter", "gpu_device_plugin"),
     ),
     Phase(
         "addons",

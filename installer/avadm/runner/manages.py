@@ -132,6 +132,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
         [f"pushed {args['certificates']} {args['registry']}/{args['name']}"]
     ),
     "avadm_calico_routes": lambda args: iter(["routes calico"]),
+    "avadm_kube_labels": lambda args: iter([f"labels {args['kubeconfig']} {args['name']}"]),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),

@@ -131,6 +131,8 @@ class Kubernetes(Model):
     """Pool of pods' block volumes; the first of `ceph.rbd_pools` where absent."""
     dns_upstream: list[str] = []
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
+    gpu_taint: bool = False
+    """Whether GPU nodes take only pods that ask for GPUs; then some worker must be without GPUs, for all other pods."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)
     """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
     accounts: list[Account] = []

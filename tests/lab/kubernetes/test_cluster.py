@@ -12,6 +12,7 @@ import yaml
 
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import Store
+from tests.lab.faults.drive import avadm
 from tests.lab.kubernetes.conftest import PORT, wait
 
 pytestmark = pytest.mark.lab
@@ -39,6 +40,33 @@ def test_labels_say_what_a_node_is_for(kube, lab):
     for name in kube.nodes():
         assert found[name]["avadm.io/pool"] == ("gpu" if "gpu" in lab.node(name)["roles"] else "cpu")
         assert ("node-role.kubernetes.io/master" in found[name]) == (name in lab.names("master"))
+        assert ("avadm.io/gpu-driver" in found[name]) == ("gpu" in lab.node(name)["roles"])
+    for name in lab.names("gpu"):
+        runs = lab.sh(name, "nvidia-smi --query-gpu=driver_version --format=csv,noheader").splitlines()[0]
+        assert runs.startswith(found[name]["avadm.io/gpu-driver"])
+
+
+@pytest.mark.slow
+def test_labels_are_put_right_by_an_apply_and_those_not_wanted_any_more_removed(kube, lab):
+    worker = lab.names("worker")[0]
+    rack = kube.get(f"node {worker}")["metadata"]["labels"]["avadm.io/rack"]
+    kept = json.loads(kube.get(f"node {worker}")["metadata"]["annotations"]["avadm.io/kept"])
+    # As an earlier site file would have left the node, with a label and a taint of somebody else.
+    old = {"labels": [*kept["labels"], "avadm.io/earlier"], "taints": ["avadm.io/earlier:PreferNoSchedule"]}
+    kube.ctl(f"annotate --overwrite node {worker} avadm.io/kept='{json.dumps(old)}'")
+    kube.ctl(f"label node {worker} avadm.io/earlier=1 avadm-test/theirs=1 avadm.io/rack-")
+    kube.ctl(f"taint node {worker} avadm.io/earlier=:PreferNoSchedule avadm-test/theirs=:PreferNoSchedule")
+    try:
+        done = avadm("apply", "nodes", "--limit", worker, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        node = kube.get(f"node {worker}")
+        labels = node["metadata"]["labels"]
+        assert (labels["avadm.io/rack"], labels["avadm-test/theirs"]) == (rack, "1")
+        assert "avadm.io/earlier" not in labels
+        assert {t["key"] for t in node["spec"].get("taints", [])} == {"avadm-test/theirs"}
+    finally:
+        kube.ctl(f"label node {worker} avadm-test/theirs-")
+        kube.ctl(f"taint node {worker} avadm-test/theirs:PreferNoSchedule-")
 
 
 def test_pods_reach_each_other_across_all_nodes(kube, lab, pods):

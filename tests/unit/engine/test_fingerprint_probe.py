@@ -197,6 +197,27 @@ def test_health_is_judged_as_the_phases_judge_it(node: Node, ask: Ask) -> None:
     assert ask("health 3 POOL_X")["health 3 POOL_X"] == "healthy"
 
 
+def test_labels_and_taints_of_avadm_s_own_are_seen_and_others_not(node: Node, ask: Ask) -> None:
+    kept = {"labels": ["rack"], "taints": ["nvidia.com/gpu:NoSchedule"]}
+    taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+
+    def kubernetes(labels: dict[str, str], *taints: dict[str, str]) -> str:
+        meta = {"labels": labels, "annotations": {"avadm.io/kept": json.dumps(kept)}}
+        node.write("kubectl", json.dumps({"metadata": meta, "spec": {"taints": taints} if taints else {}}))
+        return ask("labels /k n")["labels /k n"]
+
+    assert ask("labels /k n")["labels /k n"].startswith("!cannot be told")
+    program = node.state / "bin" / "kubectl"
+    program.write_text(STUB.format(state=node.state, name="kubectl"))
+    program.chmod(0o755)
+    first = kubernetes({"rack": "r1"}, taint)
+    assert kubernetes({"rack": "r1", "theirs": "1"}, taint, {"key": "k", "effect": "NoExecute"}) == first
+    assert (
+        len({first, kubernetes({"rack": "r2"}, taint), kubernetes({}, taint), kubernetes({"rack": "r1"})})
+        == 4
+    )
+
+
 def test_what_cannot_be_told_is_wrong_and_never_taken_for_unchanged(node: Node, ask: Ask) -> None:
     (node.state / "ceph osd dump").unlink()
     assert ask("pool p")["pool p"].startswith("!cannot be told")

@@ -1,10 +1,12 @@
 from graphlib import CycleError
+from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from avadm.errors import AvadmError
-from avadm.plan.phases import PHASES, Phase, make_plan, select
+from avadm.plan.phases import PHASES, Phase, Step, make_plan, select
 from avadm.site.model import RoleName, Site
 
 NODES = {
@@ -13,6 +15,8 @@ NODES = {
     "comp1": ["client", "mds", "prometheus"],
     "comp2": ["client"],
 }
+
+HOME = Path(__file__).parents[3]
 
 
 def site(nodes: dict[str, list[str]] = NODES) -> Site:
@@ -26,6 +30,18 @@ def site(nodes: dict[str, list[str]] = NODES) -> Site:
             ],
         }
     )
+
+
+def roles(step: Step) -> list[str]:
+    """Return the roles of a step's playbook in the order in which they run."""
+    plays = yaml.safe_load((HOME / step.phase.playbook).read_text())
+    return [role["role"] for play in plays for role in play.get("roles", [])]
+
+
+def before(name: str, steps: dict[str, Step]) -> set[str]:
+    """Return all steps that are done before one starts."""
+    direct = steps[name].needs
+    return set(direct).union(*(before(n, steps) for n in direct))
 
 
 def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
@@ -82,3 +98,21 @@ def test_what_a_named_phase_needs_is_pulled_in_only_while_it_is_not_done() -> No
     assert [s.name for s in make_plan(site(), ["rbd"])] == ["rbd"]
     steps = make_plan(site(), ["rbd"], pull_in={"base", "ceph", "monitoring"})
     assert [(s.name, s.pulled_in) for s in steps] == [("base", True), ("ceph", True), ("rbd", False)]
+
+
+def test_no_container_starts_before_the_runtime_of_a_gpu_node_is_there() -> None:
+    nodes = {"m": ["etcd", "master"], "w": ["worker"], "g": ["worker", "gpu"]}
+    steps = {s.name: s for s in make_plan(site(nodes))}
+    phase = {role: name for name, step in steps.items() for role in roles(step)}
+    assert "docker" in before(phase["gpu_runtime"], steps), (
+        "the runtime's package needs docker's, already configured"
+    )
+    for starts_containers in ("kube_node", "calico"):
+        assert phase["gpu_runtime"] in before(phase[starts_containers], steps)
+    # The plug-in registers with the kubelet of its node.
+    last = roles(steps[phase["gpu_device_plugin"]])
+    assert last.index("kube_node") < last.index("gpu_device_plugin")
+    # The control plane does not wait for drivers, and nothing does where there are no GPUs.
+    assert phase["gpu_runtime"] not in before("masters", steps)
+    without = {s.name: s for s in make_plan(site({n: r for n, r in nodes.items() if n != "g"}))}
+    assert without["nodes"].needs == ("masters", "docker")

@@ -52,6 +52,7 @@ def args(**given: Any) -> dict[str, Any]:
         ("ansible.builtin.command", {"changed": True}, ["unproven r : t"]),
         ("ansible.builtin.copy", {"censored": "hidden", "changed": False}, ["unproven r : t"]),
         ("community.general.anything", args(name="x"), ["unproven r : t"]),
+        ("avadm_kube_labels", args(name="n", kubeconfig="/k"), ["labels /k n"]),
         ("avadm_files", {"skipped": True}, []),
         ("avadm_sysctl", {**args(path="/s", values={}), "skipped": {"vm.y": "read-only"}}, ["file /s"]),
     ],

@@ -53,7 +53,7 @@ def test_gpu_nodes_are_told_of_their_gpus_and_others_not():
         assert out.hosts["g1"]["gpu_driver_count"] == 4
         assert out.hosts["g1"]["docker_default_runtime"] == default
         assert "nvidia" in out.hosts["g1"]["docker_runtimes"]
-        assert out.all["gpu_driver_version"] == "396."
+        assert out.all["gpu_driver_version"].startswith("396.")
         assert "w1" not in out.hosts
 
 

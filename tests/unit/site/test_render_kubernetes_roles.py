@@ -9,7 +9,7 @@ import yaml
 
 from avadm.pki import store as pki
 from avadm.site import profile as profiles
-from avadm.site.model import Site
+from avadm.site.model import Hardware, Site
 from avadm.site.render import Vars, etcd, kube_nodes, masters
 
 NODES = [
@@ -62,8 +62,29 @@ def test_labels(made) -> None:
         "avadm.io/rack": "rack1",
         "avadm.io/pool": "gpu",
         "avadm.io/gpu-model": "tesla-v100",
+        "avadm.io/gpu-driver": "396",
     }
     assert out.hosts["m3"]["kube_node_labels"]["avadm.io/rack"] == "r2"
+
+
+def test_labels_of_the_driver_and_of_the_links_speed_are_what_was_looked_for() -> None:
+    one = site()
+    one.hardware["worker"] = Hardware(nic_gbit=2.5)
+    worker, master = one.node("w1"), one.node("m1")
+    of_profile = kube_nodes.labels(worker, site(), profiles.load("stated"))
+    assert of_profile["avadm.io/gpu-driver"] == "396.44"
+    assert of_profile["avadm.io/nic-gbit"] == "10", "GPU nodes have 10 GbE (P6)"
+    assert kube_nodes.labels(worker, one, profiles.load("lab-bookworm"))["avadm.io/nic-gbit"] == "2.5"
+    bare = kube_nodes.labels(master, one, profiles.load("stated"))
+    assert not {"avadm.io/nic-gbit", "avadm.io/gpu-driver"} & set(bare)
+
+
+def test_gpu_nodes_are_tainted_only_where_the_site_asks_for_it() -> None:
+    one = site()
+    assert kube_nodes.taints(one.node("w1"), one) == []
+    one = Site.model_validate({**one.model_dump(), "components": {"kubernetes": {"gpu_taint": True}}})
+    assert kube_nodes.taints(one.node("w1"), one) == ["nvidia.com/gpu=:NoSchedule"]
+    assert kube_nodes.taints(one.node("m1"), one) == ["node-role.kubernetes.io/master=:NoSchedule"]
 
 
 def test_reservations_are_as_kubelet_writes_them(made) -> None:

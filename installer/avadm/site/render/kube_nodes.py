@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from avadm.checks.hardware import minimum
 from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
@@ -20,6 +21,9 @@ DNS_OFFSET = 10
 """Number of the DNS service's address in the network of services, as in every Kubernetes."""
 LABELS = "avadm.io"
 """Prefix of the site's own labels of nodes."""
+MASTER_TAINT = "node-role.kubernetes.io/master=:NoSchedule"
+GPU_TAINT = "nvidia.com/gpu=:NoSchedule"
+"""What pods that ask for GPUs tolerate without saying so (admission plug-in ExtendedResourceToleration)."""
 
 
 def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
@@ -57,7 +61,8 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "calico_image": "avadm/calico-node:{{ artifacts['calico-image'].version }}",
     }
     for node in plan.kube_nodes(site):
-        out.host(node.name).update(_node(node, site, store))
+        marks = {"kube_node_labels": labels(node, site, profile), "kube_node_taints": taints(node, site)}
+        out.host(node.name).update(_node(node, site, store) | marks)
 
 
 def limits(knobs: Kubernetes) -> dict[str, dict[str, str]]:
@@ -75,13 +80,29 @@ def limits(knobs: Kubernetes) -> dict[str, dict[str, str]]:
     }
 
 
-def labels(node: Node) -> dict[str, str]:
+def labels(node: Node, site: Site, profile: Profile) -> dict[str, str]:
     """Return the labels of a node: what it is for, and what pods may ask for."""
     found = {f"node-role.kubernetes.io/{role}": "" for role in ("master", "worker") if role in node.roles}
     found[f"{LABELS}/rack"] = node.rack
     found[f"{LABELS}/pool"] = "gpu" if "gpu" in node.roles else "cpu"
     if node.gpus:
         found[f"{LABELS}/gpu-model"] = node.gpus.model
+        # A prefix that the role gpu_driver has compared with what runs.
+        if driver := profile.versions.get("gpu_driver", "").rstrip("."):
+            found[f"{LABELS}/gpu-driver"] = driver
+    if speed := minimum(site, profile, node).nic_gbit:
+        found[f"{LABELS}/nic-gbit"] = f"{speed:g}"
+    return found
+
+
+def taints(node: Node, site: Site) -> list[str]:
+    """Return the taints of a node: which pods keep away unless they say otherwise, or ask for GPUs."""
+    found = []
+    # Masters run what the cluster itself needs, and no user's pods.
+    if "worker" not in node.roles:
+        found.append(MASTER_TAINT)
+    if "gpu" in node.roles and site.components.kubernetes.gpu_taint:
+        found.append(GPU_TAINT)
     return found
 
 
@@ -90,9 +111,6 @@ def _node(node: Node, site: Site, store: Store) -> dict[str, Any]:
     master = "master" in node.roles
     found = {
         "kube_node_address": str(node.address),
-        "kube_node_labels": labels(node),
-        # Masters run what the cluster itself needs, and no user's pods.
-        "kube_node_taints": [] if "worker" in node.roles else ["node-role.kubernetes.io/master=:NoSchedule"],
         "kube_node_client_certificate": store.leaf(f"kubelet-client-{node.name}"),
         "kube_node_server_certificate": store.leaf(f"kubelet-server-{node.name}"),
         "kube_node_proxy_certificate": store.leaf(f"kube-proxy-{node.name}"),

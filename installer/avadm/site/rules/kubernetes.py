@@ -110,6 +110,16 @@ def gpus(draft: Draft) -> Iterator[Finding]:
                 "Add the role gpu, or remove gpus.",
                 node.name,
             )
+    workers = draft.site.with_role("worker")
+    if draft.site.components.kubernetes.gpu_taint and workers and all("gpu" in n.roles for n in workers):
+        yield draft.error(
+            "gpu-taint-everywhere",
+            ("components", "kubernetes", "gpu_taint"),
+            "Pods that ask for no GPU would run nowhere.",
+            "each worker has the role gpu",
+            "a worker without it",
+            "Add a worker without GPUs, or remove gpu_taint.",
+        )
 
 
 def virtual_addresses(draft: Draft) -> Iterator[Finding]:

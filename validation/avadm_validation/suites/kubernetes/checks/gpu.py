@@ -69,5 +69,6 @@ def run(ctx: Context) -> Outcome:
             seen("asked-two", ("GPUs of a pod that asked for 2", "申请 2 块的容器可见 GPU"), "gpus", ASKED),
             seen("asked-none", ("GPUs of a pod that asked for none", "未申请的容器可见 GPU"), "none", 0),
         ],
-        remedy="journalctl -u avadm-gpu-device-plugin and docker's runtime (nvidia-container-runtime) on the node.",
+        remedy="journalctl -u avadm-gpu-device-plugin and docker's runtime (nvidia-container-runtime) on the node; GPUs of a "
+        "pod that asked for none: docs/kubernetes.md, GPUs.",
     )
