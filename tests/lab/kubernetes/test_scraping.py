@@ -121,13 +121,13 @@ def test_every_part_that_can_be_is_scraped_and_up(lab):
     }
 
     def missing():
-        found = {(r["metric"]["job"], r["metric"]["node"]) for r in ask(lab, node, "up == 1")}
+        found = {(r["metric"]["job"], r["metric"].get("node")) for r in ask(lab, node, "up == 1")}
         return {(job, name) for job, names in wanted.items() for name in names} - found
 
     assert wait(lambda: not missing(), 120), missing()
     # What each says of itself, and not just that a port answers.
     assert ask(lab, node, 'ipam_allocations_in_use{job="calico-kube-controllers"}')
-    assert ask(lab, node, 'registry_http_requests_total{job="registry"}')
+    assert ask(lab, node, 'registry_http_in_flight_requests{job="registry"}')
 
 
 def test_the_health_of_each_kube_proxy_is_probed(lab):
