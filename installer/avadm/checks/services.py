@@ -33,6 +33,7 @@ BY_ROLE: dict[str, dict[int, str]] = {
         6443: "hyperkube or haproxy",  # the API at the node's own address, haproxy at the virtual one
         8085: "kube-state-metrics",
         8086: "kube-state-metrics",
+        9094: "calico-kube-controllers",  # their metrics
         10251: "hyperkube",  # scheduler
         10252: "hyperkube",  # controller-manager
         10257: "haproxy",  # its metrics over TLS

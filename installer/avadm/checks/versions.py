@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from avadm.checks.programs import PROGRAMS
 from avadm.findings import Finding
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
@@ -27,20 +28,6 @@ SERVICES: dict[str, tuple[str | None, int]] = {
     "alertmanager": ("alertmanager", PORTS["alertmanager"]),
     "blackbox_exporter": ("prometheus", PORTS["blackbox"]),
 }
-ETCD_CLIENT = [
-    *("--cacert", "/etc/etcd/pki/ca.crt"),
-    *("--cert", "/etc/etcd/pki/client.crt"),
-    *("--key", "/etc/etcd/pki/etcd.key"),
-]
-PROXY_VERSION = "curl --silent http://127.0.0.1:10249/metrics | sed -n 's/.*build_info.*gitVersion=\"v\\([^\"]*\\).*/\\1/p'"
-# Component to the roles whose nodes run it and the command there that tells the version of what runs.
-PROGRAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "etcd": (("etcd",), ("curl", "--silent", *ETCD_CLIENT, "https://127.0.0.1:2379/version")),
-    "kube-apiserver": (("master",), ("kubectl", "--kubeconfig=/root/.kube/config", "get", "--raw=/version")),
-    "kube-proxy": (("master", "worker"), ("sh", "-c", PROXY_VERSION)),
-    "docker": (("master", "worker"), ("docker", "version", "--format", "{{.Server.Version}}")),
-    "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
-}
 # Phase to what it installs, and so can mend: ceph's packages and daemons by kind, services. Nothing else is judged
 # after it, or a phase would be stopped by what only a later one puts right.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -53,11 +40,11 @@ PARTS: dict[str, tuple[str, ...]] = {
     "etcd": ("etcd",),
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
-    "masters": ("kube-apiserver",),
-    "nodes": ("kube-proxy",),
-    "addons": (),
+    "masters": ("kube-apiserver", "kube-controller-manager", "kube-scheduler"),
+    "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"),
+    "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
-    "registry": (),
+    "registry": ("avadm-registry",),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

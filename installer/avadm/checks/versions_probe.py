@@ -84,7 +84,8 @@ def programs(commands):
     """Component to the version that a program tells, for those that are there and answer."""
     found = {}
     for name, argv in commands.items():
-        match = re.search(r'\d+(\.\d+)+[^\s",]*', call(*argv) or "")
+        # A number with dots, or a snapshot's date with its commit.
+        match = re.search(r'\d+(\.\d+)+[^\s",]*|\d{8}-[0-9a-f]{7,}', call(*argv) or "")
         if match:
             found[name] = match.group(0)
     return found

@@ -106,3 +106,59 @@ def test_metrics_of_the_controllers_are_shown_to_prometheus_alone(kube, lab):
     for port in (10251, 10252):
         plain = f"curl -s -m 3 -o /dev/null http://{address}:{port}/metrics"
         assert lab.run(node, plain).returncode != 0, "it listens on 127.0.0.1 alone"
+
+
+def test_every_part_that_can_be_is_scraped_and_up(lab):
+    node = lab.names("prometheus")[0]
+    both = [n["name"] for n in lab.nodes if {"master", "worker"} & set(n["roles"])]
+    wanted = {
+        "cadvisor": both,
+        "calico": both,
+        "calico-kube-controllers": lab.names("master"),
+        "kube-state-metrics": lab.names("master"),
+        "kubelet": both,
+        "registry": lab.names("registry"),
+    }
+
+    def missing():
+        found = {(r["metric"]["job"], r["metric"].get("node")) for r in ask(lab, node, "up == 1")}
+        return {(job, name) for job, names in wanted.items() for name in names} - found
+
+    assert wait(lambda: not missing(), 120), missing()
+    # What each says of itself, and not just that a port answers.
+    assert ask(lab, node, 'ipam_allocations_in_use{job="calico-kube-controllers"}')
+    assert ask(lab, node, 'registry_http_in_flight_requests{job="registry"}')
+
+
+def test_the_health_of_each_kube_proxy_is_probed(lab):
+    node = lab.names("prometheus")[0]
+    both = {n["name"] for n in lab.nodes if {"master", "worker"} & set(n["roles"])}
+
+    def well():
+        return {r["metric"]["node"] for r in ask(lab, node, 'probe_success{probe="kube-proxy"} == 1')} == both
+
+    assert wait(well, 120)
+
+
+def test_the_end_of_certificates_is_told(lab):
+    master, node = lab.names("master")[0], lab.names("prometheus")[0]
+    path = "/etc/kubernetes/pki/apiserver.crt"
+    said = lab.sh(
+        master, f'date --date="$(openssl x509 -noout -enddate -in {path} | cut -d= -f2)" +%s'
+    ).strip()
+    lab.sh(master, "systemctl start avadm-certificates.service")
+    expr = f'avadm_certificate_not_after_timestamp_seconds{{node="{master}", path="{path}"}}'
+    found = wait(lambda: ask(lab, node, expr), 90)
+    assert [float(f["value"][1]) for f in found] == [float(said)]
+    kept = lab.sh(master, "ls /etc/kubernetes/pki/*.crt /etc/etcd/pki/*.crt /root/.kube/config").split()
+    names = {f["metric"]["path"] for f in ask(lab, node, expr.replace(f', path="{path}"', ""))}
+    assert set(kept) <= names
+    assert ask(lab, node, 'ALERTS{alertname=~"Certificate.*"}') == []
+
+
+def test_a_snapshot_of_etcd_is_told(lab):
+    member, node = lab.names("etcd")[0], lab.names("prometheus")[0]
+    start = float(lab.sh(member, "date +%s"))
+    lab.sh(member, "systemctl start avadm-etcd-snapshot.service")
+    expr = f'avadm_etcd_snapshot_timestamp_seconds{{node="{member}"}} >= {start:.0f}'
+    assert wait(lambda: ask(lab, node, expr), 90)

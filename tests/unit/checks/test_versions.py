@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from avadm.checks import versions
+from avadm.checks.programs import PROGRAMS
 from avadm.checks.versions import PARTS, judge
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES
@@ -140,6 +144,48 @@ def test_the_engine_is_judged_where_it_shall_run(site, collected, services, phas
     assert [f.found for f in findings] == ([word] if word else [])
 
 
+@pytest.mark.parametrize(
+    ("phase", "roles", "missed"),
+    [
+        ("masters", ["master"], {"kube-apiserver", "kube-controller-manager", "kube-scheduler"}),
+        ("nodes", ["master"], {"kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"}),
+        ("nodes", ["worker"], {"kubelet", "kube-proxy", "calico-node"}),
+        ("addons", ["dns", "worker"], {"coredns"}),
+        ("addons", ["ingress", "master"], {"traefik", "kube-state-metrics"}),
+        ("registry", ["registry"], {"avadm-registry"}),
+    ],
+)
+def test_each_part_of_kubernetes_must_tell_its_version_after_its_phase(site, collected, phase, roles, missed):
+    (node,) = [n.model_copy(update={"roles": roles}) for n in site.nodes[:1]]
+    collected["nodes"][node.name]["services"] = {}
+    assert {f.what.split()[0] for f in judge(site, {}, collected, [node], phase)} == missed
+    collected["nodes"][node.name]["services"] = dict.fromkeys(missed, "1.8.0")
+    wrong = judge(site, dict.fromkeys(missed, "1.9."), collected, [node], phase)
+    assert sorted(f.what.split()[0] for f in wrong) == sorted(missed)
+
+
+@pytest.mark.parametrize(
+    "profile", sorted((Path(versions.__file__).parents[1] / "site/profiles").glob("*.yml"))
+)
+def test_a_profile_says_what_version_each_program_must_be(profile):
+    wanted = YAML(typ="safe").load(profile.read_text())["versions"]
+    # Debian 11's lab has no GPUs.
+    assert set(PROGRAMS) - set(wanted) <= ({"gpu_driver"} if profile.stem == "lab-bullseye" else set())
+
+
+def test_what_a_unit_runs_is_asked_and_not_what_lies_on_disk(tmp_path):
+    (tmp_path / "systemctl").write_text('#!/bin/sh\necho "MainPID=$RUNS"\n')
+    (tmp_path / "systemctl").chmod(0o755)
+    runs = subprocess.Popen(["sleep", "60"])
+    try:
+        env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RUNS": str(runs.pid)}
+        said = subprocess.run(PROGRAMS["coredns"][1], env=env, capture_output=True, text=True, check=True)
+    finally:
+        runs.kill()
+        runs.wait()
+    assert re.search(r"\d+\.\d+", said.stdout), "sleep's own version"
+
+
 def test_the_probe_reads_a_version_from_what_a_program_says():
     text = (Path(versions.__file__).parent / "versions_probe.py").read_text()
     names: dict = {"PARAMS": json.dumps({"addresses": [], "ports": {}, "commands": {}, "cluster": False})}
@@ -150,6 +196,8 @@ def test_the_probe_reads_a_version_from_what_a_program_says():
             "b": ["false"],
             "c": ["no-such-program"],
             "d": ["echo", "20.10.24+dfsg1"],
+            "e": ["echo", "20250813-a0db560f0520"],
+            "f": ["echo", 'version.Version{BuildDate:"", Release:"v1.9.8", GoVersion:"go1.26.8"}'],
         }
     )
-    assert said == {"a": "1.9.11", "d": "20.10.24+dfsg1"}
+    assert said == {"a": "1.9.11", "d": "20.10.24+dfsg1", "e": "20250813-a0db560f0520", "f": "1.9.8"}

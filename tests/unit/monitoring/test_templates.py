@@ -96,6 +96,29 @@ def test_promtool_accepts_the_configuration(tool, tmp_path, more):
     tool("promtool", "check", "config", prometheus_config(tmp_path, **more))
 
 
+def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(tool, tmp_path):
+    extra = {
+        "prometheus_targets": {name: [] for name in ("plain", "tls", "usual")},
+        "prometheus_jobs": {
+            "plain": {"client": "", "path": "/metrics", "interval_s": 60},
+            "tls": {"client": "kubernetes", "path": "/metrics/x", "interval_s": 0},
+        },
+    }
+    (tmp_path / "tls").mkdir()
+    for end in ("ca", "crt", "key"):
+        (tmp_path / f"tls/kubernetes.{end}").touch()
+    path = prometheus_config(tmp_path, extra=extra)
+    tool("promtool", "check", "config", "--syntax-only", path)
+    jobs = {j["job_name"]: j for j in YAML(typ="safe").load(path)["scrape_configs"]}
+    assert jobs["plain"]["scrape_interval"] == "60s"
+    assert "tls_config" not in jobs["plain"]
+    assert "scheme" not in jobs["plain"]
+    assert jobs["tls"]["scheme"] == "https"
+    assert jobs["tls"]["metrics_path"] == "/metrics/x"
+    assert "scrape_interval" not in jobs["tls"]
+    assert set(jobs["usual"]) == {"job_name", "file_sd_configs"}
+
+
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
     extra = {"prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"]}
     files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]

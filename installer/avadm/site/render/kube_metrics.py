@@ -10,6 +10,7 @@ from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.site.model import Site
 from avadm.site.render import Vars
+from avadm.site.render.addons import REGISTRY_PORT
 from avadm.site.render.masters import api_url
 from avadm.site.render.monitoring import TargetGroup, group
 
@@ -55,7 +56,11 @@ JOBS = {
     "coredns": Job(frozenset({"dns"}), 9153),
     "ingress": Job(frozenset({"ingress"}), 8082),
     "kube-state-metrics": Job(MASTERS, 8085),
+    "calico-kube-controllers": Job(MASTERS, 9094, interval_s=60),
+    "registry": Job(frozenset({"registry"}), REGISTRY_PORT + 1, interval_s=60),
 }
+PROXY_HEALTH = "http://{address}:10256/healthz"
+"""What is probed of kube-proxy: 1.9 shows its metrics on 127.0.0.1 alone, and has no flag that says otherwise."""
 
 
 def render(site: Site, store: Store, out: Vars) -> None:
@@ -68,8 +73,20 @@ def render(site: Site, store: Store, out: Vars) -> None:
     out.all["prometheus_jobs"] = {
         name: {"client": job.client, "path": job.path, "interval_s": job.interval_s}
         for name, job in JOBS.items()
-        if job.client
+        if job.client or job.interval_s
     }
+    if "probe" in out.all["prometheus_targets"]:
+        out.all["prometheus_targets"]["probe"] += [
+            group(
+                PROXY_HEALTH.format(address=node.address),
+                node,
+                f"{node.name}/kube-proxy",
+                probe="kube-proxy",
+                __param_module="http_2xx",
+            )
+            for node in site.nodes
+            if NODES & set(node.roles)
+        ]
     out.all["prometheus_clients"] = {
         name: {
             "ca_certificate": store.trusted(authority),

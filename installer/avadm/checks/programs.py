@@ -1,0 +1,44 @@
+"""Commands that tell on a node the version of what runs there (I7)."""
+
+from __future__ import annotations
+
+ETCD_CLIENT = (
+    *("--cacert", "/etc/etcd/pki/ca.crt"),
+    *("--cert", "/etc/etcd/pki/client.crt"),
+    *("--key", "/etc/etcd/pki/etcd.key"),
+)
+Program = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _build_info(port: int) -> tuple[str, ...]:
+    """Return the command that reads the version in a Kubernetes server's own metrics, plain HTTP on 127.0.0.1."""
+    told = "sed -n 's/.*build_info.*gitVersion=\"v\\([^\"]*\\).*/\\1/p'"
+    return ("sh", "-c", f"curl --silent http://127.0.0.1:{port}/metrics | {told}")
+
+
+def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
+    """Return the command that asks the program that a unit runs, which is not always the one on disk by now."""
+    # hyperkube takes its name for the server to be; the others look at no name.
+    call = f'exec -a hyperkube "/proc/${{pid#*=}}/exe" {argument}'
+    return ("bash", "-c", f"pid=$(systemctl show --property=MainPID {unit}) && {call}")
+
+
+CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"
+NODES = ("master", "worker")
+# Component to the roles whose nodes run it and the command there that tells the version of what runs.
+PROGRAMS: dict[str, Program] = {
+    "etcd": (("etcd",), ("curl", "--silent", *ETCD_CLIENT, "https://127.0.0.1:2379/version")),
+    "kube-apiserver": (("master",), ("kubectl", "--kubeconfig=/root/.kube/config", "get", "--raw=/version")),
+    "kube-controller-manager": (("master",), _build_info(10252)),
+    "kube-scheduler": (("master",), _build_info(10251)),
+    "kubelet": (NODES, _running("kubelet")),
+    "kube-proxy": (NODES, _build_info(10249)),
+    "calico-node": (NODES, ("sh", "-c", CALICO)),
+    "calico-kube-controllers": (("master",), _running("calico-kube-controllers")),
+    "coredns": (("dns",), _running("coredns")),
+    "traefik": (("ingress",), _running("traefik", "version")),
+    "kube-state-metrics": (("master",), _running("kube-state-metrics")),
+    "avadm-registry": (("registry",), _running("avadm-registry")),
+    "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),
+    "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
+}
