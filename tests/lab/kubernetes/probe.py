@@ -39,9 +39,9 @@ class Api:
             pair[-1].write_bytes(base64.b64decode(user[f"client-{part}-data"]))
         self.tls.load_cert_chain(*pair)
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, timeout=TIMEOUT):
         """Return status and answer; OSError or HTTPException where there is none."""
-        connection = http.client.HTTPSConnection(self.host, self.port, timeout=TIMEOUT, context=self.tls)
+        connection = http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
         try:
             headers = {"Content-Type": "application/json"} if body else {}
             connection.request(method, path, json.dumps(body) if body else None, headers)
@@ -101,7 +101,8 @@ class Writer:
 
     def lost(self, api=None):
         """Return the acknowledged objects that a server of the API does not have."""
-        status, said = (api or self.api).ask("GET", self.path)
+        # Whether they are there is asked, not how soon a master that has just started tells it.
+        status, said = (api or self.api).ask("GET", self.path, timeout=30)
         assert status == 200, said
         found = {item["metadata"]["name"] for item in json.loads(said)["items"]}
         return sorted(set(self.kept) - found)
