@@ -46,7 +46,17 @@ def test_nodes_ask_the_virtual_address_and_masters_their_own(made) -> None:
     assert out.all["kube_node_server"] == out.all["calico_server"] == "https://10.0.0.250:6443"
     assert out.hosts["m2"]["kube_controllers_server"] == "https://10.0.0.12:6443"
     assert out.all["kube_vip_servers"] == {"m1": "10.0.0.11", "m2": "10.0.0.12", "m3": "10.0.0.13"}
-    assert out.all["kube_apiserver_etcd_servers"] == [f"https://10.0.0.1{i}:2379" for i in (1, 2, 3)]
+
+
+def test_an_api_server_asks_the_member_of_its_own_node_and_all_where_there_is_none(made, tmp_path) -> None:
+    out, store, _, one = made
+    assert out.hosts["m2"]["kube_apiserver_etcd_servers"] == ["https://10.0.0.12:2379"]
+    apart = one.model_copy(deep=True)
+    apart.nodes[0].roles.remove("etcd")
+    again = Vars()
+    masters.render(apart, profiles.load("lab-bookworm"), store, again)
+    assert again.hosts["m1"]["kube_apiserver_etcd_servers"] == [f"https://10.0.0.1{i}:2379" for i in (2, 3)]
+    assert again.hosts["m3"]["kube_apiserver_etcd_servers"] == ["https://10.0.0.13:2379"]
 
 
 def test_masters_take_no_pods_of_users(made) -> None:

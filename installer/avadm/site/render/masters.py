@@ -45,7 +45,6 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_common_hyperkube": "{{ artifacts.kubernetes.files.hyperkube }}",
         "kube_common_ca_certificate": authority,
         "kube_apiserver_services": services,
-        "kube_apiserver_etcd_servers": client_urls(site),
         "kube_apiserver_encryption_key": f"{{{{ {ENCRYPTION_KEY} }}}}",
         "kube_apiserver_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "kube_apiserver_front_proxy_ca_certificate": store.trusted(Authority.FRONT_PROXY),
@@ -66,6 +65,18 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         }
     for node in masters:
         out.host(node.name).update(_master(node, site, store))
+        out.host(node.name)["kube_apiserver_etcd_servers"] = _etcd_servers(node, site)
+
+
+def _etcd_servers(node: Node, site: Site) -> list[str]:
+    """Return which members of etcd a master's API server asks: the one on its own node, else all.
+
+    The client of 1.9 stays with one member and has no keepalive (storagebackend/factory/etcd3.go): where that member's node loses
+    power, requests hang until TCP gives up, while `/healthz` is good. With its own member alone it falls out of haproxy instead.
+    """
+    return [
+        url for url, n in zip(client_urls(site), site.with_role("etcd"), strict=True) if n == node
+    ] or client_urls(site)
 
 
 def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespace: str = "default") -> str:
