@@ -35,6 +35,14 @@ def test_stated_has_the_plans_numbers():
     assert c["A-FS1.create"].min_duration_s == 300 and c["A-FS1.create"].repetitions >= 5
 
 
+@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)])
+def test_every_check_is_stated_in_words_of_both_languages(check):
+    stated = Criteria.load("stated").stated(check, judged=False)
+    assert stated
+    assert stated.text
+    assert stated.text_zh
+
+
 def test_lab_criteria_are_of_class_lab():
     assert {c.class_ for c in parse(source("lab"))} == {"lab"}
 
