@@ -77,6 +77,13 @@ def kube(lab):
     return Kube(lab)
 
 
+@pytest.fixture(scope="session")
+def registry(kube, lab):
+    """The registry as nodes name it, HOST:PORT."""
+    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
+    return folder.rpartition("/")[2]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def only_with_kubernetes(kube):
     """Every test here is skipped on a lab without masters, where a loop over no nodes would assert nothing."""

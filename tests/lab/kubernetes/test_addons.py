@@ -15,13 +15,6 @@ WITHIN = 10  # seconds for the ingress' address to be on another node
 
 
 @pytest.fixture(scope="module")
-def registry(kube, lab):
-    """The registry as nodes name it, HOST:PORT."""
-    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
-    return folder.rpartition("/")[2]
-
-
-@pytest.fixture(scope="module")
 def web(kube, registry):
     """Two pods of the registry's base image that serve their /etc, a service, an ingress; its namespace and host."""
     space = f"web-{uuid.uuid4().hex[:8]}"

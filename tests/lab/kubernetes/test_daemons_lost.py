@@ -130,17 +130,15 @@ answer = s.recv(512)
 sys.exit(0 if answer[3] & 15 == 0 and answer[7] == 1 else 1)"""
 
 
-def test_the_registry_dies(lab, kube, tried):
+def test_the_registry_dies(lab, kube, registry, tried):
     node = lab.names("registry")[0]
     row = tried(
         "registry lost",
         f"the registry on {node} is stopped, then killed",
         "pods with images that are there start meanwhile; images can be fetched again afterwards",
     )
-    folder = lab.sh(node, "ls -d /etc/docker/certs.d/*").split()[0]
-    name = folder.rpartition("/")[2]
     worker = lab.names("worker")[-1]
-    fetch = f"docker rmi -f {name}/avadm/base:12 >/dev/null 2>&1; docker pull -q {name}/avadm/base:12"
+    fetch = f"docker rmi -f {registry}/avadm/base:12 >/dev/null 2>&1; docker pull -q {registry}/avadm/base:12"
     assert lab.run(worker, fetch).returncode == 0, "no image can be fetched before the test"
     space = f"registry-{uuid.uuid4().hex[:8]}"
     kube.ctl(f"create namespace {space}")

@@ -37,13 +37,12 @@ def space(kube):
 
 
 @pytest.fixture
-def web(kube, lab, space):
+def web(kube, registry, space):
     """Two replicas on two workers behind a service, both wanted by a budget; the address of the service."""
-    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
     labels = {"app": "web"}
     container = {
         "name": "web",
-        "image": f"{folder.rpartition('/')[2]}/avadm/base:12",
+        "image": f"{registry}/avadm/base:12",
         "command": SERVE.split(),
         "readinessProbe": {"httpGet": {"path": "/hostname", "port": 8080}, "periodSeconds": 1},
     }

@@ -12,13 +12,6 @@ NAME = "avadm/base"
 
 
 @pytest.fixture(scope="module")
-def registry(lab):
-    """The registry as nodes name it, HOST:PORT."""
-    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
-    return folder.rpartition("/")[2]
-
-
-@pytest.fixture(scope="module")
 def space(kube):
     """A namespace; it is gone afterwards."""
     name = f"digest-{uuid.uuid4().hex[:8]}"

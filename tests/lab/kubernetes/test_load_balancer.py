@@ -42,7 +42,7 @@ def pool(lab):
 
 
 @pytest.fixture(scope="module")
-def space(kube, lab):
+def space(kube, lab, registry):
     """A namespace with a pod in which sshd runs, on a worker that holds no address; its services are `given` theirs."""
     name = f"lb-{uuid.uuid4().hex[:8]}"
     outside, folder = kube.outside(), f"/tmp/{name}"
@@ -50,10 +50,9 @@ def space(kube, lab):
     lab.sh(outside, f"mkdir -m 700 {folder} && ssh-keygen -q -t ed25519 -N '' -f {folder}/key")
     public = lab.sh(outside, f"cat {folder}/key.pub").strip()
     lab.sh(worker, f"mkdir -m 700 {folder} && echo '{public}' > {folder}/key.pub && mkdir -p /run/sshd")
-    folder_of = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
     container = {
         "name": "sshd",
-        "image": f"{folder_of.rpartition('/')[2]}/avadm/base:12",
+        "image": f"{registry}/avadm/base:12",
         "command": ["chroot", "/host", *SSHD.format(folder=folder).split()],
         "volumeMounts": [{"name": "host", "mountPath": "/host"}],
         "readinessProbe": {"tcpSocket": {"port": 2222}, "periodSeconds": 1},

@@ -17,11 +17,10 @@ SERVE = (
 
 
 @pytest.fixture(scope="module")
-def asking(kube, lab):
+def asking(kube, registry):
     """The namespace of a pod that asks to be scraped, and of one that asks for another pod's path."""
     space = f"scrape-{uuid.uuid4().hex[:8]}"
-    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
-    image = f"{folder.rpartition('/')[2]}/avadm/base:12"
+    image = f"{registry}/avadm/base:12"
 
     def pod(name, path):
         notes = {"scrape": "true", "port": "8080", "path": path}

@@ -60,10 +60,9 @@ def balanced(lab):
 
 
 @pytest.fixture(scope="module")
-def addresses(kube, lab, balanced):
+def addresses(kube, lab, registry, balanced):
     """Namespace to the addresses of its two pods, on two nodes: those that may hold services' addresses."""
-    folder = lab.sh(lab.names("registry")[0], "ls -d /etc/docker/certs.d/*").split()[0]
-    image = f"{folder.rpartition('/')[2]}/avadm/base:12"
+    image = f"{registry}/avadm/base:12"
     nodes = list(dict.fromkeys([*lab.names("ingress"), *lab.names("worker")]))[:2]
     if len(nodes) < 2:
         pytest.skip("this lab has one worker alone")
