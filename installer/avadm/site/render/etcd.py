@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
@@ -13,9 +15,9 @@ CLIENT_PORT = 2379
 PEER_PORT = 2380
 
 
-def client_urls(site: Site) -> list[str]:
-    """Return where every member serves clients."""
-    return [f"https://{n.address}:{CLIENT_PORT}" for n in site.with_role("etcd")]
+def client_urls(members: Sequence[Node]) -> list[str]:
+    """Return where members serve clients."""
+    return [f"https://{n.address}:{CLIENT_PORT}" for n in members]
 
 
 def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:

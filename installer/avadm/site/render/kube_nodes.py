@@ -47,7 +47,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_node_system_reserved": kept["systemReserved"],
         "kube_node_kube_reserved": kept["kubeReserved"],
         "kube_node_eviction": kept["evictionHard"],
-        "calico_etcd_servers": client_urls(site),
+        "calico_etcd_servers": client_urls(site.with_role("etcd")),
         "calico_pods": pods,
         "calico_server": api,
         "calico_mtu": site.network.mtu or 1500,

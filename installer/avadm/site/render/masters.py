@@ -74,9 +74,8 @@ def _etcd_servers(node: Node, site: Site) -> list[str]:
     The client of 1.9 stays with one member and has no keepalive (storagebackend/factory/etcd3.go): where that member's node loses
     power, requests hang until TCP gives up, while `/healthz` is good. With its own member alone it falls out of haproxy instead.
     """
-    return [
-        url for url, n in zip(client_urls(site), site.with_role("etcd"), strict=True) if n == node
-    ] or client_urls(site)
+    members = site.with_role("etcd")
+    return client_urls([node] if node in members else members)
 
 
 def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespace: str = "default") -> str:
