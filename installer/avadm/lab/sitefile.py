@@ -30,13 +30,6 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
     }
     if node.gpus:
         entry["gpus"] = {"count": node.gpus, "model": "fake-gpu"}
-    if node.kubernetes:
-        # All nodes share this machine's cgroups: each keeps its pods and containers below one of its own.
-        group = shims.cgroup(config, node)
-        entry["vars"] = {
-            "docker_daemon_extra": {"cgroup-parent": group},
-            "kube_node_kubelet_extra_args": {"cgroup-root": group},
-        }
     if shims.loops(node):
         entry["local_volumes_gib"] = LOCAL_GIB
     if node.disks:

@@ -43,11 +43,13 @@ def on_network(container: Inspected, network: str | None) -> bool:
 
 
 def lacks(config: Config, node: LabNode, container: Inspected) -> list[str]:
-    """Return in words which volumes and devices a node has not: docker fixes them when a container is made."""
+    """Return in words what a node has not of its own: docker fixes volumes, devices, groups when a container is made."""
     have = {m["Destination"]: m.get("Name") for m in container.get("Mounts") or []}
     lost = [
         f"{path} is no volume" for path, name in shims.volumes(config, node).items() if have.get(path) != name
     ]
+    if container["HostConfig"].get("CgroupnsMode") == "host":
+        lost.append("its control groups are this machine's")
     allowed = container["HostConfig"].get("DeviceCgroupRules") or []
     return lost + [f"devices {rule} are not allowed" for rule in shims.rules(node) if rule not in allowed]
 
@@ -102,10 +104,11 @@ def create(
     labels = {LABEL: config.name, LABEL_NODE: node.name, LABEL_FOLDER: str(folder.root)}
     args = ["--name", name(config, node), "--hostname", node.name, "--stop-signal", "SIGRTMIN+3"]
     args += ["--network", network, "--ip", str(node.address)]
+    args += ["--cgroup-parent", shims.cgroup(config, node)]
     args += [a for key, value in labels.items() for a in ("--label", f"{key}={value}")]
     args += [a for d in node.disks for a in ("--device", f"/dev/loop{loops[d.serial]}:{device(d)}")]
     args += shims.flags(config, node, f"{LABEL}={config.name}")
-    docker.must(f"Making {node.name}", "create", *args, *chosen, tag, "/sbin/init", timeout=120)
+    docker.must(f"Making {node.name}", "create", *args, *chosen, tag, *flags.INIT, timeout=120)
     files = nodefiles.archive(proc, folder, config, node)
     docker.must(f"Filling {node.name}", "cp", "-", f"{name(config, node)}:/", stdin=files)
 

@@ -19,7 +19,7 @@ from avadm.lab.driver import Reporter
 
 _CAPS = ["--cap-add", "ALL", "--cap-drop", "SYS_TIME"]
 _OPEN = ["--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"]
-_CGROUP = ["--cgroupns", "host", "-v", "/sys/fs/cgroup:/sys/fs/cgroup:rw"]
+_CGROUP = ["--cgroupns", "private"]
 _COMMON = ["--tmpfs", "/run", "--tmpfs", "/tmp", "--device", "/dev/fuse"]  # noqa: S108 - paths in the node
 
 CANDIDATES: dict[str, list[str]] = {
@@ -27,6 +27,13 @@ CANDIDATES: dict[str, list[str]] = {
     "capabilities without SYS_RESOURCE": [*_CAPS, "--cap-drop", "SYS_RESOURCE", *_OPEN, *_CGROUP, *_COMMON],
     "privileged": ["--privileged", "--cgroupns", "private", *_COMMON],
 }
+INIT = [
+    "/bin/sh",
+    "-c",
+    "for tree in /sys/fs/cgroup /sys/fs/cgroup/*; do"
+    ' if mountpoint -q "$tree"; then mount -o remount,bind,rw "$tree"; fi; done; exec /sbin/init',
+]
+"""What a node runs first: docker shows a container its own control groups, and unless it is privileged read-only."""
 READY = ("running", "degraded")
 """States of systemd in which a node can be worked with."""
 _PATIENCE_S = 30.0
@@ -128,7 +135,7 @@ def _try(docker: Docker, image: str, lab: str, flags: list[str]) -> str:
             "none",
             *flags,
             image,
-            "/sbin/init",
+            *INIT,
         )
         if not made.ok:
             return made.why

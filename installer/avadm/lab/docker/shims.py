@@ -62,7 +62,11 @@ _GPU_FILES = {"nvidia-persistenced.service": ("etc/systemd/system/nvidia-persist
 
 
 def cgroup(config: Config, node: LabNode) -> str:
-    """Return the cgroup below which a node's docker and kubelet keep theirs."""
+    """Return the cgroup in which docker makes a node's own.
+
+    At the top, where a node has the weight of a process of this machine: below docker's one group all nodes together
+    would have that of one, and starve beside whoever installs them.
+    """
     return f"/avadm-{config.name}-{node.name}"
 
 
@@ -141,7 +145,6 @@ def contents(config: Config, node: LabNode) -> list[tuple[str, int, bytes]]:
     wanted = _FILES | (_GPU_FILES if node.gpus else {})
     own = [(path, mode, _read(name)) for name, (path, mode) in wanted.items()]
     settings = {
-        "AVADM_LAB_CGROUP": cgroup(config, node),
         "AVADM_LAB_GPUS": node.gpus,
         "AVADM_LAB_LOOPS": LOOPS if loops(node) else 0,
     }

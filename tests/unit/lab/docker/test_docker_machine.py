@@ -42,7 +42,7 @@ class FakeEngine:
             "Id": named["--name"],
             "Name": "/" + named["--name"],
             "State": {"Status": "created", "Running": False},
-            "Config": {"Labels": labels, "Image": argv[-2]},
+            "Config": {"Labels": labels, "Image": argv[-1 - len(flags.INIT)]},
             "HostConfig": {"Devices": [{"PathOnHost": d[0], "PathInContainer": d[-1]} for d in devices]},
             "NetworkSettings": {"Networks": {"avadm-lab": {"NetworkID": self.net}}},
         }
@@ -125,8 +125,17 @@ def test_a_stolen_loop_number_gives_a_new_container_with_what_was_installed(it):
     assert it.proc.ran("docker commit .* avadm-kept:lab-stor1")
     (line,) = it.proc.ran("docker create")
     assert "/dev/loop1:/dev/sdb" in line
-    assert line.endswith("avadm-kept:lab-stor1 /sbin/init")
+    assert " avadm-kept:lab-stor1 /bin/sh -c " in line
+    assert "--cgroup-parent /avadm-lab-stor1 " in line
     assert it.kernel.at[0] == "/theirs"
+
+
+def test_a_node_that_shares_the_machines_control_groups_is_made_again(it):
+    up(it)
+    it.engine.containers["avadm-lab-comp1"]["HostConfig"]["CgroupnsMode"] = "host"
+    assert "control groups" in it.driver.states([COMP])["comp1"].fault
+    assert up(it) == ["comp1"]
+    assert it.driver.states([COMP])["comp1"].fault == ""
 
 
 def test_where_nothing_can_be_kept_it_is_said(it):

@@ -67,7 +67,7 @@ def test_files_are_in_the_archive_of_the_nodes_that_need_them(name, there, tmp_p
         assert files[shims.RUNTIME.lstrip("/")].mode == 0o755
         unit = "etc/systemd/system/sysinit.target.wants/avadm-lab-kubernetes.service"
         assert files[unit].issym()
-        assert contents == b"AVADM_LAB_CGROUP=/avadm-x-comp1\nAVADM_LAB_GPUS=0\nAVADM_LAB_LOOPS=64\n"
+        assert contents == b"AVADM_LAB_GPUS=0\nAVADM_LAB_LOOPS=64\n"
 
 
 def test_remove_takes_the_labs_volumes_and_cgroups_and_no_others(tmp_path):

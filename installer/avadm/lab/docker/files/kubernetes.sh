@@ -38,17 +38,3 @@ while [ "$i" -lt "${AVADM_LAB_LOOPS:-0}" ]; do
   [ -e "/dev/loop$i" ] || mknod -m 0660 "/dev/loop$i" b 7 "$i"
   i=$((i + 1))
 done
-
-# All nodes share the machine's cgroups: this node's are below one of its own. What is left of its last start is empty.
-[ -d /sys/fs/cgroup/memory ] || exit 0
-for tree in /sys/fs/cgroup/*; do
-  [ -f "$tree/cgroup.procs" ] && [ "${tree##*/}" != unified ] || continue
-  [ ! -L "$tree" ] || continue
-  own=$tree$AVADM_LAB_CGROUP
-  [ ! -d "$own" ] || find "$own" -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null || true
-  mkdir -p "$own"
-done
-for file in cpuset.cpus cpuset.mems; do
-  cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset$AVADM_LAB_CGROUP/$file"
-done
-echo 1 >"/sys/fs/cgroup/memory$AVADM_LAB_CGROUP/memory.use_hierarchy" 2>/dev/null || true
