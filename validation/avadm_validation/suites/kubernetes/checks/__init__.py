@@ -23,9 +23,8 @@ from avadm_validation.suites.storage import Check
 PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (
     *(nodes, pods),
-    *(svc, dns, ingress, lb, gpu),
+    *(svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict),
     *(policy, api, mem),
-    *(*vol.CHECKS, quota, evict),
 )
 TOGETHER: tuple[Check, ...] = (svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict)
 """Those that run at the same time as their neighbours here: they judge what happens and not how fast, and leave the
