@@ -201,6 +201,11 @@ class Daemon(object):
             self.write_settings(settings)
             restart_on = restart_on + [DROPIN % self.unit]
         unit = self.show()
+        if unit.get("LoadState") in ("not-found", "error"):
+            # What it remembers of a unit whose file was away for a while keeps systemd from loading it: "Device or resource
+            # busy" at the start of one that had died meanwhile.
+            self.systemctl("daemon-reload")
+            unit = self.show()
         if unit.get("LoadState") == "not-found" and not self.check_mode:
             raise DaemonError("There is no unit %s. Remedy: see that its package is installed." % self.unit)
         if unit.get("NeedDaemonReload") == "yes":

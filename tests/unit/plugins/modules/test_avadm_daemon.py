@@ -32,6 +32,8 @@ class Systemd:
                 f"NeedDaemonReload=no\nExecMainStartTimestampMonotonic={int(self.started * 1e6)}\n"
             ), ""  # fmt: skip
         self.told.append(argv[1])
+        if argv[1] == "daemon-reload" and self.load == "error":
+            self.load = "loaded"
         if argv[1] == "reset-failed":
             self.limited = False
         if self.limited:
@@ -168,6 +170,12 @@ def test_check_mode_says_and_does_nothing(tmp_path, conf):
 def test_a_missing_unit_is_named(tmp_path):
     with pytest.raises(module.DaemonError, match=r"no unit x\.service"):
         daemon(Systemd(load="not-found"), tmp_path).ensure([], [])
+
+
+def test_a_unit_whose_file_came_back_is_loaded_again_before_its_start(tmp_path):
+    systemd = Systemd(active="failed", load="error")
+    daemon(systemd, tmp_path).ensure([], [])
+    assert systemd.told == ["daemon-reload", "start"]
 
 
 def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkeypatch):
