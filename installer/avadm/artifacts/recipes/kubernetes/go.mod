@@ -181,7 +181,7 @@ replace (
 	golang.org/x/tools => golang.org/x/tools v0.0.0-20170428054726-2382e3994d48
 	google.golang.org/api => google.golang.org/api v0.0.0-20171005000305-7a7376eff6a5
 	google.golang.org/genproto => google.golang.org/genproto v0.0.0-20170731182057-09f6ed296fc6
-	google.golang.org/grpc => google.golang.org/grpc v1.3.0
+	google.golang.org/grpc => ./grpc
 	gopkg.in/gcfg.v1 => gopkg.in/gcfg.v1 v1.2.0
 	gopkg.in/inf.v0 => gopkg.in/inf.v0 v0.9.0
 	gopkg.in/natefinch/lumberjack.v2 => gopkg.in/natefinch/lumberjack.v2 v2.0.0-20150622162204-20b71e5b60d7
