@@ -6,6 +6,10 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import json
+import time
+
+SETTLE_S = 30
+"""Longest wait until etcd calls itself healthy enough for a change, seconds."""
 
 
 class MemberError(Exception):
@@ -19,10 +23,12 @@ class Cluster(object):
         run: callable(argv) -> (rc, stdout, stderr).
         urls: client URLs of the members that are asked.
         files: C(cacert), C(cert) and C(key) to their paths.
+        sleep: callable(seconds).
     """
 
-    def __init__(self, run, urls, files):
+    def __init__(self, run, urls, files, sleep=time.sleep):
         self.run = run
+        self.sleep = sleep
         self.urls = urls
         self.files = files
 
@@ -63,11 +69,16 @@ class Cluster(object):
             MemberError: none did.
         """
         said = "none can be asked"
-        for url in (url for m in members for url in m.get("clientURLs", [])):
-            rc, out, err = self.ctl(url, *words)
-            if rc == 0:
-                return
-            said = (err or out).strip()
+        for _ in range(SETTLE_S // 2):
+            for url in (url for m in members for url in m.get("clientURLs", [])):
+                rc, out, err = self.ctl(url, *words)
+                if rc == 0:
+                    return
+                said = (err or out).strip()
+            # etcd changes its members only where each has been connected for 5 s: not yet, right after another one came.
+            if "unhealthy cluster" not in said:
+                break
+            self.sleep(2)
         raise MemberError("`etcdctl %s` failed: %s" % (" ".join(words), said))
 
 

@@ -31,8 +31,9 @@ def seen(number, **more):
 class Etcd:
     """A cluster as etcdctl and systemctl show it; a member that is started publishes its name and client URL."""
 
-    def __init__(self, *members, down=(), learners=True, behind=0, answers=True):
+    def __init__(self, *members, down=(), learners=True, behind=0, answers=True, unsettled=0):
         self.members = list(members)
+        self.unsettled = unsettled
         self.down = {client(n) for n in down}
         self.learners = learners
         self.behind = behind
@@ -53,6 +54,9 @@ class Etcd:
             return 0, json.dumps([{"Status": {"leader": self.leader}}]), ""
         if kind == "member list":
             return 0, json.dumps({"members": self.members}), ""
+        if words[1] in ("add", "remove") and self.unsettled:
+            self.unsettled -= 1
+            return 1, "", "Error: etcdserver: unhealthy cluster"
         if "--learner" in words and not self.learners:
             return 1, "", "Error: unknown flag: --learner"
         if kind == "member promote" and self.behind:
@@ -92,8 +96,18 @@ def ensure(tmp_path, etcd, number=3, *, check=False, **more):
         "file": str(tmp_path / "run/bootstrap"),
         **more,
     }
-    cluster = Cluster(etcd, [client(1), client(2)], FILES)
+    cluster = Cluster(etcd, [client(1), client(2)], FILES, lambda seconds: None)
     return module.Member(given, cluster, check, lambda seconds: None).ensure()
+
+
+def test_who_joins_right_after_another_waits_until_etcd_has_settled(tmp_path):
+    etcd = Etcd(seen(1), seen(2), unsettled=6)
+    assert ensure(tmp_path, etcd) == (True, "joined")
+    assert etcd.done[0] == f"member add m3 --peer-urls={peer(3)} --learner"
+    never = Etcd(seen(1), seen(2), unsettled=1000)
+    with pytest.raises(module.MemberError, match="unhealthy cluster"):
+        ensure(tmp_path, never)
+    assert never.done == []
 
 
 def with_data(tmp_path):
