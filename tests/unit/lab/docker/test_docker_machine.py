@@ -26,6 +26,7 @@ class FakeEngine:
         proc.call(r"^docker ps", lambda a: (0, "\n".join(self.containers), ""))
         proc.call(r"^docker container inspect", lambda a: (0, json.dumps(list(self.containers.values())), ""))
         proc.on(r"^docker network ls", "n")
+        proc.on(r"^docker info", "cgroupfs\n")
         proc.call(
             r"^docker network inspect", lambda a: (0, json.dumps([{"Id": self.net, "Name": "avadm-lab"}]), "")
         )
@@ -128,6 +129,12 @@ def test_a_stolen_loop_number_gives_a_new_container_with_what_was_installed(it):
     assert " avadm-kept:lab-stor1 /bin/sh -c " in line
     assert "--cgroup-parent /avadm-lab-stor1 " in line
     assert it.kernel.at[0] == "/theirs"
+
+
+def test_systemds_groups_are_left_to_systemd(it):
+    it.proc.on(r"^docker info", "systemd\n")
+    up(it)
+    assert not any("--cgroup-parent" in line for line in it.proc.ran("docker create"))
 
 
 def test_a_node_that_shares_the_machines_control_groups_is_made_again(it):
