@@ -20,7 +20,6 @@ from tests.unit.site.corpus import BASE
 # The same files in every run: a file that is refused wrongly becomes a case in tests/unit/site/cases.
 SOME = settings(
     max_examples=100,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

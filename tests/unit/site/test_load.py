@@ -102,7 +102,7 @@ def test_every_pattern_of_the_model_has_words() -> None:
 YAMLISH = st.text(alphabet="ab01:-[]{}&*!?|>#'\"%@`,. \n\t<~é\x00", max_size=60)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.one_of(YAMLISH, st.text(max_size=60), st.binary(max_size=60)))
 def test_any_text(tmp_path: Path, data: str | bytes) -> None:
     path = tmp_path / "site.yml"
@@ -111,7 +111,7 @@ def test_any_text(tmp_path: Path, data: str | bytes) -> None:
         load(path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cut=st.tuples(st.integers(0, len(BASE)), st.integers(0, 40)),
     text=st.one_of(
@@ -141,7 +141,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES, place=st.data())
 def test_any_value_at_any_place(tmp_path: Path, value: object, place: st.DataObject) -> None:
     import yaml
