@@ -89,6 +89,25 @@ def only_with_kubernetes(kube):
     """Every test here is skipped on a lab without masters, where a loop over no nodes would assert nothing."""
 
 
+@pytest.fixture
+def whole(kube):
+    """A cluster that is all well before and after the test."""
+    # Here, because the module needs this one.
+    from tests.lab.kubernetes.drive import healthy
+
+    healthy(kube)
+    yield
+    healthy(kube)
+
+
+@pytest.fixture
+def three_masters(lab, request):
+    """The same on a lab of three masters, each with a member of etcd; a smaller one skips the test."""
+    if any(len(lab.names(role)) < 3 for role in ("etcd", "master")):
+        pytest.skip("this lab has fewer than three masters (make lab-ha makes one that has)")
+    request.getfixturevalue("whole")
+
+
 @pytest.fixture(scope="module")
 def pods(kube):
     """One pod on each node, master or worker, behind a service; each answers on PORT with its node's name."""

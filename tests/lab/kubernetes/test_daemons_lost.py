@@ -10,7 +10,7 @@ from tests.lab.kubernetes.conftest import IMAGE, PORT, wait
 from tests.lab.kubernetes.drive import healthy, services, unchanged
 from tests.lab.kubernetes.probe import Traffic
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("whole")]
 
 KILLED = {
     "kubelet": "systemctl kill -s KILL kubelet",
@@ -19,13 +19,6 @@ KILLED = {
     "bird": "kill -9 $(pidof bird)",
     "kube-proxy": "systemctl kill -s KILL kube-proxy",
 }
-
-
-@pytest.fixture(autouse=True)
-def whole(kube):
-    healthy(kube)
-    yield
-    healthy(kube)
 
 
 def containers(lab, node):

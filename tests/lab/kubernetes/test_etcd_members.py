@@ -15,20 +15,11 @@ from tests.lab.faults.drive import avadm
 from tests.lab.kubernetes.drive import etcd_leader, healthy, unchanged
 from tests.lab.kubernetes.probe import Api, Writer
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("three_masters")]
 
 ROOT = Path(__file__).parents[3]
 PAUSE_S = 30
 """Longest time without an acknowledged write that one step may cost, seconds."""
-
-
-@pytest.fixture(autouse=True)
-def three_members(lab, kube):
-    if len(lab.names("etcd")) < 3:
-        pytest.skip("this lab has fewer than three members of etcd (make lab-ha makes one that has)")
-    healthy(kube)
-    yield
-    healthy(kube)
 
 
 @pytest.fixture

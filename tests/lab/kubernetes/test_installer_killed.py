@@ -11,7 +11,7 @@ from avadm.runner.events import FINISHED
 from tests.lab.faults.drive import avadm, in_mid_run, latest, start
 from tests.lab.kubernetes.drive import healthy, unchanged
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("whole")]
 
 KILLS = int(os.environ.get("AVADM_KILLS", "3"))
 UNMADE = {
@@ -21,13 +21,6 @@ UNMADE = {
     "nodes": "systemctl stop kubelet kube-proxy; rm -f /etc/systemd/system/kube{let,-proxy}.service"
     " /etc/kubernetes/kubelet.kubeconfig /etc/kubernetes/pki/kubelet.crt /etc/cni/net.d/10-calico.conflist",
 }
-
-
-@pytest.fixture(autouse=True)
-def whole(kube):
-    healthy(kube)
-    yield
-    healthy(kube)
 
 
 @pytest.mark.parametrize("phase", UNMADE)

@@ -10,19 +10,10 @@ from tests.lab.kubernetes.conftest import IMAGE, wait
 from tests.lab.kubernetes.drive import etcd_leader, healthy, holders, leader
 from tests.lab.kubernetes.probe import Api, Writer
 
-pytestmark = [pytest.mark.lab, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("three_masters")]
 
 ERRORS_S = 30
 """Longest time without an acknowledged write that the loss of a master may cost, seconds (issue 5, part 14)."""
-
-
-@pytest.fixture(autouse=True)
-def three_masters(lab, kube):
-    if len(lab.names("master")) < 3:
-        pytest.skip("this lab has fewer than three masters (make lab-ha makes one that has)")
-    healthy(kube)
-    yield
-    healthy(kube)
 
 
 @pytest.fixture

@@ -104,9 +104,8 @@ def create(
     labels = {LABEL: config.name, LABEL_NODE: node.name, LABEL_FOLDER: str(folder.root)}
     args = ["--name", name(config, node), "--hostname", node.name, "--stop-signal", "SIGRTMIN+3"]
     args += ["--network", network, "--ip", str(node.address)]
-    if (
-        docker.info("{{.CgroupDriver}}") == "cgroupfs"
-    ):  # systemd's takes names of slices alone, and makes them itself
+    # systemd's driver takes names of slices alone, and makes them itself.
+    if docker.info("{{.CgroupDriver}}") == "cgroupfs":
         args += ["--cgroup-parent", shims.cgroup(config, node)]
     args += [a for key, value in labels.items() for a in ("--label", f"{key}={value}")]
     args += [a for d in node.disks for a in ("--device", f"/dev/loop{loops[d.serial]}:{device(d)}")]

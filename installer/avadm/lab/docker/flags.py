@@ -19,13 +19,12 @@ from avadm.lab.driver import Reporter
 
 _CAPS = ["--cap-add", "ALL", "--cap-drop", "SYS_TIME"]
 _OPEN = ["--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"]
-_CGROUP = ["--cgroupns", "private"]
-_COMMON = ["--tmpfs", "/run", "--tmpfs", "/tmp", "--device", "/dev/fuse"]  # noqa: S108 - paths in the node
+_COMMON = ["--cgroupns", "private", "--tmpfs", "/run", "--tmpfs", "/tmp", "--device", "/dev/fuse"]  # noqa: S108 - paths in the node
 
 CANDIDATES: dict[str, list[str]] = {
-    "capabilities": [*_CAPS, *_OPEN, *_CGROUP, *_COMMON],
-    "capabilities without SYS_RESOURCE": [*_CAPS, "--cap-drop", "SYS_RESOURCE", *_OPEN, *_CGROUP, *_COMMON],
-    "privileged": ["--privileged", "--cgroupns", "private", *_COMMON],
+    "capabilities": [*_CAPS, *_OPEN, *_COMMON],
+    "capabilities without SYS_RESOURCE": [*_CAPS, "--cap-drop", "SYS_RESOURCE", *_OPEN, *_COMMON],
+    "privileged": ["--privileged", *_COMMON],
 }
 INIT = [
     "/bin/sh",
