@@ -18,6 +18,7 @@ def script(monkeypatch, tmp_path):
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     monkeypatch.setattr(module, "TARGET", tmp_path / "faults.md")
+    monkeypatch.setattr(module, "KEPT", tmp_path / "faults.json")
     return module
 
 
@@ -35,6 +36,23 @@ def test_rows_become_a_page_and_later_ones_win(script, monkeypatch, tmp_path):
     assert "| reboot | stor1 \\| power | back | all back | as wanted | 4 |" in faults
     assert "it stays away" not in faults
     assert "slow link" in controls and "slow link" not in faults
+
+
+def test_a_part_that_runs_again_leaves_the_other_rows_and_the_notes(script, monkeypatch, tmp_path):
+    first = [
+        Tried("reboot", "stor1", "back", "t::a", "away", False, 3),
+        Tried("kill", "x", "y", "t::b", "y", True, 1),
+    ]
+    monkeypatch.setattr(
+        "sys.argv", ["faults-table", "--note=on one machine", str(write(first, tmp_path / "1"))]
+    )
+    assert script.main() == 0
+    again = [Tried("reboot", "stor1", "back", "t::a", "came back", True, 4)]
+    monkeypatch.setattr("sys.argv", ["faults-table", str(write(again, tmp_path / "2"))])
+    assert script.main() == 0
+    text = script.TARGET.read_text()
+    assert "came back" in text and "away" not in text
+    assert "| kill | x | y | y | as wanted | 1 |" in text and "on one machine" in text
 
 
 def test_without_a_file_it_says_how(script, monkeypatch, capsys):
