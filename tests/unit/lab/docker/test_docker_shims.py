@@ -95,17 +95,19 @@ def runc_lab():
 
 
 @pytest.mark.parametrize(
-    ("argv", "folder"),
+    ("argv", "file"),
     [
-        (["--root", "/r", "create", "--bundle", "/b", "id"], "/b"),
-        (["run", "-b", "/b", "id"], "/b"),
-        (["create", "--bundle=/b", "id"], "/b"),
-        (["create", "id"], "."),
+        (["--root", "/r", "create", "--bundle", "/b", "id"], "/b/config.json"),
+        (["run", "-b", "/b", "id"], "/b/config.json"),
+        (["create", "--bundle=/b", "id"], "/b/config.json"),
+        (["create", "id"], "./config.json"),
+        (["exec", "--process", "/tmp/p", "--detach", "id"], "/tmp/p"),
+        (["exec", "id", "true"], None),
         (["state", "id"], None),
     ],
 )
-def test_the_runtime_finds_the_bundle(argv, folder):
-    assert runc_lab().bundle(argv) == folder
+def test_the_runtime_finds_what_is_asked_for(argv, file):
+    assert runc_lab().configuration(argv) == file
 
 
 def test_the_runtime_asks_for_nothing_that_cannot_be_had():
@@ -122,6 +124,33 @@ def test_the_runtime_asks_for_nothing_that_cannot_be_had():
     }
     assert shim.reduced({"process": {"oomScoreAdj": 1000}}, have) == {"process": {"oomScoreAdj": 1000}}
     assert shim.reduced({"process": {"args": ["x"]}}, have) == {"process": {"args": ["x"]}}
+    further = {"args": ["x"], "capabilities": {"bounding": ["CAP_SYS_TIME", "CAP_CHOWN"]}}
+    assert shim.reduced(further, have) == {"args": ["x"], "capabilities": {"bounding": ["CAP_CHOWN"]}}
+
+
+def test_the_runtime_gives_a_privileged_container_the_node_s_devices():
+    shim = runc_lab()
+    node = shim.allowed("b *:* m\nc 1:3 rwm\nc 136:* rwm\n")
+    assert node == [
+        {"type": "b", "access": "m", "allow": True},
+        {"type": "c", "access": "rwm", "allow": True, "major": 1, "minor": 3},
+        {"type": "c", "access": "rwm", "allow": True, "major": 136},
+    ]
+    assert shim.allowed("a *:* rwm\n") == []
+
+    def rules(asked, devices):
+        spec = shim.reduced({"linux": {"resources": {"devices": asked}}}, set(), devices)
+        return spec["linux"]["resources"]["devices"]
+
+    every = [{"allow": True, "access": "rwm"}]
+    assert rules(every, node) == [{"allow": False, "access": "rwm"}, *node]
+    assert rules([{"allow": True, "type": "a", "access": "rwm"}], node)[1:] == node
+    assert rules(every, []) == every
+    usual = [
+        {"allow": False, "access": "rwm"},
+        {"allow": True, "type": "c", "major": 1, "minor": 3, "access": "rwm"},
+    ]
+    assert rules(list(usual), node) == usual
 
 
 def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):
