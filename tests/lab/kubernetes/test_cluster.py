@@ -3,8 +3,10 @@
 import base64
 import json
 import os
+import re
 import stat
 import subprocess
+import time
 import uuid
 
 import pytest
@@ -76,6 +78,20 @@ def test_pods_reach_each_other_across_all_nodes(kube, lab, pods):
             command = kube.inside(pod, f"curl -sf -m 5 {url}")
             answer = wait(lambda n=source, c=command: lab.run(n, c).stdout.strip(), 20)
             assert answer == target, f"from the pod on {source} to that on {target}"
+
+
+def test_felix_set_what_each_pod_s_interface_needs_and_has_nothing_to_try_again(kube, lab, pods):
+    for node, pod in pods.items():
+        address = pod["status"]["podIP"]
+        device = re.search(r"dev (cali\S+)", lab.sh(node, f"ip route get {address}")).group(1)
+        for name in ("proxy_arp", "rp_filter", "forwarding"):
+            value = lab.sh(node, f"cat /proc/sys/net/ipv4/conf/{device}/{name}").strip()
+            assert value == "1", (node, device, name, value)
+        assert "PERMANENT" in lab.sh(node, f"ip neigh show dev {device} {address}"), (node, device)
+    time.sleep(5)
+    for node in pods:
+        told = lab.sh(node, "journalctl --unit calico-node --since=-4s --output cat")
+        assert "will retry" not in told and "update operation failed" not in told, (node, told[-1000:])
 
 
 def test_a_service_answers_in_pods_and_on_nodes(kube, lab, pods):
