@@ -1,0 +1,277 @@
+# What the doctor asks of Kubernetes and of what carries it: etcd, the servers, pods and nodes, the network of pods, GPUs, metrics.
+
+KUBECONFIG = "/root/.kube/config"
+POD_FIELDS = 300  # troubled pods that are told
+WAITING = 120  # seconds after which a pod that does not run is worth telling
+KEPT = ("etcd_server_has_leader", "etcd_mvcc_db_total_size_in_bytes", "etcd_server_quota_backend_bytes")
+KEPT += ("etcd_debugging_mvcc_db_total_size_in_bytes", "etcd_disk_wal_fsync_duration_seconds_sum")
+KEPT += ("etcd_disk_wal_fsync_duration_seconds_count", "etcd_server_leader_changes_seen_total")
+KEPT += ("process_start_time_seconds",)
+
+
+def numbers(text, names):
+    """Return the values of metrics without labels."""
+    found = {}
+    for name, value in re.findall(r"^(\w+) (\S+)$", text, re.M):
+        if name in names:
+            found[name] = float(value)
+    return found
+
+
+def etcd(_):
+    """A member: its metrics twice, so that what happens now is told from what has ever happened; members, alarms, snapshots."""
+    first = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    time.sleep(3)
+    then = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    syncs = [k.replace("X", "etcd_disk_wal_fsync_duration_seconds") for k in ("X_sum", "X_count")]
+    spent, count = [then.get(k, 0.0) - first.get(k, 0.0) for k in syncs]
+    listed = json.loads(must(["avadm-etcd", "ctl", "member", "list", "-w", "json"]))["members"]
+    alarms = must(["avadm-etcd", "ctl", "alarm", "list"]).split("\n")
+    held = sorted(os.path.basename(p)[:-3] for p in glob.glob("/var/lib/etcd/snapshots/2*.db"))
+    return {
+        "metrics": then,
+        "sync_s": round(spent / count, 3) if count else None,
+        "syncs": count,
+        "members": dict((m.get("name", ""), m.get("clientURLs", [])) for m in listed),
+        "alarms": [line for line in alarms if line.strip()],
+        "snapshots": [moment(name) for name in held[:1] + held[-1:]],
+    }
+
+
+def moment(text):
+    """Return epoch seconds of 20261122T131500Z or of 2026-11-22T13:15:00Z; None for anything else."""
+    try:
+        return calendar.timegm(time.strptime(re.sub(r"[-:]", "", text or ""), "%Y%m%dT%H%M%SZ"))
+    except ValueError:
+        return None
+
+
+def kubectl(*words):
+    """Return what the API answers to root."""
+    return must(["kubectl", "--kubeconfig=" + KUBECONFIG, "--request-timeout=15s"] + list(words))
+
+
+def servers(params):
+    """Server of this master to what it says of its health, "ok" where it is well."""
+    found = {}
+    try:
+        own = "--server=https://%s:6443" % params["address"]
+        found["kube-apiserver"] = kubectl(own, "get", "--raw=/healthz").strip()
+    except Failed as error:
+        found["kube-apiserver"] = str(error)
+    for name, port in (("kube-controller-manager", 10252), ("kube-scheduler", 10251)):
+        try:
+            found[name] = fetch("http://127.0.0.1:%d/healthz" % port).strip()
+        except Failed as error:
+            found[name] = str(error)
+    return found
+
+
+def haproxy(_):
+    """Seconds after which haproxy ends a connection on which nothing is said: of clients and of servers."""
+    text = slurp("/etc/haproxy/haproxy.cfg")
+    if text is None:
+        return {}
+    unit = {"": 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    rows = re.findall(r"^\s*timeout\s+(client|server|tunnel)\s+(\d+)(ms|s|m|h|d)?\s*$", text, re.M)
+    return dict((kind, int(amount) * unit[u]) for kind, amount, u in rows)
+
+
+def kubernetes(params):
+    """Nodes with their conditions, pods in trouble, how many pods each node has, late warnings, and since when all exists."""
+    now = time.time()
+    nodes = json.loads(kubectl("get", "--raw=/api/v1/nodes"))["items"]
+    pods = json.loads(kubectl("get", "--raw=/api/v1/pods"))["items"]
+    events = json.loads(kubectl("get", "--raw=/api/v1/events?fieldSelector=type%3DWarning"))["items"]
+    origin = json.loads(kubectl("get", "--raw=/api/v1/namespaces/kube-system"))
+    counts = {}
+    for p in pods:
+        row = counts.setdefault(p["spec"].get("nodeName", ""), {"pods": 0, "addressed": 0, "gpus": 0})
+        over = p["status"].get("phase") in ("Succeeded", "Failed")
+        if not over:
+            row["pods"] += 1
+            row["addressed"] += bool(p["status"].get("podIP")) and not p["spec"].get("hostNetwork", False)
+            row["gpus"] += sum(asked_gpus(c) for c in p["spec"]["containers"])
+    told = [row for row in (pod_trouble(p, now) for p in pods) if row]
+    return {
+        "version": json.loads(kubectl("get", "--raw=/version"))["gitVersion"].lstrip("v"),
+        "since": moment(origin["metadata"]["creationTimestamp"]),
+        "nodes": dict((n["metadata"]["name"], node_state(n)) for n in nodes),
+        "counts": counts,
+        "pods": told[:POD_FIELDS],
+        "troubled": len(told),
+        "events": warnings(events, now - params["window"]),
+    }
+
+
+def asked_gpus(container):
+    """Return how many GPUs a container asks for."""
+    return int(container.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0))
+
+
+def node_state(node):
+    """Return what matters of a node."""
+    status = node["status"]
+    return {
+        "conditions": dict((c["type"], [c["status"], c.get("message", "")[:LONG_LINE]]) for c in status["conditions"]),
+        "kubelet": status["nodeInfo"]["kubeletVersion"].lstrip("v"),
+        "cordoned": bool(node["spec"].get("unschedulable")),
+        "gpus": int(status.get("allocatable", {}).get("nvidia.com/gpu", 0)),
+    }
+
+
+def pod_trouble(pod, now):
+    """Return what is wrong with a pod; None where nothing is."""
+    meta, status = pod["metadata"], pod["status"]
+    began = moment(status.get("startTime") or meta["creationTimestamp"]) or now
+    row = {"namespace": meta["namespace"], "name": meta["name"], "node": pod["spec"].get("nodeName", "")}
+    row.update({"phase": status.get("phase", ""), "reason": status.get("reason", ""), "age_s": int(now - began)})
+    row.update({"restarts": 0, "waiting": "", "message": status.get("message", "")[:LONG_LINE], "killed": "", "late_s": 0})
+    for c in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
+        row["restarts"] = max(row["restarts"], c.get("restartCount", 0))
+        waiting = c.get("state", {}).get("waiting") or {}
+        row["waiting"] = row["waiting"] or waiting.get("reason", "")
+        row["message"] = row["message"] or waiting.get("message", "")[:LONG_LINE]
+        ended = c.get("lastState", {}).get("terminated") or c.get("state", {}).get("terminated") or {}
+        row["killed"] = row["killed"] or ("OOMKilled" if ended.get("reason") == "OOMKilled" else "")
+    for c in status.get("conditions", []):
+        if c["status"] == "False" and c["type"] == "PodScheduled":
+            row["message"], row["waiting"] = c.get("message", "")[:LONG_LINE], c.get("reason", "")
+    if meta.get("deletionTimestamp"):
+        row["late_s"] = max(0, int(now - (moment(meta["deletionTimestamp"]) or now)))
+    stuck = row["phase"] in ("Pending", "Unknown") and row["age_s"] > WAITING
+    ill = row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable") or row["reason"] == "Evicted"
+    return row if stuck or ill or row["late_s"] > WAITING or row["killed"] else None
+
+
+def warnings(events, since):
+    """Return reason to count, last message and object of warnings since a moment, of those reasons that tell of trouble."""
+    found = {}
+    for e in events:
+        at = moment(e.get("lastTimestamp"))
+        if at is None or at < since:
+            continue
+        row = found.setdefault(e.get("reason", ""), {"count": 0, "message": "", "object": "", "at": 0})
+        row["count"] += 1
+        if at >= row["at"]:
+            about = e["involvedObject"]
+            row["object"] = "%s %s/%s" % (about.get("kind"), about.get("namespace", ""), about.get("name"))
+            row["message"], row["at"] = e.get("message", "")[:LONG_LINE], at
+    return found
+
+
+def calico_pool(_):
+    """Pools and blocks of pods' addresses: network to [addresses, in use]."""
+    out = must(["/usr/local/sbin/avadm-calicoctl", "ipam", "show", "--show-blocks"], 30)
+    row = r"^\|\s*(IP Pool|Block)?\s*\|\s*(\S+/\d+)\s*\|\s*(\S+)\s*\|\s*(\S+) \("
+    found = {"pools": {}, "blocks": {}}
+    for kind, network, total, used in re.findall(row, out, re.M):
+        found["pools" if kind == "IP Pool" else "blocks"][network] = [int(float(total)), int(float(used))]
+    return found
+
+
+def calico(_):
+    """Whether felix and bird of this node are ready, in the words of Calico's own probe."""
+    argv = ["docker", "exec", "calico-node", "calico-node", "-felix-ready", "-bird-ready"]
+    code, out, err = call(argv, 25)
+    return {"ready": code == 0, "said": (out + err).strip()[-LONG_LINE:]}
+
+
+def cni(_):
+    """Plug-ins of the network of pods that are there and that the configuration names; whether iptables' lock is a file."""
+    folder, files = "/opt/cni/bin", sorted(glob.glob("/etc/cni/net.d/*.conf*"))
+    there = [n for n in sorted(os.listdir(folder)) if os.access(os.path.join(folder, n), os.X_OK)] if os.path.isdir(folder) else []
+    named, broken = set(), ""
+    for path in files[:1]:  # kubelet reads the first alone
+        try:
+            data = json.loads(slurp(path) or "")
+            for plugin in data.get("plugins", [data]):
+                named.add(plugin["type"])
+                named.update([plugin["ipam"]["type"]] if "ipam" in plugin else [])
+        except (ValueError, KeyError, TypeError) as error:
+            broken = "%s: %s" % (path, error)
+    lock = "/run/xtables.lock"
+    return {
+        "folder": os.path.isdir(folder),
+        "there": there,
+        "configurations": files,
+        "named": sorted(named),
+        "broken": broken,
+        "lock_is_folder": os.path.isdir(lock),
+    }
+
+
+def containers(_):
+    """Pods' containers whose first process takes no SIGTERM: as process 1 it is not stopped by it (K9)."""
+    listed = must(["docker", "ps", "-q", "--no-trunc", "--filter=label=io.kubernetes.docker.type=container"]).split()
+    found = {"count": len(listed), "deaf": []}
+    if not listed:
+        return found
+    shape = '{{.State.Pid}} {{index .Config.Labels "io.kubernetes.pod.namespace"}}/{{index .Config.Labels "io.kubernetes.pod.name"}}'
+    for line in call(["docker", "inspect", "-f", shape] + listed)[1].splitlines():
+        pid, _, name = line.partition(" ")
+        fields = dict(re.findall(r"^(\w+):\s+(.*)$", slurp("/proc/%s/status" % pid) or "", re.M))
+        if not fields or fields.get("NSpid", "1").split()[-1] != "1":
+            continue  # gone meanwhile, or not the first process of its container
+        if not int(fields["SigCgt"], 16) & (1 << 14):
+            command = (slurp("/proc/%s/cmdline" % pid) or "").replace("\0", " ").strip()
+            found["deaf"].append({"pod": name, "command": command[:100] or fields.get("Name", "")})
+    return found
+
+
+def dns(params):
+    """Address of a DNS server to what it answers for the API's own name: addresses, or what went wrong."""
+    question = b"".join(struct.pack("B", len(p)) + p for p in (b"kubernetes", b"default", b"svc", b"cluster", b"local"))
+    packet = struct.pack("!HHHHHH", 4711, 256, 1, 0, 0, 0) + question + b"\0" + struct.pack("!HH", 1, 1)
+    found = {}
+    for address in params["dns"]:
+        for _ in range(2):
+            link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            link.settimeout(5)
+            try:
+                link.sendto(packet, (address, 53))
+                answer = bytearray(link.recv(4096))
+                code, count = answer[3] & 15, answer[6] * 256 + answer[7]
+                found[address] = "ok" if code == 0 and count else "code %d, %d answers" % (code, count)
+                break
+            except (OSError, IOError) as error:
+                found[address] = str(error)
+            finally:
+                link.close()
+    return found
+
+
+def gpu(_):
+    """Devices and memory of the GPUs, and whether unified memory's device is there."""
+    rows = []
+    code, out, err = call(["nvidia-smi", "--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits"])
+    for line in out.splitlines() if code == 0 else []:
+        index, used, total = [(re.findall(r"\d+", word) or ["0"])[0] for word in line.split(",")]
+        rows.append({"index": int(index), "used_mib": int(used), "total_mib": int(total)})
+    return {
+        "uvm": os.path.exists("/dev/nvidia-uvm"),
+        "devices": len(glob.glob("/dev/nvidia[0-9]*")),
+        "seen": rows,
+        "said": "" if code == 0 else (err.strip() or out.strip() or "exit %d" % code)[:LONG_LINE],
+    }
+
+
+def prometheus(params):
+    """Targets that are down, alerts that fire, and what Prometheus says of its own data base."""
+    base = "http://%s:9090" % params["address"]
+    targets = json.loads(fetch(base + "/api/v1/targets?state=active", 15))["data"]["activeTargets"]
+    alerts = json.loads(fetch(base + "/api/v1/alerts", 15))["data"]["alerts"]
+    names = ("prometheus_tsdb_wal_corruptions_total", "prometheus_tsdb_compactions_failed_total")
+    names += ("prometheus_config_last_reload_successful", "prometheus_tsdb_wal_truncations_failed_total")
+    down = [t for t in targets if t["health"] == "down"]
+    return {
+        "targets": len(targets),
+        "down": [[t["labels"].get("job", ""), t["labels"].get("instance", ""), t.get("lastError", "")[:LONG_LINE]] for t in down],
+        "firing": [
+            {"name": a["labels"].get("alertname", ""), "severity": a["labels"].get("severity", ""),
+             "node": a["labels"].get("node", ""), "summary": a["annotations"].get("summary", "")[:LONG_LINE],
+             "remedy": a["annotations"].get("remedy", "")[:600]}
+            for a in alerts if a["state"] == "firing"
+        ],
+        "own": numbers(fetch(base + "/metrics", 15), names),
+    }
