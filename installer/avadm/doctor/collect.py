@@ -122,7 +122,7 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
     if isinstance(value, str):
         return redactor.text(value)
     if isinstance(value, Mapping):
-        return {key: _redacted(item, redactor) for key, item in value.items()}
+        return {redactor.text(str(key)): _redacted(item, redactor) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_redacted(item, redactor) for item in value]
     return value

@@ -26,6 +26,9 @@ _PATTERNS = (
     re.compile(r"()\b[a-z0-9]{6}\.[a-z0-9]{16}\b"),
     # Keys of S3.
     re.compile(r"()\bAKIA[0-9A-Z]{16}\b"),
+    # A quoted value may hold blanks; inside JSON of JSON its quotes have backslashes.
+    re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\\\"']*\s*[=:]\s*\\*\")(?!\*\*\*)[^\"\\\n]+"),
+    re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\"']?\s*[=:]\s*')(?!\*\*\*)[^'\n]+"),
     # name=value, name: value, "name": "value", --name=value; in camel case and with hyphens too.
     re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\"']?\s*[=:]\s*[\"']?)(?!\*\*\*)[^\s\"',}}]{{4,}}"),
     re.compile(r"(?i)([?&](?:sig|signature|key|auth|x-amz-[\w-]+)=)[^&\s\"']+"),

@@ -21,7 +21,7 @@ from avadm.doctor.collect import collect
 from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.engine.ledger import state_folder
-from avadm.engine.runfolder import list_runs
+from avadm.engine.runfolder import RunFolder, list_runs
 from avadm.errors import DAMAGE
 from avadm.runner.fleet import Fleet
 from avadm.site.load import SiteFile
@@ -105,15 +105,17 @@ def make(site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Step = 
     content = _Content(Cleaner(secrets_of(site_file)))
     step("asking the nodes")
     snapshot = collect(site_file, fleet, redactor=content.cleaner)
+    masked = content.cleaner.masked
     step("fetching journals and configurations")
     _nodes(content, site_file, fleet, since)
     _controller(content, site_file)
     step("redacting and analysing")
-    content.add(SNAPSHOT, snapshot.as_json())
-    # What the reader of the bundle will judge, is judged.
+    # Each text in it has been redacted by itself, so that it is still JSON; what its reader will judge, is judged here.
+    content.files[SNAPSHOT] = snapshot.as_json()
+    content.masked |= {SNAPSHOT: masked} if masked else {}
     clean = parse(content.files[SNAPSHOT], SNAPSHOT)
-    results = base.run(clean, CHECKS)
-    content.add("doctor.json", json.dumps({"checks": [r.as_dict() for r in results]}, indent=1) + "\n")
+    results = [r.as_dict() for r in base.run(clean, CHECKS)]
+    content.files["doctor.json"] = json.dumps({"checks": results}, indent=1, ensure_ascii=False) + "\n"
     about = {
         "avadm": __version__,
         "site": site_file.site.name,
@@ -160,6 +162,14 @@ def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> 
             content.left_out[f"nodes/{name}/{path}"] = reason
 
 
+def _of_site(run: RunFolder, name: str) -> bool:
+    """Return whether a run is this site's: of another one the secrets are not known, so that none could be taken out."""
+    for told in (run.read_json("summary.json"), run.read_json("plan.json")):
+        if isinstance(told, dict) and "site" in told:
+            return bool(told["site"] == name)
+    return False
+
+
 def _controller(content: _Content, site_file: SiteFile) -> None:
     """Take the site file, the ledger and the last runs."""
     content.add("controller/site.yml", site_file.path.read_text(encoding="utf-8", errors="replace"))
@@ -167,7 +177,7 @@ def _controller(content: _Content, site_file: SiteFile) -> None:
     for name in ("ledger.json", "fingerprints.json"):
         if (folder / name).is_file():
             content.add(f"controller/{name}", (folder / name).read_text(encoding="utf-8", errors="replace"))
-    for run in list_runs()[-RUNS:]:
+    for run in [r for r in list_runs() if _of_site(r, site_file.site.name)][-RUNS:]:
         for name in ("log.txt", "summary.json", "plan.json"):
             path = run.path / name
             try:
