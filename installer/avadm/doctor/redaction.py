@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 from avadm.runner.redact import MASK, Redactor
 from avadm.site.load import SiteFile
 from avadm.site.secrets import Vault
 
 _NAMES = r"passw(?:or)?d|passphrase|secret|token|api[-_]?key|(?:secret|private|access|encryption)[-_]?key(?:[-_]?id)?|credentials?"
-SECRET_NAME = re.compile(rf"(?i)(?:{_NAMES})$")
 
 # Group 1, where there is one, stays.
 _PATTERNS = (
@@ -72,18 +72,7 @@ def secrets_of(site_file: SiteFile) -> list[str]:
         found.append(vault.password_file.read_text(encoding="utf-8", errors="replace").strip())
     webhook = site_file.site.components.monitoring.webhook_url
     found += [webhook] if webhook else []
-    found += _named(site_file.site.model_dump(mode="json"))
+    # A site file that holds secrets by name is refused; a proxy's password may be in its URL.
+    for url in (site_file.site.packages.proxy, *site_file.site.components.monitoring.existing):
+        found += [urlsplit(url).password or ""] if url else []
     return [text for text in found if text]
-
-
-def _named(value: Any) -> Iterator[str]:
-    """Yield the texts in a site file (extra_vars, vars) whose key says that they are secret."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if SECRET_NAME.search(str(key)) and isinstance(item, str | int):
-                yield str(item)
-            else:
-                yield from _named(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _named(item)
