@@ -29,7 +29,9 @@ _MARK = {"bad": ("✗", "bold red"), "unknown": ("?", "magenta"), "warn": ("!", 
 
 @click.command()
 @click.argument("bundle", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--only", metavar="ID", multiple=True, help="Only this check, or topic; may be given more than once.")
+@click.option(
+    "--only", metavar="ID", multiple=True, help="Only this check, or topic; may be given more than once."
+)
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_app
@@ -86,17 +88,24 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
             from avadm.cli.nodes import compact
 
             waiting.discard(name)
-            shown.update(f"{done} of {of} nodes have answered" + (f", waiting for {compact(waiting)}" if waiting else ""))
+            shown.update(
+                f"{done} of {of} nodes have answered"
+                + (f", waiting for {compact(waiting)}" if waiting else "")
+            )
 
         return collect(site_file, fleet, only, cleaner, told)
 
 
 def _list(checks: Sequence[Check], as_json: bool) -> int:
     if as_json:
-        rows = [{"id": c.id, "topic": c.topic, "title": c.title, "requirement": c.requirement} for c in checks]
+        rows = [
+            {"id": c.id, "topic": c.topic, "title": c.title, "requirement": c.requirement} for c in checks
+        ]
         print_json({"checks": rows})
         return EXIT_GOOD
-    table = Table("check", "topic", "what it finds", "requirement", box=None, pad_edge=False, header_style="dim")
+    table = Table(
+        "check", "topic", "what it finds", "requirement", box=None, pad_edge=False, header_style="dim"
+    )
     for c in checks:
         table.add_row(c.id, c.topic, c.title, c.requirement)
     console.print(table)
@@ -118,7 +127,9 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result
     names = ("bad", "warn", "unknown", "ok")
     counts = {s: len({r.id for r in results if r.status == s}) for s in names}
     words = f"{counts['bad']} bad, {counts['warn']} to watch, {counts['unknown']} not known"
-    console.print(f"\n{len(snapshot.nodes)} nodes, {len({r.id for r in results})} checks, {snapshot.seconds:.1f} s: {words}.")
+    console.print(
+        f"\n{len(snapshot.nodes)} nodes, {len({r.id for r in results})} checks, {snapshot.seconds:.1f} s: {words}."
+    )
 
 
 def _block(status: str, some: Sequence[Result]) -> Lines:
@@ -127,7 +138,9 @@ def _block(status: str, some: Sequence[Result]) -> Lines:
     mark, style = _MARK[status]
     first, ids = some[0], sorted({r.id for r in some})
     places = list(dict.fromkeys(r.where for r in some))
-    where = compact(places) if all(re.fullmatch(r"[a-z0-9-]+", p) for p in places) else "; ".join(places[:SHOWN])
+    where = (
+        compact(places) if all(re.fullmatch(r"[a-z0-9-]+", p) for p in places) else "; ".join(places[:SHOWN])
+    )
     where += f" and {len(places) - SHOWN} more" if len(places) > SHOWN and "; " in where else ""
     name = ids[0] if len(ids) == 1 else f"{len(ids)} checks"
     head = Text.assemble((f"{mark} {name}", style), "  ", (visible(where), "bold"))
@@ -156,6 +169,9 @@ def _topics(checks: Sequence[Check], results: Sequence[Result]) -> Table:
                 wrong = {r.id for r in mine if r.status != "ok"}
                 ids = [i for i in ids if i not in wrong]
             if ids:
-                row.append(f"{mark} {len(ids)}" + (f" {', '.join(ids)}" if status != "ok" else "") + "  ", style=style)
+                row.append(
+                    f"{mark} {len(ids)}" + (f" {', '.join(ids)}" if status != "ok" else "") + "  ",
+                    style=style,
+                )
         table.add_row(Text(name, style="bold"), row)
     return table

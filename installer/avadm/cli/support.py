@@ -26,7 +26,13 @@ def support() -> None:
     metavar="FILE",
     help="The bundle [default: support-SITE-TIME.tar.gz here].",
 )
-@click.option("--since", default="-1h", show_default=True, metavar="TIME", help="How far back logs are taken, as journalctl says it.")
+@click.option(
+    "--since",
+    default="-1h",
+    show_default=True,
+    metavar="TIME",
+    help="How far back logs are taken, as journalctl says it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
 def collect(app: App, output: Path | None, since: str, as_json: bool) -> None:
@@ -42,7 +48,9 @@ def collect(app: App, output: Path | None, since: str, as_json: bool) -> None:
     path = output or Path(f"support-{site_file.site.name}-{stamp}.tar.gz")
     shown = stderr.status("asking the nodes") if stderr.is_terminal and not as_json else nullcontext()
     with shown as status:
-        snapshot = make(site_file, app.fleet(), path, since, lambda words: status.update(words) if status else None)
+        snapshot = make(
+            site_file, app.fleet(), path, since, lambda words: status.update(words) if status else None
+        )
     silent = sorted(name for name, facts in snapshot.nodes.items() if facts.silent)
     if as_json:
         print_json({"bundle": str(path.absolute()), "bytes": path.stat().st_size, "silent": silent})

@@ -152,7 +152,9 @@ def _blind(snapshot: Snapshot, check: Check, node: str) -> Result:
 
 
 def _result(check: Check, status: Status, where: str, evidence: str) -> Result:
-    return Result(check.id, status, where, evidence, "" if status is Status.OK else check.remedy, check.requirement)
+    return Result(
+        check.id, status, where, evidence, "" if status is Status.OK else check.remedy, check.requirement
+    )
 
 
 def parts(checks: Iterable[Check]) -> set[str]:

@@ -51,8 +51,13 @@ def pack(path: Path, folder: str, files: Mapping[str, str], about: Mapping[str, 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_private(path, out.getvalue())
     except OSError as error:
-        what, remedy = "The bundle cannot be written.", "Name a file in a folder that can be written to with -o."
-        raise AvadmError(Finding("bundle", what, str(path), error.strerror or str(error), remedy=remedy)) from error
+        what, remedy = (
+            "The bundle cannot be written.",
+            "Name a file in a folder that can be written to with -o.",
+        )
+        raise AvadmError(
+            Finding("bundle", what, str(path), error.strerror or str(error), remedy=remedy)
+        ) from error
 
 
 def snapshot_text(path: Path) -> str:

@@ -137,5 +137,3 @@ def _ledger(site_file: SiteFile) -> dict[str, str] | None:
         return {str(p["name"]): str(p["state"]) for p in data["phases"]}
     except (AvadmError, *DAMAGE):
         return None
-
-

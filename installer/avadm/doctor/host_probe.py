@@ -244,7 +244,9 @@ def journal(params):
                 row["last"] = line[:LONG_LINE]
                 break
     for row in found.values():
-        row["age_s"] = int(time.time() - calendar.timegm(time.strptime(row["last"][:19], "%Y-%m-%dT%H:%M:%S")))
+        row["age_s"] = int(
+            time.time() - calendar.timegm(time.strptime(row["last"][:19], "%Y-%m-%dT%H:%M:%S"))
+        )
     return found
 
 

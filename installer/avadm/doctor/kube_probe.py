@@ -113,7 +113,9 @@ def node_state(node):
     """Return what matters of a node."""
     status = node["status"]
     return {
-        "conditions": dict((c["type"], [c["status"], c.get("message", "")[:LONG_LINE]]) for c in status["conditions"]),
+        "conditions": dict(
+            (c["type"], [c["status"], c.get("message", "")[:LONG_LINE]]) for c in status["conditions"]
+        ),
         "kubelet": status["nodeInfo"]["kubeletVersion"].lstrip("v"),
         "cordoned": bool(node["spec"].get("unschedulable")),
         "gpus": int(status.get("allocatable", {}).get("nvidia.com/gpu", 0)),
@@ -125,8 +127,18 @@ def pod_trouble(pod, now):
     meta, status = pod["metadata"], pod["status"]
     began = moment(status.get("startTime") or meta["creationTimestamp"]) or now
     row = {"namespace": meta["namespace"], "name": meta["name"], "node": pod["spec"].get("nodeName", "")}
-    row.update({"phase": status.get("phase", ""), "reason": status.get("reason", ""), "age_s": int(now - began)})
-    row.update({"restarts": 0, "waiting": "", "message": status.get("message", "")[:LONG_LINE], "killed": "", "late_s": 0})
+    row.update(
+        {"phase": status.get("phase", ""), "reason": status.get("reason", ""), "age_s": int(now - began)}
+    )
+    row.update(
+        {
+            "restarts": 0,
+            "waiting": "",
+            "message": status.get("message", "")[:LONG_LINE],
+            "killed": "",
+            "late_s": 0,
+        }
+    )
     for c in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
         row["restarts"] = max(row["restarts"], c.get("restartCount", 0))
         waiting = c.get("state", {}).get("waiting") or {}
@@ -140,7 +152,10 @@ def pod_trouble(pod, now):
     if meta.get("deletionTimestamp"):
         row["late_s"] = max(0, int(now - (moment(meta["deletionTimestamp"]) or now)))
     stuck = row["phase"] in ("Pending", "Unknown") and row["age_s"] > WAITING
-    ill = row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable") or row["reason"] == "Evicted"
+    ill = (
+        row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable")
+        or row["reason"] == "Evicted"
+    )
     return row if stuck or ill or row["late_s"] > WAITING or row["killed"] else None
 
 
@@ -180,7 +195,11 @@ def calico(_):
 def cni(_):
     """Plug-ins of the network of pods that are there and that the configuration names; whether iptables' lock is a file."""
     folder, files = "/opt/cni/bin", sorted(glob.glob("/etc/cni/net.d/*.conf*"))
-    there = [n for n in sorted(os.listdir(folder)) if os.access(os.path.join(folder, n), os.X_OK)] if os.path.isdir(folder) else []
+    there = (
+        [n for n in sorted(os.listdir(folder)) if os.access(os.path.join(folder, n), os.X_OK)]
+        if os.path.isdir(folder)
+        else []
+    )
     named, broken = set(), ""
     for path in files[:1]:  # kubelet reads the first alone
         try:
@@ -203,7 +222,9 @@ def cni(_):
 
 def containers(_):
     """Pods' containers whose first process takes no SIGTERM: as process 1 it is not stopped by it (K9)."""
-    listed = must(["docker", "ps", "-q", "--no-trunc", "--filter=label=io.kubernetes.docker.type=container"]).split()
+    listed = must(
+        ["docker", "ps", "-q", "--no-trunc", "--filter=label=io.kubernetes.docker.type=container"]
+    ).split()
     found = {"count": len(listed), "deaf": []}
     if not listed:
         return found
@@ -221,7 +242,9 @@ def containers(_):
 
 def dns(params):
     """Address of a DNS server to what it answers for the API's own name: addresses, or what went wrong."""
-    question = b"".join(struct.pack("B", len(p)) + p for p in (b"kubernetes", b"default", b"svc", b"cluster", b"local"))
+    question = b"".join(
+        struct.pack("B", len(p)) + p for p in (b"kubernetes", b"default", b"svc", b"cluster", b"local")
+    )
     packet = struct.pack("!HHHHHH", 4711, 256, 1, 0, 0, 0) + question + b"\0" + struct.pack("!HH", 1, 1)
     found = {}
     for address in params["dns"]:
@@ -244,7 +267,9 @@ def dns(params):
 def gpu(_):
     """Devices and memory of the GPUs, and whether unified memory's device is there."""
     rows = []
-    code, out, err = call(["nvidia-smi", "--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits"])
+    code, out, err = call(
+        ["nvidia-smi", "--query-gpu=index,memory.used,memory.total", "--format=csv,noheader,nounits"]
+    )
     for line in out.splitlines() if code == 0 else []:
         index, used, total = [(re.findall(r"\d+", word) or ["0"])[0] for word in line.split(",")]
         rows.append({"index": int(index), "used_mib": int(used), "total_mib": int(total)})
@@ -266,12 +291,20 @@ def prometheus(params):
     down = [t for t in targets if t["health"] == "down"]
     return {
         "targets": len(targets),
-        "down": [[t["labels"].get("job", ""), t["labels"].get("instance", ""), t.get("lastError", "")[:LONG_LINE]] for t in down],
+        "down": [
+            [t["labels"].get("job", ""), t["labels"].get("instance", ""), t.get("lastError", "")[:LONG_LINE]]
+            for t in down
+        ],
         "firing": [
-            {"name": a["labels"].get("alertname", ""), "severity": a["labels"].get("severity", ""),
-             "node": a["labels"].get("node", ""), "summary": a["annotations"].get("summary", "")[:LONG_LINE],
-             "remedy": a["annotations"].get("remedy", "")[:600]}
-            for a in alerts if a["state"] == "firing"
+            {
+                "name": a["labels"].get("alertname", ""),
+                "severity": a["labels"].get("severity", ""),
+                "node": a["labels"].get("node", ""),
+                "summary": a["annotations"].get("summary", "")[:LONG_LINE],
+                "remedy": a["annotations"].get("remedy", "")[:600],
+            }
+            for a in alerts
+            if a["state"] == "firing"
         ],
         "own": numbers(fetch(base + "/metrics", 15), names),
     }

@@ -25,7 +25,10 @@ def main(params):
     for name, thread in threads:
         if thread.is_alive() and name not in found:
             errors[name] = "no answer within %d s" % params["parts"][name]
-    return {"parts": dict((n, found[n]) for n in params["parts"] if n in found and n not in errors), "errors": dict(errors)}
+    return {
+        "parts": dict((n, found[n]) for n in params["parts"] if n in found and n not in errors),
+        "errors": dict(errors),
+    }
 
 
 if "PARAMS" in globals():

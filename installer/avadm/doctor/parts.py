@@ -148,7 +148,9 @@ def patterns() -> list[dict[str, str]]:
     return [{k: str(v) for k, v in row.items()} for row in YAML(typ="safe").load(text)]
 
 
-def parameters(site_file: SiteFile, facts: SiteFacts, node: SiteNode, only: Collection[str] | None) -> dict[str, Any]:
+def parameters(
+    site_file: SiteFile, facts: SiteFacts, node: SiteNode, only: Collection[str] | None
+) -> dict[str, Any]:
     """Return what the probe is told on a node, JSON-ready."""
     own = [node.address] if "dns" in node.roles else []
     service = [str(site_file.site.network.services[DNS_OFFSET])] if set(KUBE) & set(node.roles) else []

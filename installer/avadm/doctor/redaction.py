@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
 
 from avadm.runner.redact import MASK, Redactor
 from avadm.site.load import SiteFile
@@ -61,7 +60,7 @@ class Cleaner(Redactor):
 
 
 def secrets_of(site_file: SiteFile) -> list[str]:
-    """Return every secret value of a site that the controller knows: vault, its password, the site file's own.
+    """Return every secret value of a site that the controller knows: vault, its password, the webhook (a site file holds no others).
 
     Raises:
         AvadmError: the vault cannot be opened; then nobody can say that a bundle holds none of it.
@@ -72,7 +71,4 @@ def secrets_of(site_file: SiteFile) -> list[str]:
         found.append(vault.password_file.read_text(encoding="utf-8", errors="replace").strip())
     webhook = site_file.site.components.monitoring.webhook_url
     found += [webhook] if webhook else []
-    # A site file that holds secrets by name is refused; a proxy's password may be in its URL.
-    for url in (site_file.site.packages.proxy, *site_file.site.components.monitoring.existing):
-        found += [urlsplit(url).password or ""] if url else []
     return [text for text in found if text]

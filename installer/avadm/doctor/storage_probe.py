@@ -68,7 +68,9 @@ def connected():
 
         def told(command):
             argv = ["ceph", "--connect-timeout", "10"]
-            argv += command["prefix"].split() + [str(command[k]) for k in ("num", "level", "channel") if k in command]
+            argv += command["prefix"].split() + [
+                str(command[k]) for k in ("num", "level", "channel") if k in command
+            ]
             argv += ["detail"] if "detail" in command else []
             plain = command["prefix"] == "log last"
             return must(argv if plain else argv + ["--format", "json"], 25)
@@ -120,7 +122,9 @@ def ceph(_):
         ),
         "quorum": quorum,
         "monitors": monitors or status.get("monmap", {}).get("num_mons"),
-        "osds": dict((str(o["osd"]), {"up": o["up"], "in": o["in"], "address": host(o)}) for o in dump["osds"]),
+        "osds": dict(
+            (str(o["osd"]), {"up": o["up"], "in": o["in"], "address": host(o)}) for o in dump["osds"]
+        ),
         "flags": dump.get("flags", ""),
         "versions": said["versions"].get("overall", {}),
         "filesystems": [f["mdsmap"]["fs_name"] for f in said["fs"].get("filesystems", [])],

@@ -89,7 +89,9 @@ class _Content:
             self.masked[name] = count
 
 
-def make(site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Step = lambda words: None) -> Snapshot:
+def make(
+    site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Step = lambda words: None
+) -> Snapshot:
     """Collect, redact, analyse and write a bundle; return the snapshot that is in it.
 
     Args:

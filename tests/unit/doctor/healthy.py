@@ -48,7 +48,14 @@ def etcd() -> dict[str, Any]:
     metrics |= {"etcd_server_quota_backend_bytes": 8 * 2.0**30, "process_start_time_seconds": NOW - 9 * DAY}
     members = {n: [f"https://{a}:2379"] for n, (a, roles, _, _) in NODES.items() if "etcd" in roles}
     held = [NOW - 5 * DAY, NOW - 1200]
-    return {"metrics": metrics, "sync_s": 0.004, "syncs": 20, "members": members, "alarms": [], "snapshots": held}
+    return {
+        "metrics": metrics,
+        "sync_s": 0.004,
+        "syncs": 20,
+        "members": members,
+        "alarms": [],
+        "snapshots": held,
+    }
 
 
 def ceph() -> dict[str, Any]:
@@ -62,7 +69,10 @@ def ceph() -> dict[str, Any]:
 def kubernetes() -> dict[str, Any]:
     nodes = {n: kube_node() for n, row in NODES.items() if {"master", "worker"} & set(row[1])}
     nodes["comp2"]["gpus"] = 4
-    counts = {"comp1": {"pods": 6, "addressed": 5, "gpus": 0}, "comp2": {"pods": 4, "addressed": 4, "gpus": 2}}
+    counts = {
+        "comp1": {"pods": 6, "addressed": 5, "gpus": 0},
+        "comp2": {"pods": 4, "addressed": 4, "gpus": 2},
+    }
     base = {"version": "1.9.11", "since": NOW - 30 * DAY, "nodes": nodes, "counts": counts}
     return {**base, "pods": [], "troubled": 0, "events": {}}
 
@@ -101,14 +111,24 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
         "containers": {"count": 2, "deaf": []},
     }
     programs = {"installed": CEPH, "running": {f"osd.{name}": CEPH}, "deaf": [], "replaced": []}
-    mds = {"state": "up:active" if name == "stor1" else "up:standby", "clients": {}, "operations": 0, "oldest_s": 0.0}
+    mds = {
+        "state": "up:active" if name == "stor1" else "up:standby",
+        "clients": {},
+        "operations": 0,
+        "oldest_s": 0.0,
+    }
     if name == "stor1":
         mds["clients"] = {"comp1": 1, "comp2": 2}
     return {
         "mon": {"ceph_programs": programs, "ceph": ceph()},
         "mds": {"mds": {f"mds.{name}": mds}},
         "client": {
-            "ceph_programs": {"installed": CEPH, "running": {"client.admin": CEPH}, "deaf": [], "replaced": []},
+            "ceph_programs": {
+                "installed": CEPH,
+                "running": {"client.admin": CEPH},
+                "deaf": [],
+                "replaced": [],
+            },
             "cephfs": {"kind": "fuse.ceph-fuse", "answers": True, "said": "", "seconds": 0.02},
         },
         "etcd": {"etcd": etcd()},
@@ -134,7 +154,10 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
                 "targets": 60,
                 "down": [],
                 "firing": [{"name": "Watchdog", "severity": "none", "node": "", "summary": "", "remedy": ""}],
-                "own": {"prometheus_tsdb_wal_corruptions_total": 0.0, "prometheus_config_last_reload_successful": 1.0},
+                "own": {
+                    "prometheus_tsdb_wal_corruptions_total": 0.0,
+                    "prometheus_config_last_reload_successful": 1.0,
+                },
             }
         },
     }
@@ -147,13 +170,19 @@ def data() -> dict[str, Any]:
         parts = everywhere(name)
         for role in roles:
             parts |= by_role(name).get(role, {})
-        nodes[name] = {"silent": "", "clock": {"offset_ms": 3.0, "error_ms": 8.0}, "parts": parts, "errors": {}}
+        nodes[name] = {
+            "silent": "",
+            "clock": {"offset_ms": 3.0, "error_ms": 8.0},
+            "parts": parts,
+            "errors": {},
+        }
     for name, part in (("mast3", "kubernetes"), ("mast3", "calico_pool"), ("stor3", "ceph")):
         del nodes[name]["parts"][part]  # two witnesses are enough
     site = {
         "name": "t",
         "nodes": [
-            {"name": n, "address": a, "roles": r, "devices": d, "gpus": g} for n, (a, r, d, g) in NODES.items()
+            {"name": n, "address": a, "roles": r, "devices": d, "gpus": g}
+            for n, (a, r, d, g) in NODES.items()
         ],
         "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},
         "addresses": {"10.0.0.250": "master", "10.0.0.251": "ingress"},

@@ -26,9 +26,20 @@ def script():
 
 
 def run(parts, **more):
-    params = {"parts": parts, "certificates": [], "ports": [], "patterns": {}, "window": 900, "dns": [], "mount": "/x", **more}
+    params = {
+        "parts": parts,
+        "certificates": [],
+        "ports": [],
+        "patterns": {},
+        "window": 900,
+        "dns": [],
+        "mount": "/x",
+        **more,
+    }
     text = f"PARAMS = {json.dumps(json.dumps(params))}\n{probe()}"
-    done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -40,9 +51,19 @@ def test_every_part_has_its_function(script):
 @pytest.mark.parametrize("name", [*FILES, "extracts_probe"])
 def test_it_is_ascii_and_has_nothing_that_python_2_lacks(name):
     text = (files("avadm.doctor") / f"{name}.py").read_bytes().decode("ascii")
-    bad = (ast.JoinedStr, ast.AnnAssign, ast.AsyncFunctionDef, ast.NamedExpr, ast.Nonlocal, ast.YieldFrom, ast.Starred)
+    bad = (
+        ast.JoinedStr,
+        ast.AnnAssign,
+        ast.AsyncFunctionDef,
+        ast.NamedExpr,
+        ast.Nonlocal,
+        ast.YieldFrom,
+        ast.Starred,
+    )
     tree = ast.walk(ast.parse(text))
-    assert [n.lineno for n in tree if isinstance(n, bad) and not isinstance(getattr(n, "ctx", None), ast.Store)] == []
+    assert [
+        n.lineno for n in tree if isinstance(n, bad) and not isinstance(getattr(n, "ctx", None), ast.Store)
+    ] == []
 
 
 def test_machine_parts_on_this_machine():
@@ -107,8 +128,21 @@ def test_dns_is_asked_by_itself(script, monkeypatch):
 
 def test_a_certificate_is_read_with_its_dates(script, tmp_path):
     path = tmp_path / "a.crt"
-    argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "10"]
-    subprocess.run([*argv, "-subj", "/CN=a", "-keyout", "/dev/null", "-out", path], check=True, capture_output=True)
+    argv = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "10",
+    ]
+    subprocess.run(
+        [*argv, "-subj", "/CN=a", "-keyout", "/dev/null", "-out", path], check=True, capture_output=True
+    )
     (tmp_path / "b.crt").write_text("nothing")
     found = script["certificates"]({"certificates": [f"{tmp_path}/*.crt"]})
     begins, ends = found[str(path)]
@@ -134,7 +168,11 @@ def test_private_copies_of_the_hosts_root(script, monkeypatch, inside, copies):
     texts = {"/proc/1/mountinfo": MOUNTS, "/proc/7/mountinfo": inside, "/proc/7/comm": "node_exporter\n"}
     monkeypatch.setitem(script, "slurp", texts.get)
     spaces = {"/proc/1/ns/mnt": "mnt:[1]", "/proc/7/ns/mnt": "mnt:[2]"}
-    os = type("O", (), {"readlink": staticmethod(spaces.__getitem__), "listdir": staticmethod(lambda p: ["1", "7", "self"])})
+    os = type(
+        "O",
+        (),
+        {"readlink": staticmethod(spaces.__getitem__), "listdir": staticmethod(lambda p: ["1", "7", "self"])},
+    )
     monkeypatch.setitem(script, "os", os)
     assert len(script["private_mounts"]({})) == copies
 
@@ -157,9 +195,15 @@ NOW = 1_800_000_000  # 2027-01-15T08:00:00Z
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1,v1:10.0.0.1:6801/1] boot", {"2": 1}),
+        (
+            "2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1,v1:10.0.0.1:6801/1] boot",
+            {"2": 1},
+        ),
         ("2027-01-15T09:50:00.1+0200 mon.a (mon.0) 9 : cluster [INF] osd.12 10.0.0.1:6800/1 boot", {"12": 1}),
-        ("2027-01-15T07:00:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1] boot", {}),
+        (
+            "2027-01-15T07:00:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1] boot",
+            {},
+        ),
         ("2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 marked itself down", {}),
         ("nonsense", {}),
     ],
@@ -185,12 +229,21 @@ def test_pools_and_blocks_of_addresses(script, monkeypatch):
 
 
 def test_haproxys_timeouts_in_seconds(script, monkeypatch):
-    monkeypatch.setitem(script, "slurp", lambda path: "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n")
+    monkeypatch.setitem(
+        script,
+        "slurp",
+        lambda path: "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n",
+    )
     assert script["haproxy"]({}) == {"client": 14400, "server": 60}
 
 
 def pod(**status):
-    meta = {"namespace": "a", "name": "b", "creationTimestamp": "2027-01-15T07:00:00Z", **status.pop("meta", {})}
+    meta = {
+        "namespace": "a",
+        "name": "b",
+        "creationTimestamp": "2027-01-15T07:00:00Z",
+        **status.pop("meta", {}),
+    }
     return {"metadata": meta, "spec": {"nodeName": "n", "containers": []}, "status": status}
 
 
@@ -199,8 +252,24 @@ def pod(**status):
     [
         ({"phase": "Pending"}, "age_s", 3600),
         ({"phase": "Failed", "reason": "Evicted"}, "reason", "Evicted"),
-        ({"phase": "Running", "containerStatuses": [{"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}, "restarts", 4),
-        ({"phase": "Running", "containerStatuses": [{"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}]}, "killed", "OOMKilled"),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [
+                    {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+                ],
+            },
+            "restarts",
+            4,
+        ),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [{"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}],
+            },
+            "killed",
+            "OOMKilled",
+        ),
         ({"phase": "Running", "meta": {"deletionTimestamp": "2027-01-15T07:50:00Z"}}, "late_s", 600),
     ],
 )
@@ -208,7 +277,10 @@ def test_pods_in_trouble(script, status, key, value):
     assert script["pod_trouble"](pod(**status), NOW)[key] == value
 
 
-@pytest.mark.parametrize("status", [{"phase": "Running"}, {"phase": "Succeeded"}, {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z"}])
+@pytest.mark.parametrize(
+    "status",
+    [{"phase": "Running"}, {"phase": "Succeeded"}, {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z"}],
+)
 def test_pods_that_are_well(script, status):
     assert script["pod_trouble"](pod(**status), NOW) is None
 

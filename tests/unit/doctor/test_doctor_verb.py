@@ -27,7 +27,9 @@ def avadm(tmp_path, monkeypatch, capsys):
     (tmp_path / "site.yml").write_text(SITE)
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["avadm", "--site", str(tmp_path / "site.yml"), "doctor", *arguments])
+        monkeypatch.setattr(
+            sys, "argv", ["avadm", "--site", str(tmp_path / "site.yml"), "doctor", *arguments]
+        )
         with pytest.raises(SystemExit) as ended:
             main.main()
         told = capsys.readouterr()
@@ -96,7 +98,10 @@ def test_only_a_topic_or_a_check(avadm, tmp_path):
     assert "gpu-uvm" in err
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"not json", b'{"taken": 1, "format": 99, "site": {"name": "a", "nodes": []}, "nodes": {}}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"not json", b'{"taken": 1, "format": 99, "site": {"name": "a", "nodes": []}, "nodes": {}}'],
+)
 @pytest.mark.parametrize("name", ["s.json", "s.tar.gz"])
 def test_what_is_no_bundle_is_said(avadm, tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
@@ -132,7 +137,9 @@ def test_every_node_is_asked_once_for_what_its_checks_need(avadm, monkeypatch):
     code, out, _ = avadm("--json", "--only", "memory")
     assert code == 0, out
     assert sorted(node for node, _, stdin in commands if stdin) == ["cpu01", "cpu02"]
-    given = [json.loads(json.loads(s.decode().partition("\n")[0].partition(" = ")[2])) for _, _, s in commands if s]
+    given = [
+        json.loads(json.loads(s.decode().partition("\n")[0].partition(" = ")[2])) for _, _, s in commands if s
+    ]
     assert [g["parts"] for g in given] == [{"memory": 40}] * 2
 
 

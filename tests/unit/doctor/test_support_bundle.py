@@ -31,16 +31,25 @@ VAULTED = "vault-value-Zq81kd/02+x y"
 # Kind to (the secret, how it lies in a text).
 KINDS = {
     "vault, plain": (VAULTED, f"ceph says {VAULTED} and goes"),
-    "vault, base64": (base64.b64encode(VAULTED.encode()).decode(), f"data: {base64.b64encode(VAULTED.encode()).decode()}"),
+    "vault, base64": (
+        base64.b64encode(VAULTED.encode()).decode(),
+        f"data: {base64.b64encode(VAULTED.encode()).decode()}",
+    ),
     "vault, URL": (quote(VAULTED, safe=""), f"GET /?q={quote(VAULTED, safe='')}"),
     "private key": ("MIGHAgEAMBMGByqGSM49AgEGCCqG", KEY),
     "private key, JSON": ("MIGHAgEAMBMGByqGSM49AgEGCCqG", json.dumps({"x": KEY})),
-    "private key, base64": (base64.b64encode(KEY.encode()).decode()[30:60], "x: " + base64.b64encode(KEY.encode()).decode()),
+    "private key, base64": (
+        base64.b64encode(KEY.encode()).decode()[30:60],
+        "x: " + base64.b64encode(KEY.encode()).decode(),
+    ),
     "kubeconfig": ("QkFTRTY0S0VZREFUQQ", "    client-key-data: QkFTRTY0S0VZREFUQQ=="),
     "cephx": ("AQDRk1Rjj3iNAhAAXeLZ8hR9Jb1kCWXxEwYRdg", "key = AQDRk1Rjj3iNAhAAXeLZ8hR9Jb1kCWXxEwYRdg=="),
     "crypt": ("$6$saltsalt$Xk9wQyTgBWvhUzVsd", "root:$6$saltsalt$Xk9wQyTgBWvhUzVsd:19000:0"),
     "proxy": ("hunter2proxy", "http://user:hunter2proxy@10.0.0.5:3142/"),
-    "token of a service account": ("eyJhbGciOiJSUzI1NiJ9", "token eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl"),
+    "token of a service account": (
+        "eyJhbGciOiJSUzI1NiJ9",
+        "token eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl",
+    ),
     "bearer": ("abcdef0123456789zz", "Authorization: Bearer abcdef0123456789zz"),
     "basic": ("dXNlcjpwYXNzd29yZA", "authorization: Basic dXNlcjpwYXNzd29yZA=="),
     "join token": ("0123456789abcdef", "kubeadm join --token abcdef.0123456789abcdef"),
@@ -54,12 +63,18 @@ KINDS = {
     "haproxy": ("admin:stats-pass", "  stats auth admin:stats-pass"),
     "with blanks": ("correct horse battery", '"db_password": "correct horse battery"'),
     "with blanks, YAML": ("correct horse battery", "db_password: 'correct horse battery'"),
-    "JSON in JSON": ("correct horse battery", json.dumps({"a": json.dumps({"password": "correct horse battery"})})),
+    "JSON in JSON": (
+        "correct horse battery",
+        json.dumps({"a": json.dumps({"password": "correct horse battery"})}),
+    ),
     "on a command line": ("cmdline-secret-1", "mongod --keyFile x --db-password=cmdline-secret-1"),
     "webhook": ("T000/B000/XXXX", "slack_api_url: https://hooks.example.com/services/T000/B000/XXXX"),
     "signed URL": ("9f86d081884c7d65", "GET http://rgw/b?X-Amz-Signature=9f86d081884c7d65"),
     "site file": ("extra-var-pw", "mongo_admin_password: extra-var-pw"),
-    "site's webhook": ("https://alerts.example.com/in/Xk29s", "posting to https://alerts.example.com/in/Xk29s failed"),
+    "site's webhook": (
+        "https://alerts.example.com/in/Xk29s",
+        "posting to https://alerts.example.com/in/Xk29s failed",
+    ),
 }
 
 
@@ -71,8 +86,7 @@ def site(tmp_path_factory):
         "name: base\nprofile: lab-bookworm\nnetwork: {management: 10.0.0.0/24, domain: lab.internal}\n"
         "time: {servers: [ntp.example.com]}\n"
         "components: {monitoring: {webhook_url: 'https://alerts.example.com/in/Xk29s'}}\n"
-        "packages: {proxy: 'http://user:hunter2proxy@10.0.0.5:3142'}\n"
-        "nodes: [{name: cpu01, address: 10.0.0.1, roles: [prometheus]}, {name: cpu02, address: 10.0.0.2}]\n"
+        "nodes: [{name: cpu01, address: 10.0.0.1}, {name: cpu02, address: 10.0.0.2}]\n"
     )
     Vault.open(path).ensure({"vault_x": lambda: VAULTED})
     return load(path)
@@ -113,15 +127,31 @@ class Fleet:
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node == "cpu02":
-            return Result(node, command, 255, "", "", 0.0, 0.0, "no route, proxy http://user:hunter2proxy@10.0.0.5")
+            return Result(
+                node, command, 255, "", "", 0.0, 0.0, "no route, proxy http://user:hunter2proxy@10.0.0.5"
+            )
         every = "\n".join(text for _, text in KINDS.values())
         if stdin is None:
             return Result(node, command, 0, "100.0\n", "", 100.0, 0.0)
         if b"def extracts" in stdin:
-            told = {"files": {"journal.txt": every, "config/etc/ceph/ceph.conf": every}, "left_out": {"config/etc/ceph/k.keyring": "a key"}}
-            return Result(node, command, 0, base64.b64encode(zlib.compress(json.dumps(told).encode())).decode(), "", 0.0, 0.0)
+            told = {
+                "files": {"journal.txt": every, "config/etc/ceph/ceph.conf": every},
+                "left_out": {"config/etc/ceph/k.keyring": "a key"},
+            }
+            return Result(
+                node,
+                command,
+                0,
+                base64.b64encode(zlib.compress(json.dumps(told).encode())).decode(),
+                "",
+                0.0,
+                0.0,
+            )
         parts = dict(data()["nodes"]["comp2"]["parts"])
-        rows = {f"u{i}": {"count": 1, "last": text[:300], "age_s": 1} for i, (_, text) in enumerate(KINDS.values())}
+        rows = {
+            f"u{i}": {"count": 1, "last": text[:300], "age_s": 1}
+            for i, (_, text) in enumerate(KINDS.values())
+        }
         parts["journal"] = {**rows, "log-superblock": {"count": 1, "last": KINDS["proxy"][1], "age_s": 1}}
         said = json.dumps({"parts": parts, "errors": {"kernel": KINDS["grafana"][1]}})
         return Result(node, command, 0, f"100.0\n{said}\n100.1\n", "", 100.0, 0.1)
@@ -153,7 +183,9 @@ def members(path):
 
 def test_no_planted_secret_is_in_the_bundle(bundle):
     held = members(bundle)
-    leaks = [(name, kind) for name, text in held.items() for kind, (secret, _) in KINDS.items() if secret in text]
+    leaks = [
+        (name, kind) for name, text in held.items() for kind, (secret, _) in KINDS.items() if secret in text
+    ]
     assert leaks == []
 
 

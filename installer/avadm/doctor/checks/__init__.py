@@ -51,5 +51,7 @@ def choose(wanted: Collection[str]) -> Sequence[Check]:
         near = [n for w in strange for n in get_close_matches(w, sorted(known), n=1)]
         remedy = f"Did you mean {', '.join(near)}?" if near else "`avadm doctor --list` shows all."
         what, topics = "There is no such check or topic.", ", ".join(sorted({c.topic for c in CHECKS}))
-        raise AvadmError(Finding("unknown-check", what, "--only", ", ".join(strange), f"a topic: {topics}", remedy))
+        raise AvadmError(
+            Finding("unknown-check", what, "--only", ", ".join(strange), f"a topic: {topics}", remedy)
+        )
     return [c for c in CHECKS if not wanted or c.id in wanted or c.topic in wanted]

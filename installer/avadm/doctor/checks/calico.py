@@ -49,7 +49,10 @@ def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if s.site.pods and data["pools"] and s.site.pods not in data["pools"]:
-        yield bad(f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})", "cluster")
+        yield bad(
+            f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})",
+            "cluster",
+        )
 
 
 def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -93,7 +96,9 @@ KUBE = ("master", "worker")
 
 def _addresses(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:
     also = ("kubernetes",)
-    return Check(id_, "network", title, remedy, "calico_pool", judge, ("master",), "site", requirement, good, also)
+    return Check(
+        id_, "network", title, remedy, "calico_pool", judge, ("master",), "site", requirement, good, also
+    )
 
 
 CHECKS = (

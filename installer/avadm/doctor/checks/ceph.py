@@ -194,7 +194,10 @@ def _quorum(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     missing = [m for m in monitors if m not in data["quorum"]]
     spare = len(data["quorum"]) - (len(monitors) // 2 + 1)
     if len(monitors) > 1 and spare <= 0:
-        yield bad(f"{len(data['quorum'])} of {len(monitors)} are in quorum: the loss of one more stops ceph", ", ".join(missing))
+        yield bad(
+            f"{len(data['quorum'])} of {len(monitors)} are in quorum: the loss of one more stops ceph",
+            ", ".join(missing),
+        )
 
 
 def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -203,14 +206,19 @@ def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             continue
         about = data["osds"].get(osd, {})
         where = f"osd.{osd} on {s.site.node_of(about['address'])}" if about else f"osd.{osd}"
-        text = f"it came up {times} times within half an hour" + ("" if about.get("up", 1) else ", and is down now")
+        text = f"it came up {times} times within half an hour" + (
+            "" if about.get("up", 1) else ", and is down now"
+        )
         yield (bad if times >= BOOTS_BAD else warn)(text, where)
 
 
 def _out(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for osd, about in sorted(data["osds"].items(), key=lambda row: int(row[0])):
         if about["up"] and not about["in"]:
-            yield warn("it is up and holds no data, since it is out", f"osd.{osd} on {s.site.node_of(about['address'])}")
+            yield warn(
+                "it is up and holds no data, since it is out",
+                f"osd.{osd} on {s.site.node_of(about['address'])}",
+            )
     wanted = sum(n.devices for n in s.site.nodes)
     if len(data["osds"]) < wanted:
         yield warn(f"{len(data['osds'])} OSDs of {wanted} approved devices", "ceph")

@@ -33,7 +33,10 @@ def _versions(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if server is None:
         yield unknown("no ceph server told its version")
         return
-    rows = {**{f"the running {n}": v for n, v in data["running"].items()}, "the installed ceph": data["installed"]}
+    rows = {
+        **{f"the running {n}": v for n, v in data["running"].items()},
+        "the installed ceph": data["installed"],
+    }
     for what, version in sorted(rows.items()):
         if version and version != server:
             yield bad(f"{what} is {version}, the servers are {server}")
@@ -55,7 +58,10 @@ def _replaced(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _waiting(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, row in data.items():
         if row["oldest_s"] > OLDEST_S:
-            yield warn(f"the oldest of {row['operations']} operations has waited for {row['oldest_s']:.0f} s", f"{name} on {node}")
+            yield warn(
+                f"the oldest of {row['operations']} operations has waited for {row['oldest_s']:.0f} s",
+                f"{name} on {node}",
+            )
 
 
 def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

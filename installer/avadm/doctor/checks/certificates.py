@@ -25,8 +25,12 @@ def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         if left <= 0:
             yield bad(f"{path} ended {-left / DAY:.1f} days ago")
         elif begins > s.taken:
-            yield bad(f"{path} begins only in {(begins - s.taken) / DAY:.1f} days: the node's clock, or the controller's, is wrong")
-        elif left < BAD_SHARE * (ends - begins) or (left < BAD_DAYS * DAY and ends - begins > 4 * BAD_DAYS * DAY):
+            yield bad(
+                f"{path} begins only in {(begins - s.taken) / DAY:.1f} days: the node's clock, or the controller's, is wrong"
+            )
+        elif left < BAD_SHARE * (ends - begins) or (
+            left < BAD_DAYS * DAY and ends - begins > 4 * BAD_DAYS * DAY
+        ):
             yield bad(text)
         elif left < WARN_SHARE * (ends - begins):
             yield warn(text)

@@ -23,17 +23,26 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     wanted = {n.name: n.address for n in s.site.with_role("etcd")}
-    told = {name: any(f"//{address}:" in url for urls in data["members"].values() for url in urls) for name, address in wanted.items()}
+    told = {
+        name: any(f"//{address}:" in url for urls in data["members"].values() for url in urls)
+        for name, address in wanted.items()
+    }
     answers = [n for n in wanted if s.part(n, "etcd") is not None]
     for name, member in told.items():
         if not member:
-            yield bad("it is no member of the cluster", name, f"`ansible-playbook playbooks/etcd-replace.yml` puts {name} in again.")
+            yield bad(
+                "it is no member of the cluster",
+                name,
+                f"`ansible-playbook playbooks/etcd-replace.yml` puts {name} in again.",
+            )
     if len(data["members"]) > len(wanted):
         yield warn(f"{len(data['members'])} members, the site file has {len(wanted)}", "cluster")
     spare = len(answers) - (len(wanted) // 2 + 1)
     if len(wanted) > 1 and spare <= 0:
         missing = ", ".join(n for n in wanted if n not in answers)
-        yield bad(f"{len(answers)} of {len(wanted)} members answer: the loss of one more stops Kubernetes", missing)
+        yield bad(
+            f"{len(answers)} of {len(wanted)} members answer: the loss of one more stops Kubernetes", missing
+        )
 
 
 def _size(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -54,7 +63,9 @@ def _alarms(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _slow(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if data["sync_s"] is not None and data["syncs"] >= SYNCS and data["sync_s"] > SYNC_S:
-        yield warn(f"its log took {data['sync_s'] * 1000:.0f} ms to be safe on disk, on average of {data['syncs']:.0f} writes")
+        yield warn(
+            f"its log took {data['sync_s'] * 1000:.0f} ms to be safe on disk, on average of {data['syncs']:.0f} writes"
+        )
 
 
 def _snapshots(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -67,7 +78,9 @@ def _snapshots(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 
 def _etcd(id_: str, title: str, remedy: str, judge: Any, good: str, *, site: bool = False) -> Check:
-    return Check(id_, "etcd", title, remedy, "etcd", judge, ("etcd",), "site" if site else "node", "I5, K2", good)
+    return Check(
+        id_, "etcd", title, remedy, "etcd", judge, ("etcd",), "site" if site else "node", "I5, K2", good
+    )
 
 
 CHECKS = (

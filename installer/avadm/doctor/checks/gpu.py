@@ -33,7 +33,9 @@ def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if kube is None or kube["counts"].get(node, {}).get("gpus", 0):
         return
     for row in held:
-        yield warn(f"GPU {row['index']}: {row['used_mib']} of {row['total_mib']} MiB are held, and no pod here has a GPU")
+        yield warn(
+            f"GPU {row['index']}: {row['used_mib']} of {row['total_mib']} MiB are held, and no pod here has a GPU"
+        )
 
 
 def _given(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

@@ -37,7 +37,10 @@ def _clocks(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, clock in known.items():
         away = abs(clock.offset_ms - middle)
         if away - clock.error_ms > s.site.max_skew_ms:
-            yield bad(f"{clock.offset_ms - middle:+.0f} ms (± {clock.error_ms:.0f}) from the other nodes' clocks", name)
+            yield bad(
+                f"{clock.offset_ms - middle:+.0f} ms (± {clock.error_ms:.0f}) from the other nodes' clocks",
+                name,
+            )
         elif clock.error_ms > VAGUE_MS:
             yield unknown(f"the answer took too long to tell: ± {clock.error_ms:.0f} ms", name)
 
@@ -56,18 +59,26 @@ def _full(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _eviction(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     least = s.site.disk_percent
     for m in data:
-        if not m["point"].startswith(("/var/lib/docker", "/var/lib/kubelet")) and m["point"] not in ("/", "/var", "/var/lib"):
+        if not m["point"].startswith(("/var/lib/docker", "/var/lib/kubelet")) and m["point"] not in (
+            "/",
+            "/var",
+            "/var/lib",
+        ):
             continue
         if m["free_percent"] < least:
             yield bad(f"{m['point']}: {m['free_percent']:g} % free, kubelet evicts pods below {least:g} %")
         elif m["free_percent"] < least + ROOM_PERCENT:
-            yield warn(f"{m['point']}: {m['free_percent']:g} % free, kubelet will evict pods below {least:g} %")
+            yield warn(
+                f"{m['point']}: {m['free_percent']:g} % free, kubelet will evict pods below {least:g} %"
+            )
 
 
 def _read_only(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for m in data:
         # What is meant to be read-only is no folder that we write to.
-        if m["read_only"] and (m["point"] == "/" or m["point"].startswith(("/var", "/srv", "/mnt", "/home", "/tmp"))):
+        if m["read_only"] and (
+            m["point"] == "/" or m["point"].startswith(("/var", "/srv", "/mnt", "/home", "/tmp"))
+        ):
             yield bad(f"{m['point']} ({m['device']}) is read-only")
 
 
@@ -83,7 +94,9 @@ def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _inotify(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     it = data["inotify"]
     if it["refused"]:
-        yield bad(f"the kernel gives no further inotify instance: {it['refused']} (limit {it['instances']}, {it['used']} seen)")
+        yield bad(
+            f"the kernel gives no further inotify instance: {it['refused']} (limit {it['instances']}, {it['used']} seen)"
+        )
     elif it["used"] > INOTIFY_WARN * it["instances"]:
         yield warn(f"{it['used']} inotify instances of {it['instances']} are in use")
 
@@ -96,7 +109,9 @@ def _files(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _private(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for p in data:
-        yield bad(f"{p['command']} (pid {p['pid']}) holds the host's root at {p['point']} and hears of no unmount")
+        yield bad(
+            f"{p['command']} (pid {p['pid']}) holds the host's root at {p['point']} and hears of no unmount"
+        )
 
 
 CHECKS = (

@@ -33,7 +33,11 @@ def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             cause = _cause(s, name, state)
             yield bad(f"not ready ({message.strip()}); cause: {cause}", name)
         elif state["cordoned"]:
-            yield warn("cordoned: no new pod comes here", name, f"`avadm node uncordon {name}` when what it was cordoned for is done.")
+            yield warn(
+                "cordoned: no new pod comes here",
+                name,
+                f"`avadm node uncordon {name}` when what it was cordoned for is done.",
+            )
     for n in s.site.with_role("master", "worker"):
         if n.name not in data["nodes"]:
             yield bad("Kubernetes does not know this node", n.name)
@@ -90,7 +94,9 @@ def _pair(version: str) -> tuple[int, int]:
 def _timeouts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for kind, seconds in sorted(data.items()):
         if seconds < LEAST_TIMEOUT_S:
-            yield warn(f"haproxy ends {kind} connections that are silent for {seconds:g} s: watches end with them")
+            yield warn(
+                f"haproxy ends {kind} connections that are silent for {seconds:g} s: watches end with them"
+            )
 
 
 def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -116,7 +122,9 @@ def _day(at: float) -> str:
 def _site(
     id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str, also: tuple[str, ...] = ()
 ) -> Check:
-    return Check(id_, "kubernetes", title, remedy, "kubernetes", judge, ("master",), "site", requirement, good, also)
+    return Check(
+        id_, "kubernetes", title, remedy, "kubernetes", judge, ("master",), "site", requirement, good, also
+    )
 
 
 CHECKS = (

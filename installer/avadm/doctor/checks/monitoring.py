@@ -32,7 +32,10 @@ def _own(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         if name.endswith("_total") and value > 0:
             yield warn(f"{name} is {value:g}")
     if own.get("prometheus_config_last_reload_successful", 1.0) == 0:
-        yield warn("it runs with an old configuration: the last one was refused", remedy="`promtool check config /etc/prometheus/prometheus.yml`.")
+        yield warn(
+            "it runs with an old configuration: the last one was refused",
+            remedy="`promtool check config /etc/prometheus/prometheus.yml`.",
+        )
 
 
 def _replicas(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

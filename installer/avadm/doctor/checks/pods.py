@@ -20,10 +20,16 @@ def _name(pod: Any) -> str:
 
 
 def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    waits = [p for p in data["pods"] if p["phase"] in ("Pending", "Unknown") and p["waiting"] not in CRASHES | IMAGES]
+    waits = [
+        p
+        for p in data["pods"]
+        if p["phase"] in ("Pending", "Unknown") and p["waiting"] not in CRASHES | IMAGES
+    ]
     for pod in waits[:SHOWN]:
         reason = data["events"].get("FailedCreatePodSandBox", {}) if pod["node"] else {}
-        said = pod["message"] or (reason.get("message", "") if pod["name"] in reason.get("object", "") else "")
+        said = pod["message"] or (
+            reason.get("message", "") if pod["name"] in reason.get("object", "") else ""
+        )
         text = f"{pod['phase']} for {pod['age_s']} s: {pod['waiting'] or pod['reason']} {said}".strip()
         yield warn(text, _name(pod))
 
@@ -66,7 +72,10 @@ def _mounts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _signals(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for c in data["deaf"][:SHOWN]:
-        yield warn(f"its first process `{c['command']}` takes no SIGTERM: a stop takes the whole grace period", f"{c['pod']} on {node}")
+        yield warn(
+            f"its first process `{c['command']}` takes no SIGTERM: a stop takes the whole grace period",
+            f"{c['pod']} on {node}",
+        )
 
 
 def _pods(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:

@@ -40,7 +40,9 @@ def _units(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, u in sorted(data.items()):
         ours = name.startswith(OURS)
         state = f"{name} is {u['active']} ({u['sub']}{', ' + u['result'] if u['result'] not in ('', 'success') else ''})"
-        remedy = f"`systemctl status {name}` and `journalctl -u {name} -e` there; then `systemctl restart {name}`."
+        remedy = (
+            f"`systemctl status {name}` and `journalctl -u {name} -e` there; then `systemctl restart {name}`."
+        )
         if u["active"] == "failed" or u["sub"] == "auto-restart":
             yield (bad if ours else warn)(state, remedy=remedy)
         elif u["active"] == "deactivating" and ours:
