@@ -57,7 +57,8 @@ def _pod(name: str, image: str, command: str, node: str = "") -> str:
     where = f'"nodeName": "{node}", ' if node else ""
     return (
         f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{name}", "namespace": "default"}}, "spec": {{{where}'
-        f'"terminationGracePeriodSeconds": 1, "containers": [{{"name": "c", "image": "{image}", "imagePullPolicy": "IfNotPresent", '
+        f'"terminationGracePeriodSeconds": 1, "containers": [{{"name": "c", "image": "{image}", '
+        f'"imagePullPolicy": "IfNotPresent", '
         f'"command": {command}}}]}}}}'
     )
 
@@ -112,7 +113,8 @@ PLANTS: tuple[Plant, ...] = (
         (
             Act(
                 "client:0",
-                f"mkdir -p {HERE} && printf '#!/bin/sh\\necho \"ceph version 14.2.21 (x) nautilus (stable)\"\\n' > {OLD} && chmod 755 {OLD} "
+                f"mkdir -p {HERE} && printf '#!/bin/sh\\necho \"ceph version 14.2.21 (x) nautilus "
+                f"(stable)\"\\n' > {OLD} && chmod 755 {OLD} "
                 f"&& mount --bind {OLD} /usr/bin/ceph",
                 f"umount /usr/bin/ceph || true; rm -f {OLD}",
             ),
@@ -136,7 +138,8 @@ PLANTS: tuple[Plant, ...] = (
             Act(
                 "worker:0",
                 "mv /run/xtables.lock /run/xtables.lock.doctor && mkdir /run/xtables.lock",
-                "[ ! -e /run/xtables.lock.doctor ] || { rmdir /run/xtables.lock; mv /run/xtables.lock.doctor /run/xtables.lock; }",
+                "[ ! -e /run/xtables.lock.doctor ] || "
+                "{ rmdir /run/xtables.lock; mv /run/xtables.lock.doctor /run/xtables.lock; }",
             ),
         ),
         "xtables-lock",
@@ -150,7 +153,8 @@ PLANTS: tuple[Plant, ...] = (
             Act(
                 "worker:-1",
                 "d=/run/systemd/system/kubelet.service.d; mkdir -p $d; { printf '[Service]\\nExecStart=\\n'; "
-                "sed -n '/^ExecStart=/,/[^\\\\]$/p' /etc/systemd/system/kubelet.service | sed 's/nodefs.available<[0-9.]*/nodefs.available<99.9/'; "
+                "sed -n '/^ExecStart=/,/[^\\\\]$/p' /etc/systemd/system/kubelet.service | sed "
+                "'s/nodefs.available<[0-9.]*/nodefs.available<99.9/'; "
                 "} > $d/doctor.conf; systemctl daemon-reload; systemctl restart kubelet",
                 "rm -f /run/systemd/system/kubelet.service.d/doctor.conf; systemctl daemon-reload; systemctl restart kubelet",
             ),
@@ -210,9 +214,10 @@ PLANTS: tuple[Plant, ...] = (
             Act(
                 "osd:-1",
                 f"id=$({_OSD}); mkdir -p /run/systemd/system/ceph-osd@$id.service.d; printf '[Service]\\nRestart=no\\n' > "
-                "/run/systemd/system/ceph-osd@$id.service.d/doctor.conf; systemctl daemon-reload; systemctl kill -s KILL ceph-osd@$id; "
-                + _until("systemctl is-failed -q ceph-osd@$id", 20),
-                f"id=$({_OSD}); rm -rf /run/systemd/system/ceph-osd@$id.service.d; systemctl daemon-reload; systemctl reset-failed ceph-osd@$id "
+                "/run/systemd/system/ceph-osd@$id.service.d/doctor.conf; systemctl daemon-reload; "
+                "systemctl kill -s KILL ceph-osd@$id; " + _until("systemctl is-failed -q ceph-osd@$id", 20),
+                f"id=$({_OSD}); rm -rf /run/systemd/system/ceph-osd@$id.service.d; systemctl "
+                f"daemon-reload; systemctl reset-failed ceph-osd@$id "
                 "|| true; systemctl start ceph-osd@$id",
             ),
         ),
@@ -231,7 +236,8 @@ PLANTS: tuple[Plant, ...] = (
             ),
             Act(
                 "client:0",
-                f'mkdir -p {HERE}; setsid python3 -c \'import time; f = open("/mnt/cephfs/avadm-doctor", "w"); f.write("x" * 4096); f.flush(); '
+                f'mkdir -p {HERE}; setsid python3 -c \'import time; f = open("/mnt/cephfs/avadm-doctor", "w"); '
+                f'f.write("x" * 4096); f.flush(); '
                 f"time.sleep(600)' </dev/null >/dev/null 2>&1 & echo $! > {HERE}/writer; sleep 3; pkill -STOP -x ceph-fuse",
                 f"pkill -CONT -x ceph-fuse || true; [ ! -s {HERE}/writer ] || kill $(cat {HERE}/writer) || true; sleep 2; "
                 f"rm -f {HERE}/writer /mnt/cephfs/avadm-doctor",
@@ -308,9 +314,11 @@ PLANTS: tuple[Plant, ...] = (
         (
             Act(
                 "master:0",
-                f"mkdir -p {HERE} && cp -a /etc/haproxy/haproxy.cfg {HERE}/haproxy.cfg && sed -i 's/timeout \\(client\\|server\\) .*/timeout \\1 60s/' "
+                f"mkdir -p {HERE} && cp -a /etc/haproxy/haproxy.cfg {HERE}/haproxy.cfg && sed -i "
+                f"'s/timeout \\(client\\|server\\) .*/timeout \\1 60s/' "
                 "/etc/haproxy/haproxy.cfg && systemctl reload haproxy",
-                f"[ ! -e {HERE}/haproxy.cfg ] || {{ cp -a {HERE}/haproxy.cfg /etc/haproxy/haproxy.cfg; systemctl reload haproxy; rm {HERE}/haproxy.cfg; }}",
+                f"[ ! -e {HERE}/haproxy.cfg ] || "
+                f"{{ cp -a {HERE}/haproxy.cfg /etc/haproxy/haproxy.cfg; systemctl reload haproxy; rm {HERE}/haproxy.cfg; }}",
             ),
         ),
         "api-timeouts",

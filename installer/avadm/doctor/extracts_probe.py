@@ -1,4 +1,4 @@
-"""What a support bundle takes of a node beside the snapshot: journal, configurations, versions; Python 2.7 and 3, changes nothing."""
+"""What a support bundle takes of a node beside the snapshot: journal, configurations, versions; Python 2.7 and 3, read-only."""
 
 import base64
 import glob

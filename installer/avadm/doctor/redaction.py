@@ -10,7 +10,10 @@ from avadm.runner.redact import MASK, Redactor
 from avadm.site.load import SiteFile
 from avadm.site.secrets import Vault
 
-_NAMES = r"passw(?:or)?d|passphrase|secret|token|api[-_]?key|(?:secret|private|access|encryption)[-_]?key(?:[-_]?id)?|credentials?"
+_NAMES = (
+    r"passw(?:or)?d|passphrase|secret|token|api[-_]?key|"
+    r"(?:secret|private|access|encryption)[-_]?key(?:[-_]?id)?|credentials?"
+)
 
 # Group 1, where there is one, stays.
 _PATTERNS = (
@@ -26,13 +29,13 @@ _PATTERNS = (
     # Keys of S3.
     re.compile(r"()\bAKIA[0-9A-Z]{16}\b"),
     # A quoted value may hold blanks; inside JSON of JSON its quotes have backslashes.
-    re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\\\"']*\s*[=:]\s*\\*\")(?!\*\*\*)[^\"\\\n]+"),
-    re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\"']?\s*[=:]\s*')(?!\*\*\*)[^'\n]+"),
+    re.compile(rf"(?i)((?:{_NAMES})[\\\"']*\s*[=:]\s*\\*\")(?!\*\*\*)[^\"\\\n]+"),
+    re.compile(rf"(?i)((?:{_NAMES})[\"']?\s*[=:]\s*')(?!\*\*\*)[^'\n]+"),
     # name=value, name: value, "name": "value", --name=value; in camel case and with hyphens too.
-    re.compile(rf"(?i)([\w.-]*(?:{_NAMES})[\"']?\s*[=:]\s*[\"']?)(?!\*\*\*)[^\s\"',}}]{{4,}}"),
+    re.compile(rf"(?i)((?:{_NAMES})[\"']?\s*[=:]\s*[\"']?)(?!\*\*\*)[^\s\"',}}]{{4,}}"),
     re.compile(r"(?i)([?&](?:sig|signature|key|auth|x-amz-[\w-]+)=)[^&\s\"']+"),
     # Configurations that part name and value by blanks (keepalived, haproxy, ldap).
-    re.compile(r"(?im)^(\s*(?:auth_pass|password|requirepass|stats auth|bindpw|secret)\s+)\S+"),
+    re.compile(r"(?im)^([ \t]*(?:auth_pass|password|requirepass|stats auth|bindpw|secret)\s+)\S+"),
     # Receivers of alerts: whoever knows the path may write there.
     re.compile(r"(?i)((?:webhook|slack|api)[\w-]*url[\"']?\s*[:=]\s*[\"']?https?://[^/\s\"']+/)[^\s\"']+"),
 )
@@ -60,7 +63,7 @@ class Cleaner(Redactor):
 
 
 def secrets_of(site_file: SiteFile) -> list[str]:
-    """Return every secret value of a site that the controller knows: vault, its password, the webhook (a site file holds no others).
+    """Return every secret value that the controller knows: vault, its password, the webhook (a site file holds no others).
 
     Raises:
         AvadmError: the vault cannot be opened; then nobody can say that a bundle holds none of it.

@@ -180,7 +180,8 @@ def test_private_copies_of_the_hosts_root(script, monkeypatch, inside, copies):
 def test_units_by_what_systemctl_says(script, monkeypatch):
     said = (
         "Id=a.service\nActiveState=failed\nSubState=failed\nUnitFileState=static\nType=simple\nConditionResult=yes\n"
-        "Result=exit-code\nNRestarts=3\n\nId=b.service\nActiveState=active\nUnitFileState=enabled-runtime\nNRestarts=[not set]\n\n"
+        "Result=exit-code\nNRestarts=3\n\nId=b.service\nActiveState=active\nUnitFileState=enabled-runtime\n"
+        "NRestarts=[not set]\n\n"
         "Id=c.service\nActiveState=inactive\nUnitFileState=disabled\n"
     )
     monkeypatch.setitem(script, "must", lambda *a: said)

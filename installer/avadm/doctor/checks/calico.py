@@ -105,7 +105,8 @@ CHECKS = (
     _addresses(
         "calico-addresses",
         "pods' addresses that are used up",
-        "Where pods really hold them, add a pool (`avadm-calicoctl apply`) outside every other network; where they do not, see calico-leaks.",
+        "Where pods really hold them, add a pool (`avadm-calicoctl apply`) outside every other network; "
+        "where they do not, see calico-leaks.",
         _exhausted,
         "K4",
         "addresses enough",
@@ -113,7 +114,8 @@ CHECKS = (
     _addresses(
         "calico-leaks",
         "addresses that are taken and no pod has",
-        "On a master: `avadm-calicoctl ipam check --show-problem-ips`, then `ipam release --ip=ADDRESS` for each that no pod has. "
+        "On a master: `avadm-calicoctl ipam check --show-problem-ips`, then `ipam release --ip=ADDRESS` "
+        "for each that no pod has. "
         "See that calico-kube-controllers runs: it frees them.",
         _leaked,
         "K4",
@@ -164,7 +166,8 @@ CHECKS = (
         "dns",
         "network",
         "a cluster DNS that does not answer, or not through its Service",
-        "`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does not, `journalctl -u kube-proxy -e` here.",
+        "`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does "
+        "not, `journalctl -u kube-proxy -e` here.",
         "dns",
         _dns,
         ("dns", "worker"),

@@ -48,7 +48,8 @@ FAMILIES = (
     Codes(
         "ceph-full",
         "OSDs, pools or the cluster nearly full, or full",
-        "Delete data or add OSDs; where the others are emptier, balance (`ceph osd df`, `ceph balancer status`). At 95 % all writing stops.",
+        "Delete data or add OSDs; where the others are emptier, balance (`ceph osd df`, `ceph balancer "
+        "status`). At 95 % all writing stops.",
         (
             "OSD_NEARFULL",
             "OSD_BACKFILLFULL",
@@ -83,7 +84,8 @@ FAMILIES = (
         "ceph-mds-slow",
         "an MDS that is slow, or clients that keep what others wait for",
         "`ceph tell mds.NAME dump_ops_in_flight` and `session ls` name the client that others wait for: evict it "
-        "(`ceph tell mds.NAME client evict id=N`) or restart its mount; else raise mds_cache_mib, look at the metadata pool's OSDs.",
+        "(`ceph tell mds.NAME client evict id=N`) or restart its mount; else raise mds_cache_mib, look "
+        "at the metadata pool's OSDs.",
         (
             "MDS_SLOW_REQUEST",
             "MDS_SLOW_METADATA_IO",
@@ -241,7 +243,8 @@ CHECKS = (
     _ceph(
         "ceph-osd-flapping",
         "an OSD that goes down and up again and again",
-        "Check the network of its node first (errors, MTU, both ceph networks), then disk and memory. `ceph osd set noup` for the moment, "
+        "Check the network of its node first (errors, MTU, both ceph networks), then disk and memory. "
+        "`ceph osd set noup` for the moment, "
         "stop the OSD if it does not settle, restart the node if its kernel hangs on the disk.",
         _flapping,
         "K5",

@@ -123,7 +123,8 @@ CHECKS = (
         "ceph-mds-waiting",
         "ceph",
         "an MDS whose clients wait long",
-        "`ceph tell mds.NAME dump_ops_in_flight` names what they wait for; a client that keeps capabilities: `session ls`, then evict it.",
+        "`ceph tell mds.NAME dump_ops_in_flight` names what they wait for; a client that keeps "
+        "capabilities: `session ls`, then evict it.",
         "mds",
         _waiting,
         ("mds",),
@@ -145,7 +146,8 @@ CHECKS = (
         "cephfs-mount",
         "ceph",
         "cephfs that is not mounted where it should be, or does not answer",
-        "`systemctl restart avadm-cephfs` there; where it fails, `journalctl -u avadm-cephfs -e` and the checks ceph-mds and cephfs-clients.",
+        "`systemctl restart avadm-cephfs` there; where it fails, `journalctl -u avadm-cephfs -e` and the "
+        "checks ceph-mds and cephfs-clients.",
         "cephfs",
         _mounted,
         ("client",),

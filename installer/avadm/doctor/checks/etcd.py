@@ -87,7 +87,8 @@ CHECKS = (
     _etcd(
         "etcd-leader",
         "a member without a leader",
-        "See whether more than half of the members run and reach each other (port 2380): `avadm-etcd ctl endpoint health --cluster`.",
+        "See whether more than half of the members run and reach each other (port 2380): `avadm-etcd ctl "
+        "endpoint health --cluster`.",
         _leader,
         "it knows its leader",
     ),

@@ -50,7 +50,8 @@ CHECKS = (
         "gpu-uvm",
         "gpu",
         "unified memory's device is missing",
-        "`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not loaded: `journalctl -u avadm-nvidia-uvm`.",
+        "`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not "
+        "loaded: `journalctl -u avadm-nvidia-uvm`.",
         "gpu",
         _uvm,
         ("gpu",),

