@@ -12,7 +12,8 @@ from avadm.doctor.model import Snapshot
 PRESSURES = {"DiskPressure", "MemoryPressure", "PIDPressure", "OutOfDisk"}
 LEAST_TIMEOUT_S = 600.0
 """A watch lasts 30 to 60 minutes by the API server's choice (--min-request-timeout 1800), with a word now and then."""
-NEWBORN_S = 600
+NEWBORN_S = 86400
+"""How much older a snapshot may be: etcd is there, and takes snapshots, before Kubernetes is."""
 CAUSES = (
     ("kubelet.service", "kubelet does not run"),
     ("docker.service", "docker does not run"),
