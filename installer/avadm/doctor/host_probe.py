@@ -39,7 +39,9 @@ def slurp(path):
     """Return a file's text, None where it cannot be had."""
     try:
         with open(path) as source:
-            return source.read()
+            text = source.read()
+            # Python 2 gives bytes, which JSON takes only if they are UTF-8.
+            return text if isinstance(text, type(u"")) else text.decode("utf-8", "replace")
     except (OSError, IOError, UnicodeDecodeError):
         return None
 
@@ -158,7 +160,8 @@ def kernel(_):
     used = 0
     for link in glob.glob("/proc/[0-9]*/fd/*"):
         try:
-            used += os.readlink(link) in ("anon_inode:inotify", "inotify")
+            # The limit is each user's own; root's services are what matters.
+            used += os.readlink(link) in ("anon_inode:inotify", "inotify") and os.lstat(link).st_uid == 0
         except OSError:
             pass
     opened = (slurp("/proc/sys/fs/file-nr") or "0 0 1").split()

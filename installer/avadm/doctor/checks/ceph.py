@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -187,7 +188,10 @@ def _where(s: Snapshot, data: Any, code: str, check: Any) -> str:
         if not word.startswith(("osd.", "mds.", "mon.")):
             continue
         osd = data["osds"].get(word[4:]) if word.startswith("osd.") else None
-        daemons.append(f"{word} on {s.site.node_of(osd['address'])}" if osd else word)
+        # Of one that is down the line itself names the host.
+        host = re.search(r"\bhost=([\w.-]+)", line)
+        place = host[1] if host else s.site.node_of(osd["address"]) if osd else ""
+        daemons.append(f"{word} on {place}" if place else word)
     return ", ".join(daemons[:DETAILS]) or "ceph"
 
 
