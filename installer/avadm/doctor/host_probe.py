@@ -41,7 +41,7 @@ def slurp(path):
         with open(path) as source:
             text = source.read()
             # Python 2 gives bytes, which JSON takes only if they are UTF-8.
-            return text if isinstance(text, type(u"")) else text.decode("utf-8", "replace")
+            return text if isinstance(text, type("")) else text.decode("utf-8", "replace")
     except (OSError, IOError, UnicodeDecodeError):
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
@@ -16,7 +16,7 @@ LEAKED, LEAKED_SHARE = 16, 0.25
 
 def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for pool, (total, used) in sorted(data["pools"].items()):
-        own = {b: v for b, v in data["blocks"].items() if ip_network(b).subnet_of(ip_network(pool))}
+        own = {b: v for b, v in data["blocks"].items() if _inside(b, pool)}
         size = max((t for t, _ in own.values()), default=0)
         most = total // size if size else 0
         free = total - used
@@ -29,6 +29,11 @@ def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(text, "cluster")
     if not data["pools"]:
         yield bad("there is no pool: no pod gets an address", "cluster")
+
+
+def _inside(block: str, pool: str) -> bool:
+    # The site's networks are IPv4's alone.
+    return ":" not in block + pool and IPv4Network(block).subnet_of(IPv4Network(pool))
 
 
 def _without(s: Snapshot, blocks: int) -> int:
