@@ -6,11 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Group as Lines
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -132,7 +131,7 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result
     )
 
 
-def _block(status: str, some: Sequence[Result]) -> Lines:
+def _block(status: str, some: Sequence[Result]) -> Text:
     from avadm.cli.nodes import compact
 
     mark, style = _MARK[status]
@@ -148,10 +147,20 @@ def _block(status: str, some: Sequence[Result]) -> Lines:
         head.append(f"  {first.requirement}", style="dim")
     same = len(places) == 1 or len({r.evidence for r in some}) == 1
     said = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
-    lines = [Text(visible(text)) for text in said[:SHOWN]]
-    lines += [Text(f"and {len(said) - SHOWN} more", style="dim")] if len(said) > SHOWN else []
-    lines += [Text.assemble(("do  ", "cyan"), visible(first.remedy))] if first.remedy else []
-    return Lines(head, *(Padding(line, (0, 0, 0, 4)) for line in lines))
+    lines = [_folded(text) for text in said[:SHOWN]]
+    lines += [Text(f"    and {len(said) - SHOWN} more", style="dim")] if len(said) > SHOWN else []
+    lines += [_folded(first.remedy, "do  ")] if first.remedy else []
+    return Text("\n").join([head, *lines])
+
+
+def _folded(text: str, mark: str = "") -> Text:
+    """Return a text below its headline, its lines broken between words where there is a screen to fit."""
+    width = console.width - 4 - len(mark) if console.is_terminal else 10**6
+    broken = wrap(visible(text), max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]
+    found = Text("    ").append(mark, style="cyan").append(broken[0])
+    for line in broken[1:]:
+        found.append("\n" + " " * (4 + len(mark)) + line)
+    return found
 
 
 def _topics(checks: Sequence[Check], results: Sequence[Result]) -> Table:
@@ -169,9 +178,11 @@ def _topics(checks: Sequence[Check], results: Sequence[Result]) -> Table:
                 wrong = {r.id for r in mine if r.status != "ok"}
                 ids = [i for i in ids if i not in wrong]
             if ids:
-                row.append(
-                    f"{mark} {len(ids)}" + (f" {', '.join(ids)}" if status != "ok" else "") + "  ",
-                    style=style,
+                names = (
+                    ""
+                    if status == "ok"
+                    else " " + ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
                 )
+                row.append(f"{mark} {len(ids)}{names}  ", style=style)
         table.add_row(Text(name, style="bold"), row)
     return table

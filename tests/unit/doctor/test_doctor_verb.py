@@ -78,7 +78,7 @@ def test_the_same_trouble_of_many_nodes_is_told_once(avadm, tmp_path):
     _, out, _ = avadm(saved(tmp_path / "s.json", changed))
     assert out.count("✗ cni-plugins") == 1
     assert "comp1-2" in out
-    assert "do  `avadm apply nodes`" in out
+    assert "do  `avadm apply nodes` puts plug-ins and configuration there again.\n" in out
 
 
 def test_a_silent_node_is_told_once(avadm, tmp_path):
