@@ -18,9 +18,9 @@ try:
     from http.client import HTTPException, HTTPSConnection
     from urllib.parse import quote, urlsplit
 except ImportError:  # python 2.7
-    from httplib import HTTPException, HTTPSConnection
     from urllib import quote
 
+    from httplib import HTTPException, HTTPSConnection
     from urlparse import urlsplit
 
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -89,7 +89,7 @@ class S3(object):
             raise S3Error("%s: only https is spoken" % endpoint)
         self.host, self.port, self.netloc = parts.hostname, parts.port or 443, parts.netloc
         self.keys, self.region, self.connect, self.timeout = keys, region, connect, timeout
-        self.tls = ssl.create_default_context(cadata=u"" + ca) if ca else ssl.create_default_context()
+        self.tls = ssl.create_default_context(cadata="" + ca) if ca else ssl.create_default_context()
 
     def open(self):
         """Return a connection whose certificate is that of the endpoint's name."""

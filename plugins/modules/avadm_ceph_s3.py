@@ -127,7 +127,7 @@ class Users(object):
         if wanted and (_limit(found["max_size"]), _limit(found["max_objects"])) != (size, objects):
             self.do(
                 "quota of %s: %d bytes, %d objects" % (name, size, objects),
-                *(("quota", "set") + scope + ("--max-size=%d" % size, "--max-objects=%d" % objects))
+                *(("quota", "set") + scope + ("--max-size=%d" % size, "--max-objects=%d" % objects)),
             )
         if wanted != found["enabled"]:
             verb = "enable" if wanted else "disable"

@@ -90,7 +90,9 @@ class Buckets(object):
         """Send a request; return its text; S3Error where it was not done."""
         status, text = self.ask(bucket, method, query or {}, body.encode("utf-8"))
         if status not in (200, 204):
-            raise S3Error("%s of the bucket %s was refused: %s" % (method, bucket["name"], short(status, text)))
+            raise S3Error(
+                "%s of the bucket %s was refused: %s" % (method, bucket["name"], short(status, text))
+            )
         return text
 
     def ensure(self, bucket, timeout=0):

@@ -48,7 +48,9 @@ BY_ROLE: dict[str, dict[int, str]] = {
         REGISTRY_PORT: "docker-registry or registry",
         REGISTRY_PORT + 1: "docker-registry or registry",
     },
-    "rgw": {OBJECTS_PORT: "radosgw or haproxy"},  # the gateway at the node's own address, haproxy at the virtual one
+    "rgw": {
+        OBJECTS_PORT: "radosgw or haproxy"
+    },  # the gateway at the node's own address, haproxy at the virtual one
 }
 EVERYWHERE = {PORTS["node"]: "prometheus-node-exporter"}
 

@@ -237,7 +237,11 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
         expected = len(node.devices) if kind == "osd" else 1
         if kind in node.roles and running < expected:
             absent.append((f"ceph-{'radosgw' if kind == 'rgw' else kind}", f"{running} of {expected}"))
-    if phase in ("ceph", "cephfs", "rbd", "objects") and CEPH_ROLES & set(node.roles) and not fact["ceph_installed"]:
+    if (
+        phase in ("ceph", "cephfs", "rbd", "objects")
+        and CEPH_ROLES & set(node.roles)
+        and not fact["ceph_installed"]
+    ):
         roles = {
             "ceph": {"mon", "mgr", "osd"},
             "cephfs": {"mds", "mon", "client"},

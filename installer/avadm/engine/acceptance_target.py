@@ -12,7 +12,15 @@ from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
 from avadm.site.render.kube_nodes import limits
 from avadm.site.render.object_pools import AUTHORITY, gateways
-from avadm.site.render.objects import ACCEPT, ACCEPT_QUOTA, ACCEPT_QUOTA_MIB, REGION, endpoint, keys_of, require
+from avadm.site.render.objects import (
+    ACCEPT,
+    ACCEPT_QUOTA,
+    ACCEPT_QUOTA_MIB,
+    REGION,
+    endpoint,
+    keys_of,
+    require,
+)
 from avadm.site.render.volumes import classes
 from avadm.site.secrets import Vault
 from avadm_validation.suites.objects.target import ObjectTarget

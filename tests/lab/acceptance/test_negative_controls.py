@@ -61,7 +61,9 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
                 stack.enter_context(meanwhile(lab, named(lab, act.nodes)[0], act.do))
             else:
                 stack.enter_context(planted(lab, act.nodes, fault.name, act.do, act.undo))
-        status, checks = accept(*chosen, suite="kubernetes" if kubernetes else "objects" if objects else "all")
+        status, checks = accept(
+            *chosen, suite="kubernetes" if kubernetes else "objects" if objects else "all"
+        )
     row.came = ", ".join(
         f"{c} {checks[c]['verdict']}"
         + (f" ({', '.join(sorted(failed(checks[c])))})" if failed(checks[c]) else "")

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
 
@@ -91,7 +92,7 @@ class Load:
 def pause(doc):
     """Return the longest time, seconds, in which nothing was completed."""
     marks = [0, *doc["done_ms"], int(doc["seconds"] * 1000)]
-    return max(b - a for a, b in zip(marks, marks[1:], strict=False)) / 1000
+    return max(b - a for a, b in pairwise(marks)) / 1000
 
 
 def judged(row, doc, limit):
@@ -122,7 +123,9 @@ def test_a_gateway_is_lost_under_load(lab, tried, signal):
 
 
 def test_the_node_that_holds_the_address_is_lost_under_load(lab, tried):
-    holder = next(n for n in lab.names("rgw") if lab.run(n, "ip -4 -o addr | grep -q '\\.249/32'").returncode == 0)
+    holder = next(
+        n for n in lab.names("rgw") if lab.run(n, "ip -4 -o addr | grep -q '\\.249/32'").returncode == 0
+    )
     row = tried(
         "S3 address' holder lost",
         f"{holder}, which holds the address, loses power under checksummed load",

@@ -84,5 +84,7 @@ def test_an_object_store_comes_only_where_it_is_named_and_the_rules_find_no_erro
     file = tmp_path / "site.yml"
     file.write_text(text(config, labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
     assert [
-        f for f in examine(file)[1] if f.severity == "error" and f.check not in ("host-key-syntax", "replicas-too-many")
+        f
+        for f in examine(file)[1]
+        if f.severity == "error" and f.check not in ("host-key-syntax", "replicas-too-many")
     ] == []

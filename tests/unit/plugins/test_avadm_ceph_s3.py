@@ -124,7 +124,9 @@ def test_a_dry_run_changes_nothing_and_says_what_would():
     assert (changing(gateway), work.actions) == ([], ["make ai"])
 
 
-@pytest.mark.parametrize(("rc", "reason"), [(124, "placement groups"), (1, "it went wrong"), (127, "ceph-common")])
+@pytest.mark.parametrize(
+    ("rc", "reason"), [(124, "placement groups"), (1, "it went wrong"), (127, "ceph-common")]
+)
 def test_a_failure_says_why(rc, reason):
     gateway = Gateway()
     gateway.rc = rc

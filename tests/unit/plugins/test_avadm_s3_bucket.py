@@ -25,7 +25,10 @@ class Store:
             return (200 if name in self.buckets else 404), ""
         if method == "GET":
             state = self.buckets[name]
-            return 200, f"<VersioningConfiguration>{state and f'<Status>{state}</Status>'}</VersioningConfiguration>"
+            return (
+                200,
+                f"<VersioningConfiguration>{state and f'<Status>{state}</Status>'}</VersioningConfiguration>",
+            )
         if query:
             self.buckets[name] = "Enabled" if b"Enabled" in body else "Suspended"
         else:

@@ -32,11 +32,15 @@ def test_a_user_with_a_quota_of_bytes_has_no_limit_of_objects(usage):
 
 
 def test_older_releases_call_the_same_otherwise(usage):
-    found = usage.figures({"user_quota": {**QUOTA, "enabled": False}}, {"total_bytes": 42, "total_entries": 3})
+    found = usage.figures(
+        {"user_quota": {**QUOTA, "enabled": False}}, {"total_bytes": 42, "total_entries": 3}
+    )
     assert found == {"avadm_objects_user_bytes": 42, "avadm_objects_user_objects": 3}
 
 
-def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(usage, tmp_path, monkeypatch, capsys):
+def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(
+    usage, tmp_path, monkeypatch, capsys
+):
     def ask(identity, *words):
         assert identity == "rgw.s1"
         if words[2] == "--uid=gone":

@@ -30,7 +30,11 @@ OWN = {
     "users": [{"name": "ai-lab", "quota_mib": 10, "quota_objects": 7}, {"name": "free"}],
     "buckets": [{"name": "data", "owner": "ai-lab", "versioning": True}],
 }
-EXTERNAL = {"provider": "external", "external": {"endpoint": "https://s3.kodo.test/"}, "buckets": [{"name": "data"}]}
+EXTERNAL = {
+    "provider": "external",
+    "external": {"endpoint": "https://s3.kodo.test/"},
+    "buckets": [{"name": "data"}],
+}
 
 
 def site(store):
@@ -119,9 +123,7 @@ def test_every_node_knows_the_name_and_monitoring_asks_there(made):
     out = made(OWN)
     assert out.all["base_hosts"].splitlines()[-1] == "10.0.0.99 objects.demo.test"
     probes = [t for t in out.all["prometheus_targets"]["probe"] if t["labels"]["probe"].startswith("objects")]
-    assert [t["targets"][0] for t in probes] == [
-        f"https://10.0.0.{n}:7443/" for n in (1, 2, 99)
-    ]
+    assert [t["targets"][0] for t in probes] == [f"https://10.0.0.{n}:7443/" for n in (1, 2, 99)]
     assert out.all["prometheus_more_rules"] == ["objects"]
 
 
@@ -157,7 +159,10 @@ def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_text())
     assert kept["endpoint"] == "https://objects.demo.test:7443"
-    assert kept["users"]["ai-lab"] == {"access_key": "VAULT_S3_ACCESS_AI_LAB", "secret_key": "VAULT_S3_SECRET_AI_LAB"}
+    assert kept["users"]["ai-lab"] == {
+        "access_key": "VAULT_S3_ACCESS_AI_LAB",
+        "secret_key": "VAULT_S3_SECRET_AI_LAB",
+    }
 
 
 def test_keys_are_long_and_never_the_same():

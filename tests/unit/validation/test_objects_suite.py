@@ -144,5 +144,9 @@ def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
     run.execute(made, ["A-S3-4"])
     gets = [job for _, verb, job in store.jobs if verb == "load" and job["op"] == "get"]
     assert gets
-    puts = [len(store.load(job)["done_ms"]) for _, verb, job in store.jobs if verb == "load" and job["op"] == "put"]
+    puts = [
+        len(store.load(job)["done_ms"])
+        for _, verb, job in store.jobs
+        if verb == "load" and job["op"] == "put"
+    ]
     assert {job["counts"][0] for job in gets} <= {max(puts[2:])}

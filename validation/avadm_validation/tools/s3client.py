@@ -15,7 +15,6 @@ try:
     from urllib.parse import urlsplit
 except ImportError:  # python 2.7
     from httplib import HTTPConnection, HTTPException
-
     from urlparse import urlsplit
 
 PART = 5 << 20  # the least that S3 allows for all parts but the last

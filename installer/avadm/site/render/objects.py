@@ -200,7 +200,9 @@ def keep_credentials(site: Site, store: Store, held: Mapping[str, str]) -> None:
     if knobs is None:
         return
     named = [u.name for u in knobs.users] if gateways(site) else [""]
-    found = {user: dict(zip(("access_key", "secret_key"), keys_of(site, user), strict=True)) for user in named}
+    found = {
+        user: dict(zip(("access_key", "secret_key"), keys_of(site, user), strict=True)) for user in named
+    }
     data = {
         "endpoint": endpoint(site),
         "region": knobs.external.region if knobs.provider == "external" and knobs.external else REGION,

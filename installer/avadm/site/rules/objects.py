@@ -111,7 +111,7 @@ def port(draft: Draft) -> Iterator[Finding]:
         return
     for _, node in draft.nodes("roles"):
         other = ports(node).get(store.port, "")
-        if "rgw" in node.roles and (other and "radosgw" not in other or store.port == draft.site.ssh.port):
+        if "rgw" in node.roles and ((other and "radosgw" not in other) or store.port == draft.site.ssh.port):
             yield draft.error(
                 "port-clash",
                 (*STORE, "port"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 Inputs = Mapping[str, list[str]]
@@ -133,7 +134,7 @@ def s3_pause(inputs: Inputs, params: Params) -> float:
         if not doc["done_ms"]:
             return math.nan
         marks = [0, *doc["done_ms"], max(doc["done_ms"][-1], int(doc["seconds"] * 1000))]
-        worst = max(worst, *(b - a for a, b in zip(marks, marks[1:], strict=False)))
+        worst = max(worst, *(b - a for a, b in pairwise(marks)))
     return worst / 1000
 
 

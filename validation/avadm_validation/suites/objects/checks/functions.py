@@ -7,7 +7,10 @@ from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-1"
-TITLE = ("object store: write, read, list, remove, parts, versions", "对象存储:读写、列举、删除、分段、多版本")
+TITLE = (
+    "object store: write, read, list, remove, parts, versions",
+    "对象存储:读写、列举、删除、分段、多版本",
+)
 NEEDS = ""
 
 

@@ -18,14 +18,17 @@ def run(ctx: Context) -> Outcome:
     store.install()
     ctx.step("ask the object store from each client")
     try:
-        raw = store.all("hello", 60, dict.fromkeys(ctx.target.clients, {}))
-        for problem in store.sweep(float(ctx.params["sweep_s"])):
-            raise MeasureError(f"what an earlier run left could not be removed: {problem}")
+        raw = store.all("hello", 60, {client: {} for client in ctx.target.clients})
     except MeasureError as error:
+        problems = [str(error)]
+    else:
+        left = store.sweep(float(ctx.params["sweep_s"]))
+        problems = [f"what an earlier run left could not be removed: {text}" for text in left]
+    if problems:
         return Outcome(
             method="",
             verdict=Verdict.BLOCKED,
-            reasons=[str(error)],
+            reasons=problems,
             remedy="`avadm apply objects`; then `journalctl -u 'ceph-radosgw@*' -e` on the rgw nodes. A client without "
             "boto3: the package python3-boto3.",
         )
@@ -33,6 +36,12 @@ def run(ctx: Context) -> Outcome:
     return Outcome(
         method=f"boto3 on {len(raw)} clients lists buckets at {store.target.endpoint}",
         metrics=[
-            metric("answers", ("share of clients that the store answers", "可访问的客户端比例"), "ratio", "client", [sample])
+            metric(
+                "answers",
+                ("share of clients that the store answers", "可访问的客户端比例"),
+                "ratio",
+                "client",
+                [sample],
+            )
         ],
     )

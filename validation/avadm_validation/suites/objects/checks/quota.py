@@ -40,7 +40,10 @@ def run(ctx: Context) -> Outcome:
         metrics=[
             metric(
                 "refused",
-                ("a write was refused for the quota, what is there can be read (1 = yes)", "超出配额的写入被拒绝"),
+                (
+                    "a write was refused for the quota, what is there can be read (1 = yes)",
+                    "超出配额的写入被拒绝",
+                ),
                 "bool",
                 "client",
                 [ctx.sample("s3_quota_refused", raw)],

@@ -54,8 +54,8 @@ def run(ctx: Context) -> Outcome:
     every = {"clients": [path for windows in raws.values() for paths in windows for path in paths]}
     return Outcome(
         method=f"boto3 on {len(names)} clients with {p['threads']} threads each, objects of {p['size']} bytes, "
-        f"{p['repetitions']} windows of {p['duration_s']} s after {p['warmup_s']} s of warm-up, at {store.target.endpoint}; reads "
-        "compare sha256",
+        f"{p['repetitions']} windows of {p['duration_s']} s after {p['warmup_s']} s of warm-up, at {store.target.endpoint}; "
+        "reads compare sha256",
         metrics=[
             *(_rates(ctx, op, raws[op]) for op in KINDS),
             metric(
