@@ -19,7 +19,7 @@ import struct
 import sys
 import time
 
-from avadm.engine.cluster_probe import NEEDS, Cluster, answers, call
+from avadm.engine.cluster_probe import NEEDS, Cluster, ObjectStore, answers, call
 
 UNIT = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestampMonotonic,MainPID"
 UNIT += ",ActiveEnterTimestampMonotonic"
@@ -37,7 +37,7 @@ def full(name):
     return name if name.endswith((".service", ".timer")) else name + ".service"
 
 
-class Node(object):
+class Node(ObjectStore):
     """This node; each method named as a kind returns the value of one item of that kind."""
 
     def __init__(self, salt, items):
@@ -152,28 +152,6 @@ class Node(object):
 
     def image(self, name):
         return call("docker", "image", "inspect", "--format", "{{.Id}}", name).strip()
-
-    def s3(self, *words):
-        return json.loads(call("timeout", "60", "radosgw-admin", *words))
-
-    def s3user(self, name):
-        data = self.s3("metadata", "get", "user:" + name)["data"]
-        keys = sorted("%s %s" % (key["access_key"], key["secret_key"]) for key in data["keys"])
-        quota = data["user_quota"]
-        limits = "enabled %s, %s bytes, %s objects" % (
-            quota["enabled"],
-            quota["max_size"],
-            quota["max_objects"],
-        )
-        return "keys %s, quota %s" % (self.secret("; ".join(keys).encode()), limits)
-
-    def s3bucket(self, name):
-        data = self.s3("metadata", "get", "bucket:" + name)["data"]
-        instance = "bucket.instance:%s:%s" % (name, data["bucket"]["bucket_id"])
-        flags = self.s3("metadata", "get", instance)["data"]["bucket_info"]["flags"]
-        # BUCKET_VERSIONED and BUCKET_VERSIONS_SUSPENDED of rgw_common.h.
-        versions = "kept" if flags & 2 and not flags & 4 else "not kept"
-        return "owner %s, versions %s" % (data["owner"], versions)
 
     def objects(self, path):
         """The objects of a manifest as the cluster has them, without what it changes itself."""

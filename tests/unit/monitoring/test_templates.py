@@ -132,8 +132,7 @@ def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
 
 def test_rules_about_what_a_site_has_not_are_left_out(tmp_path):
     files = YAML(typ="safe").load(prometheus_config(tmp_path))["rule_files"]
-    assert f"{tmp_path}/rules/ceph.yml" in files
-    assert f"{tmp_path}/rules/objects.yml" not in files
+    assert [f for f in files if "objects" in f] == []
 
 
 def test_the_hand_over_names_each_rule_file_that_it_holds():
