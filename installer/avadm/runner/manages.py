@@ -148,7 +148,9 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_settings": _settings,
 }
 
-CLUSTER = frozenset({"health", "pool", "rule", "entity", "fs", "mgr", "crush", "config"})
+CLUSTER = frozenset(
+    {"health", "pool", "rule", "entity", "fs", "mgr", "crush", "config", "s3user", "s3bucket"}
+)
 """Kinds that belong to the cluster and not to a node; any one monitor node is asked for them."""
 
 

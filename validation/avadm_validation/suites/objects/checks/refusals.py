@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from avadm_validation.suites.objects.store import Store
 from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.measure import metric
@@ -15,7 +17,7 @@ def run(ctx: Context) -> Outcome:
     """Read one object with the right key, and with none of it."""
     store = Store(ctx)
     ctx.step("wrong keys, another user, plain HTTP")
-    more = {"other": list(store.target.limited)} if store.target.limited else {}
+    more: dict[str, Any] = {"other": list(store.target.limited)} if store.target.limited else {}
     raw = {"doc": [store.ask("refusals", float(ctx.params["timeout_s"]), **more)]}
     return Outcome(
         method=f"boto3 on {ctx.target.clients[0]} reads an object with a wrong secret, an unknown key, no key, another user's "
