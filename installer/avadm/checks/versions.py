@@ -35,6 +35,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "ceph": ("ceph", "mon", "mgr", "osd"),
     "cephfs": ("ceph", "mds", "client", "fuse"),
     "rbd": ("ceph",),
+    # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
+    "objects": ("ceph", "client.rgw", "rgw", "radosgw"),
     "monitoring": tuple(SERVICES),
     "grafana": ("grafana",),
     "etcd": ("etcd",),
@@ -47,8 +49,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "registry": ("avadm-registry",),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
-DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}
-CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client"})
+DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
+CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client", "rgw"})
 
 
 def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
@@ -152,10 +154,11 @@ def _of_phase(fact: dict[str, Any], phase: str | None) -> dict[str, Any]:
     if phase is None:
         return fact
     parts = PARTS[phase]
+    kinds = tuple(f"{part}." for part in parts)
     daemons = fact["ceph_daemons"].items()
     return fact | {
         "ceph_installed": fact["ceph_installed"] if "ceph" in parts else None,
-        "ceph_daemons": {name: v for name, v in daemons if name.partition(".")[0] in parts},
+        "ceph_daemons": {name: v for name, v in daemons if name.startswith(kinds)},
         "services": {name: v for name, v in fact["services"].items() if name in parts},
         # A program is called ceph-osd, and Debian's exporters prometheus-node-exporter.
         "stale": [p for p in fact["stale"] if p.removeprefix("ceph-").startswith(parts)],
@@ -229,12 +232,22 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     """Return what a phase should have left running on a node and does not run."""
     absent = []
     for kind in DAEMONS.get(phase or "", ()):
-        running = sum(name.startswith(f"{kind}.") for name in fact["ceph_daemons"])
+        prefix = "client.rgw." if kind == "rgw" else f"{kind}."
+        running = sum(name.startswith(prefix) for name in fact["ceph_daemons"])
         expected = len(node.devices) if kind == "osd" else 1
         if kind in node.roles and running < expected:
-            absent.append((f"ceph-{kind}", f"{running} of {expected}"))
-    if phase in ("ceph", "cephfs", "rbd") and CEPH_ROLES & set(node.roles) and not fact["ceph_installed"]:
-        roles = {"ceph": {"mon", "mgr", "osd"}, "cephfs": {"mds", "mon", "client"}, "rbd": {"mon", "client"}}
+            absent.append((f"ceph-{'radosgw' if kind == 'rgw' else kind}", f"{running} of {expected}"))
+    if (
+        phase in ("ceph", "cephfs", "rbd", "objects")
+        and CEPH_ROLES & set(node.roles)
+        and not fact["ceph_installed"]
+    ):
+        roles = {
+            "ceph": {"mon", "mgr", "osd"},
+            "cephfs": {"mds", "mon", "client"},
+            "rbd": {"mon", "client"},
+            "objects": {"rgw"},
+        }
         if roles[phase] & set(node.roles):
             absent.append(("ceph", "not installed"))
     if phase == "monitoring" and not site.components.monitoring.existing:

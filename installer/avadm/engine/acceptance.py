@@ -12,20 +12,14 @@ from typing import Literal
 from pydantic import ValidationError
 
 from avadm import paths
-from avadm.artifacts.manifest import named
+from avadm.engine.acceptance_target import target_of
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.runfolder import RunFolder
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.pki import plan
 from avadm.runner.fleet import Fleet
 from avadm.site.load import SiteFile
-from avadm.site.model import Site
-from avadm.site.render.addons import IMAGES, REGISTRY_PORT
-from avadm.site.render.ceph import rbd_entity
-from avadm.site.render.kube_nodes import limits
-from avadm.site.render.volumes import classes
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
@@ -34,95 +28,23 @@ from avadm_validation.suites.cis.controls import criteria as cis_criteria
 from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes import run as kubernetes
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
+from avadm_validation.suites.objects import run as objects
+from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
 from avadm_validation.suites.runner import Suite, class_of, now
 from avadm_validation.suites.storage import CHECKS
-from avadm_validation.suites.storage.context import KubeTarget, MeasureError, Step, Target
+from avadm_validation.suites.storage.context import MeasureError, Step
 from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
-Suites = Literal["all", "storage", "kubernetes", "cis"]
-MIN_SIZE_NOTE = (
-    "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
-    "copy is lost before the other is back. Three copies with two needed remove this risk."
-)
-
-
-def target_of(site_file: SiteFile) -> Target:
-    """Return what the storage suite measures at a site; AvadmError where it has no cluster or no client."""
-    site, ceph = site_file.site, site_file.site.components.ceph
-    clients, mons = site.with_role("client"), site.with_role("mon")
-    for role, nodes in (("client", clients), ("mon", mons)):
-        if not nodes:
-            raise AvadmError(
-                Finding(
-                    "no-role",
-                    f"The storage suite needs nodes with the role {role}.",
-                    site_file.where(["nodes"]),
-                    "none",
-                    "at least one; two for what several clients do at once",
-                    f"Give nodes the role {role} and apply.",
-                )
-            )
-    pool = ceph.rbd_pools[0].name if ceph.rbd_pools else None
-    notes = []
-    if ceph.min_replicas < 2:
-        notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
-    return Target(
-        site=site.name,
-        profile=site.profile,
-        kind="lab" if site_file.profile.features.get("acceptance") == "lab" else "site",
-        clients=tuple(n.name for n in clients),
-        mon=mons[0].name,
-        nodes=tuple(n.name for n in site.nodes),
-        mds=tuple(n.name for n in site.with_role("mds")),
-        mount=ceph.filesystem.mount if ceph.filesystem and site.with_role("mds") else None,
-        pool=pool,
-        rbd_user=rbd_entity(pool).removeprefix("client.") if pool else "",
-        python=site_file.profile.python,
-        ceph_python=site_file.profile.ceph_python or site_file.profile.python,
-        max_skew_ms=site.time.max_skew_ms,
-        notes=tuple(notes),
-        kube=_kubernetes(site),
-    )
-
-
-def _kubernetes(site: Site) -> KubeTarget | None:
-    """Return what is measured of a site's Kubernetes; None without masters."""
-    masters = site.with_role("master")
-    if not masters:
-        return None
-    inside = [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
-    outside = [n.name for n in site.nodes if n not in inside and "ingress" not in n.roles]
-    (artifact,) = named(("kubernetes",))
-    vip = site.network.ingress_vip if site.with_role("ingress") else None
-    knobs, kinds = site.components.kubernetes, tuple(classes(site))
-    registry = f"{plan.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
-    return KubeTarget(
-        master=masters[0].name,
-        nodes=tuple(n.name for n in inside),
-        version=f"v{artifact.version}",
-        image=registry + IMAGES["base-image"],
-        domain=site.network.domain,
-        addresses={n.name: str(n.address) for n in site.nodes},
-        ingress=str(vip or ""),
-        balancer=(str(pool.first), str(pool.last)) if (pool := site.network.load_balancer) else (),
-        outside=outside[0] if outside else "",
-        gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
-        masters=tuple(n.name for n in masters),
-        etcd=tuple(n.name for n in site.with_role("etcd")),
-        cluster_domain=plan.CLUSTER_DOMAIN,
-        classes=kinds,
-        default_class=knobs.default_class if knobs.default_class in kinds else "",
-        mounters=tuple(n.name for n in site.nodes if {"client", "worker"} <= set(n.roles)),
-        kubelet=limits(knobs),
-    )
+Suites = Literal["all", "storage", "objects", "kubernetes", "cis"]
 
 
 def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
     """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
     known = {
         "storage": [c.ID for c in CHECKS],
+        "objects": [c.ID for c in OBJECTS],
         "kubernetes": [c.ID for c in KUBERNETES],
         "cis": [c.ID for c in CIS],
     }
@@ -219,12 +141,28 @@ def _criteria(class_: Class) -> Criteria:
 
 def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
     """Run the suites that are asked for, by name or by their checks, and that the site has."""
-    of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}}
+    of = {
+        "objects": {c.ID for c in OBJECTS},
+        "kubernetes": {c.ID for c in KUBERNETES},
+        "cis": {c.ID for c in CIS},
+    }
     named = {name: [i for i in only if i in ids] for name, ids in of.items()}
     named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
-    whole = {"storage", "kubernetes"} if suites == "all" else {suites}
+    whole = {"storage", "objects", "kubernetes"} if suites == "all" else {suites}
     asked = {name for name, own in named.items() if own} if only else whole
-    if suite.target.kube is None and asked - {"storage"} and (only or suites != "all"):
+    named_so = bool(only) or suites != "all"
+    if suite.target.objects is None and "objects" in asked and named_so:
+        raise AvadmError(
+            Finding(
+                "no-objects",
+                "The suite objects needs an object store.",
+                site_file.where(["components"]),
+                "none, or not installed yet",
+                "components.object_store",
+                "Add it and apply.",
+            )
+        )
+    if suite.target.kube is None and asked & {"kubernetes", "cis"} and named_so:
         raise AvadmError(
             Finding(
                 "no-role",
@@ -236,6 +174,8 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
             )
         )
     checks = suite.execute(named["storage"]) if "storage" in asked else []
+    if suite.target.objects and "objects" in asked:
+        checks += objects.execute(suite, named["objects"])
     if suite.target.kube:
         checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
         checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
@@ -244,7 +184,7 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
 
 def _name(checks: Sequence[CheckResult]) -> str:
     """Return the names of the suites that a report's checks are of."""
-    starts = {"K-": "kubernetes", "CIS-": "cis"}
+    starts = {"K-": "kubernetes", "CIS-": "cis", "A-S3": "objects"}
     found = [next((n for s, n in starts.items() if c.id.startswith(s)), "storage") for c in checks]
     return " and ".join(dict.fromkeys(found))
 

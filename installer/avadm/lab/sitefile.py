@@ -49,6 +49,17 @@ def _ceph(config: Config) -> dict[str, Any]:
     }
 
 
+def _objects(config: Config) -> dict[str, Any]:
+    return {
+        "vip": str(config.objects_vip),
+        "users": [{"name": "lab-ai", "quota_mib": 2048, "quota_objects": 100_000}, {"name": "lab-guest"}],
+        "buckets": [
+            {"name": "lab-data", "owner": "lab-ai"},
+            {"name": "lab-versions", "owner": "lab-ai", "versioning": True},
+        ],
+    }
+
+
 def _network(config: Config) -> dict[str, Any]:
     network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -75,6 +86,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         # The nodes share this machine's clock and may not set it.
         "extra_vars": {"chrony_adjust_clock": False, **(shims.VARIABLES if config.masters else {})},
     }
+    if "objects" in config.parts and config.storage:
+        data["components"]["object_store"] = _objects(config)
     if config.masters:
         # The nodes share this machine's memory and disk: what is kept back is for the disk's owner, not for pods.
         data["components"]["kubernetes"] = {

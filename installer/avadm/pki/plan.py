@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
+from avadm.site.render import object_pools
 
 ADMIN = "admin"
 PROMETHEUS = "prometheus"
@@ -23,10 +24,11 @@ _LOCAL = ("localhost",), ("127.0.0.1",)
 
 
 def leaves(site: Site) -> list[Leaf]:
-    """Return every certificate of the site; none where it has no etcd."""
+    """Return every certificate of the site."""
+    found = [_gateway(node, site) for node in object_pools.gateways(site)]
     if not site.with_role("etcd"):
-        return []
-    found = [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
+        return found
+    found += [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
     if site.with_role("master"):
         found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
         found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
@@ -92,6 +94,22 @@ def accounts(site: Site) -> list[Leaf]:
 
 def _names(node: Node, site: Site) -> tuple[str, ...]:
     return node.name, f"{node.name}.{site.network.domain}"
+
+
+def _gateway(node: Node, site: Site) -> Leaf:
+    """Return the certificate of a node's S3 gateway: all of them serve the one name, and buckets as its subdomains."""
+    store, name = site.components.object_store, object_pools.name(site)
+    virtual = [str(store.vip)] if store and store.vip else []
+    return Leaf(
+        f"rgw-{node.name}",
+        Authority.OBJECTS,
+        f"rgw-{node.name}",
+        name,
+        names=(name, f"*.{name}", *_names(node, site)),
+        addresses=(*virtual, str(node.address), *_LOCAL[1]),
+        server=True,
+        client=False,
+    )
 
 
 def _etcd(node: Node, site: Site) -> Iterator[Leaf]:

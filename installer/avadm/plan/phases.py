@@ -27,6 +27,7 @@ class Phase:
         borrows: roles of which the playbook includes single task files; their files are part of the digest too,
             their variables are not.
         makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
+        component: key of components that the phase installs; where the site file has none no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
         artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
     """
@@ -39,12 +40,15 @@ class Phase:
     roles: tuple[str, ...]
     borrows: tuple[str, ...] = ()
     makes: str = ""
+    component: str = ""
     only_with: str = ""
     artifacts: tuple[str, ...] = ()
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""
         if self.makes and not getattr(site.components.ceph, self.makes):
+            return ()
+        if self.component and getattr(site.components, self.component) is None:
             return ()
         if self.only_with and not site.with_role(self.only_with):
             return ()
@@ -78,6 +82,16 @@ PHASES: tuple[Phase, ...] = (
         ("mon", "client"),
         ("ceph_common", "ceph_rbd"),
         makes="rbd_pools",
+    ),
+    Phase(
+        "objects",
+        "object store (S3)",
+        "playbooks/objects.yml",
+        ("ceph",),
+        ("rgw", "mon", "client"),
+        ("ceph_common", "ceph_rgw", "objects_vip", "objects_client"),
+        ("kube_common",),
+        component="object_store",
     ),
     Phase(
         "monitoring",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from avadm.site.object_store import ObjectStore
 from avadm.site.values import Address, Model, Real, Whole
 
 
@@ -148,3 +149,5 @@ class Components(Model):
     """Metrics and alerts."""
     kubernetes: Kubernetes = Kubernetes()
     """Compute cluster."""
+    object_store: ObjectStore | None = None
+    """Objects by the S3 protocol; none where absent."""

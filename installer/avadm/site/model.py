@@ -27,6 +27,7 @@ RoleName = Literal[
     "dns",
     "ingress",
     "registry",
+    "rgw",
 ]
 
 CheckId = Literal[

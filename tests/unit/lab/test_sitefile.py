@@ -70,3 +70,21 @@ def test_without_masters_nothing_of_kubernetes_is_in_it():
 def test_no_secret_is_in_it():
     labs = nodes(Config())
     assert "PRIVATE" not in text(Config(), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142")
+
+
+@pytest.mark.parametrize(("storage", "masters"), [(1, 0), (3, 0), (3, 1)])
+def test_an_object_store_comes_only_where_it_is_named_and_the_rules_find_no_error(storage, masters, tmp_path):
+    config = Config(storage=storage, masters=masters, parts=("objects",))
+    site = made(config)
+    assert [n.name for n in site.with_role("rgw")] == ["stor1", "stor2"][:storage]
+    assert str(site.components.object_store.vip) == "10.77.0.249"
+    without = made(config.model_copy(update={"parts": ()}))
+    assert (without.components.object_store, without.with_role("rgw")) == (None, [])
+    labs = nodes(config)
+    file = tmp_path / "site.yml"
+    file.write_text(text(config, labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    assert [
+        f
+        for f in examine(file)[1]
+        if f.severity == "error" and f.check not in ("host-key-syntax", "replicas-too-many")
+    ] == []

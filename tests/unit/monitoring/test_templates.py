@@ -120,11 +120,19 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
 
 
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
-    extra = {"prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"]}
+    extra = {
+        "prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"],
+        "prometheus_more_rules": ["objects"],
+    }
     files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]
     ours = {f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")}
     assert set(files) == ours | {"/etc/prometheus/site/*.yml"}
     assert len(files) == len(ours) + 1
+
+
+def test_rules_about_what_a_site_has_not_are_left_out(tmp_path):
+    files = YAML(typ="safe").load(prometheus_config(tmp_path))["rule_files"]
+    assert [f for f in files if "objects" in f] == []
 
 
 def test_the_hand_over_names_each_rule_file_that_it_holds():

@@ -20,7 +20,9 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 @pytest.mark.parametrize(
     ("suites", "checks", "ran"),
     [
-        ("all", [], {"storage": [], "kubernetes": []}),
+        ("all", [], {"storage": [], "objects": [], "kubernetes": []}),
+        ("objects", [], {"objects": []}),
+        ("all", ["s3-3"], {"objects": ["A-S3-3"]}),
         ("cis", [], {"cis": []}),
         ("storage", [], {"storage": []}),
         ("all", ["cis-1.1"], {"cis": ["CIS-1.1"]}),
@@ -40,13 +42,22 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
 
     monkeypatch.setattr(acceptance.kubernetes, "execute", note("kubernetes"))
     monkeypatch.setattr(acceptance.cis, "execute", note("cis"))
-    suite = SimpleNamespace(target=SimpleNamespace(kube=object()), execute=note("storage"))
+    monkeypatch.setattr(acceptance.objects, "execute", note("objects"))
+    suite = SimpleNamespace(target=SimpleNamespace(kube=object(), objects=object()), execute=note("storage"))
     acceptance._execute(suite, acceptance.choose(checks, suites), suites, None)
     assert seen == ran
 
 
 def test_controls_need_masters():
-    suite = SimpleNamespace(target=SimpleNamespace(kube=None))
+    suite = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None))
     site = SimpleNamespace(where=lambda path: "site.yml")
     with pytest.raises(AvadmError, match="kubernetes and cis need"):
         acceptance._execute(suite, [], "cis", site)
+
+
+def test_the_objects_suite_needs_an_object_store_where_it_is_asked_for():
+    suite = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None), execute=lambda only: [])
+    site = SimpleNamespace(where=lambda path: "site.yml")
+    with pytest.raises(AvadmError, match="needs an object store"):
+        acceptance._execute(suite, ["A-S3-1"], "all", site)
+    assert acceptance._execute(suite, [], "all", site) == []

@@ -21,6 +21,7 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "alertmanager": ("alertmanager",),
     "grafana": ("grafana",),
     "etcd": (),
+    "rgw": ("ceph_common", "ceph_rgw", "objects_vip"),
     "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
     "worker": ("kube_node", "calico"),
     "gpu": (),

@@ -32,6 +32,7 @@ from avadm.site.render import (
     kubernetes,
     masters,
     monitoring,
+    objects,
     volumes,
 )
 from avadm.site.rules.nodes import rack_group
@@ -71,10 +72,12 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     out = variables(site_file)
     vault = Vault.open(site_file.path)
     secrets = vault.ensure(out.secrets)
+    objects.require(site_file.site, secrets)
     if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
     masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
     accounts.keep_kubeconfigs(site_file.site, pki.Store.open(site_file.path), secrets)
+    objects.keep_credentials(site_file.site, pki.Store.open(site_file.path), secrets)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -119,6 +122,7 @@ def variables(site_file: SiteFile) -> Vars:
     addons.render(site, site_file.profile, certificates, out)
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
+    objects.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
