@@ -13,6 +13,7 @@ class Authority(StrEnum):
     ETCD = "etcd"
     KUBERNETES = "kubernetes"
     FRONT_PROXY = "front-proxy"
+    LOGS = "logs"
 
     @property
     def key(self) -> str:

@@ -29,6 +29,7 @@ class Phase:
         makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
         artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
+        part: key of components that may be absent; without it no node takes part.
     """
 
     name: str
@@ -41,10 +42,13 @@ class Phase:
     makes: str = ""
     only_with: str = ""
     artifacts: tuple[str, ...] = ()
+    part: str = ""
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""
         if self.makes and not getattr(site.components.ceph, self.makes):
+            return ()
+        if self.part and getattr(site.components, self.part) is None:
             return ()
         if self.only_with and not site.with_role(self.only_with):
             return ()
@@ -87,6 +91,16 @@ PHASES: tuple[Phase, ...] = (
         (),
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
         ("grafana",),
+    ),
+    Phase(
+        "logs",
+        "logs of nodes and pods",
+        "playbooks/logs.yml",
+        ("base", "monitoring"),
+        (),
+        ("log_store", "log_shipper", "log_watch"),
+        artifacts=("victoria-logs",),
+        part="logs",
     ),
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),

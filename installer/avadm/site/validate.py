@@ -10,6 +10,7 @@ from avadm.site.rules import (
     ceph,
     devices,
     kubernetes,
+    logs,
     networks,
     nodes,
     roles,
@@ -30,6 +31,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *kubernetes.RULES,
     *volumes.RULES,
     *accounts.RULES,
+    *logs.RULES,
     *services.RULES,
     *waivers.RULES,
 ]
