@@ -21,11 +21,9 @@ PASSWORD_BYTES = 24
 """Random bytes of the generated password."""
 RULES = ("logs", "log_troubles")
 """Rule files that Prometheus reads only where logs are kept."""
-FILES: tuple[dict[str, str], ...] = (
-    {"component": "ceph", "folder": "/var/log/ceph", "names": "*.log"},
-    {"component": "alluxio", "folder": "/var/log/alluxio", "names": "*.log"},
-)
-"""Components that write files and not to the journal; a node without the folder reads nothing."""
+CEPH = {"component": "ceph", "folder": "/var/log/ceph", "names": "*.log"}
+"""Ceph writes files and not to the journal."""
+CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client"})
 
 
 def stores(site: Site) -> list[dict[str, str]]:
@@ -54,8 +52,10 @@ def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None
         "log_shipper_ca_certificate": authority,
         "log_shipper_secrets": patterns,
         "log_shipper_buffer_mib": logs.buffer_mib,
-        "log_shipper_files": [*FILES, *(f.model_dump() for f in logs.files)],
     }
+    for each in site.nodes:
+        files = [CEPH] if CEPH_ROLES & set(each.roles) else []
+        out.host(each.name)["log_shipper_files"] = [*files, *(f.model_dump() for f in logs.files)]
     for node, store in zip(plan.log_stores(site), found, strict=True):
         own: dict[str, Any] = {
             "log_store_address": str(node.address),
