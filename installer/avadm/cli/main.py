@@ -33,6 +33,7 @@ VERBS = {
     "completion": "Print the shell's completion script.",
     "disk": "List, approve and erase the nodes' disks.",
     "lab": "A lab of container nodes on this machine.",
+    "logs": "Search the logs of nodes and pods, or follow them.",
     "node": "Cordon, drain and uncordon nodes of Kubernetes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
