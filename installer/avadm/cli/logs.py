@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json, stderr
+from avadm.cli.output import console, print_json, stderr, visible
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 
@@ -172,5 +172,5 @@ def _print(line: Line) -> None:
     where = f"{line.namespace}/{line.pod}/{line.container}" if line.pod else line.unit
     text = Text(f"{line.time[:23].replace('T', ' ')} {line.host} {where} ")
     text.append(line.severity, style=STYLES.get(line.severity, "dim"))
-    text.append(f": {line.message}")
+    text.append(f": {visible(line.message)}")
     console.print(text, soft_wrap=True, highlight=False)
