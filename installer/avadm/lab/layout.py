@@ -14,6 +14,8 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 
 MIB = 1024 * 1024
+PARTS = ("objects", "cache", "logs")
+"""What a lab can have beside what it always has: `lab up --with NAME`."""
 _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
@@ -34,6 +36,7 @@ class Config(BaseModel):
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
         release: Debian release of the nodes; the profile lab-RELEASE has its versions.
+        parts: which of PARTS the lab has.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +49,7 @@ class Config(BaseModel):
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
+    parts: tuple[Literal["objects", "cache", "logs"], ...] = ()
 
     @property
     def gateway(self) -> IPv4Address:
