@@ -25,6 +25,7 @@ from avadm.site.model import Site
 from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
 from avadm.site.render.kube_nodes import limits
+from avadm.site.render.logs import USER, stores
 from avadm.site.render.volumes import classes
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
@@ -34,14 +35,16 @@ from avadm_validation.suites.cis.controls import criteria as cis_criteria
 from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes import run as kubernetes
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
+from avadm_validation.suites.logs import run as logs
+from avadm_validation.suites.logs.run import CHECKS as LOGS
 from avadm_validation.suites.runner import Suite, class_of, now
 from avadm_validation.suites.storage import CHECKS
-from avadm_validation.suites.storage.context import KubeTarget, MeasureError, Step, Target
+from avadm_validation.suites.storage.context import KubeTarget, LogTarget, MeasureError, Step, Target
 from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
-Suites = Literal["all", "storage", "kubernetes", "cis"]
+Suites = Literal["all", "storage", "kubernetes", "cis", "logs"]
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
@@ -84,6 +87,7 @@ def target_of(site_file: SiteFile) -> Target:
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
         kube=_kubernetes(site),
+        logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
     )
 
 
@@ -125,6 +129,7 @@ def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
         "storage": [c.ID for c in CHECKS],
         "kubernetes": [c.ID for c in KUBERNETES],
         "cis": [c.ID for c in CIS],
+        "logs": [c.ID for c in LOGS],
     }
     there = sorted(i for name, ids in known.items() if suites in ("all", name) for i in ids)
     found = {
@@ -219,12 +224,12 @@ def _criteria(class_: Class) -> Criteria:
 
 def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
     """Run the suites that are asked for, by name or by their checks, and that the site has."""
-    of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}}
+    of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}, "logs": {c.ID for c in LOGS}}
     named = {name: [i for i in only if i in ids] for name, ids in of.items()}
     named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
     whole = {"storage", "kubernetes"} if suites == "all" else {suites}
     asked = {name for name, own in named.items() if own} if only else whole
-    if suite.target.kube is None and asked - {"storage"} and (only or suites != "all"):
+    if suite.target.kube is None and asked - {"storage", "logs"} and (only or suites != "all"):
         raise AvadmError(
             Finding(
                 "no-role",
@@ -235,16 +240,27 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
                 "Give nodes the role master and apply.",
             )
         )
+    if suite.target.logs is None and "logs" in asked:
+        raise AvadmError(
+            Finding(
+                "no-logs",
+                "The suite logs needs a site that keeps logs.",
+                site_file.where(["components"]),
+                "no components.logs",
+                "components.logs with two stores",
+                "Name two nodes in components.logs.stores and apply.",
+            )
+        )
     checks = suite.execute(named["storage"]) if "storage" in asked else []
     if suite.target.kube:
         checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
         checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
-    return checks
+    return [*checks, *(logs.execute(suite, named["logs"]) if "logs" in asked else [])]
 
 
 def _name(checks: Sequence[CheckResult]) -> str:
     """Return the names of the suites that a report's checks are of."""
-    starts = {"K-": "kubernetes", "CIS-": "cis"}
+    starts = {"K-": "kubernetes", "CIS-": "cis", "A-LOG-": "logs"}
     found = [next((n for s, n in starts.items() if c.id.startswith(s)), "storage") for c in checks]
     return " and ".join(dict.fromkeys(found))
 
