@@ -18,7 +18,7 @@ CONTROLS = (
     Control(
         "log-buffer-gone",
         "A-LOG-LOSS",
-        "one node sends to the store that stays up no more",
+        "one node does not reach the store that stays up",
         "FAIL (missing-down)",
         "lab, slow",
         LAB + "test_a_node_that_sends_to_one_store_alone_is_seen",
