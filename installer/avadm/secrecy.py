@@ -68,6 +68,8 @@ LINE_PATTERNS = (
     # A token of Kubernetes or of a web service (JSON Web Token, RFC 7519).
     Pattern(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     # What a client shows of itself in HTTP.
-    Pattern(r"[A-Za-z0-9._~+/=-]{8,}", keep=r"\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic)\s+", flags="i"),
+    Pattern(
+        r"[A-Za-z0-9._~+/=-]{8,}", keep=r"\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic)\s+", flags="i"
+    ),
 )
 """Further ones for single lines of nodes' logs."""

@@ -6,7 +6,14 @@ RAW = "tests/unit/validation/test_log_suite.py::test_a_line_that_one_store_lacks
 LAB = "tests/lab/logs/test_log_acceptance.py::"
 
 CONTROLS = (
-    Control("log-line-missing", "A-LOG-ARRIVE", "one store lacks one line", "FAIL (missing, latest)", "raw data", RAW),
+    Control(
+        "log-line-missing",
+        "A-LOG-ARRIVE",
+        "one store lacks one line",
+        "FAIL (missing, latest)",
+        "raw data",
+        RAW,
+    ),
     Control(
         "log-shipper-stopped",
         "A-LOG-ARRIVE",

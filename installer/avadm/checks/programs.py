@@ -25,7 +25,8 @@ def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
 
 CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"
 NODES = ("master", "worker")
-# Component to the roles (or `log_store`, for the stores of components.logs) whose nodes run it and the command there that tells the version of what runs.
+# Component to the roles whose nodes run it (`log_store`: the stores of components.logs) and the command there that tells
+# the version of what runs.
 PROGRAMS: dict[str, Program] = {
     "etcd": (("etcd",), ("curl", "--silent", *ETCD_CLIENT, "https://127.0.0.1:2379/version")),
     "kube-apiserver": (("master",), ("kubectl", "--kubeconfig=/root/.kube/config", "get", "--raw=/version")),

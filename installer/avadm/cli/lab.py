@@ -120,7 +120,11 @@ def lab() -> None:
     help="Debian release of the nodes: 12 with ceph 16.2, 11 with ceph 14.2 [default: bookworm].",
 )
 @click.option(
-    "--with", "parts", type=click.Choice(["objects", "cache", "logs"]), multiple=True, help="Further parts; repeatable [default: none]."
+    "--with",
+    "parts",
+    type=click.Choice(["objects", "cache", "logs"]),
+    multiple=True,
+    help="Further parts; repeatable [default: none].",
 )
 def up(
     name: str | None,

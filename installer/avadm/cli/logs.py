@@ -37,22 +37,32 @@ def seconds(text: str) -> float:
     whole = text if re.search(r"(Z|[+-]\d\d:\d\d)$", text) else f"{text}Z"
     found = nanoseconds(whole.replace(" ", "T"))
     if not found:
-        raise click.BadParameter(f"{text!r} is neither like 90s, 15m, 2h, 3d nor like 2026-11-22T13:00:00 (UTC)")
+        raise click.BadParameter(
+            f"{text!r} is neither like 90s, 15m, 2h, 3d nor like 2026-11-22T13:00:00 (UTC)"
+        )
     return found / 1e9
 
 
 @click.command()
 @click.option("--host", default="", metavar="NODE", help="Written on this node.")
-@click.option("--component", default="", metavar="NAME", help="Of this component, e.g. kubelet, ceph-osd, pod.")
+@click.option(
+    "--component", default="", metavar="NAME", help="Of this component, e.g. kubelet, ceph-osd, pod."
+)
 @click.option("--unit", default="", metavar="UNIT", help="Of this unit, e.g. kubelet.service; * at the end.")
 @click.option("--namespace", "-n", default="", metavar="NAME", help="Of pods in this namespace.")
 @click.option("--pod", default="", metavar="NAME", help="Of this pod, there or gone; * at the end.")
 @click.option("--container", default="", metavar="NAME", help="Of this container of the pods.")
-@click.option("--severity", default="", metavar="LEVEL", help="So severe or worse, e.g. warning, error, fatal.")
+@click.option(
+    "--severity", default="", metavar="LEVEL", help="So severe or worse, e.g. warning, error, fatal."
+)
 @click.option("--grep", default="", metavar="TEXT", help="With this text, in any case.")
-@click.option("--since", default="1h", show_default=True, help="From then on: 15m (ago), 2h, 3d, or a time, UTC.")
+@click.option(
+    "--since", default="1h", show_default=True, help="From then on: 15m (ago), 2h, 3d, or a time, UTC."
+)
 @click.option("--until", default=None, help="Before then.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The newest lines.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The newest lines."
+)
 @click.option("--follow", "-f", is_flag=True, help="Go on with new lines until stopped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow one line of it each.")
 @pass_app
@@ -118,7 +128,9 @@ def logs(
         for line in answer.lines:
             _print(line)
         if answer.cut:
-            stderr.print(Text(f"! The newest {len(answer.lines)}; --limit or --until shows others.", style="yellow"))
+            stderr.print(
+                Text(f"! The newest {len(answer.lines)}; --limit or --until shows others.", style="yellow")
+            )
         _tell(answer.silent)
     return EXIT_FOUND_BAD if answer.silent else EXIT_GOOD
 
@@ -159,7 +171,12 @@ def _follow(client: Client, query: Query, as_json: bool) -> int:
 def _tell(silent: dict[str, str]) -> None:
     """Say which stores are silent; what is shown is whole all the same, if another has all lines."""
     for name, why in silent.items():
-        stderr.print(Text(f"! The store on {name} does not answer ({why}); shown is what the others have.", style="yellow"))
+        stderr.print(
+            Text(
+                f"! The store on {name} does not answer ({why}); shown is what the others have.",
+                style="yellow",
+            )
+        )
 
 
 def _data(line: Line) -> dict[str, str]:

@@ -162,5 +162,7 @@ def _matching(name: str, value: str) -> str:
 
 def _checked(name: str, value: str) -> str:
     if not _NAME.fullmatch(value) or "*" in value.rstrip("*"):
-        raise ValueError(f"no {name} is called {value!r}: letters, digits, '.', '_', '-', '@', ':', and * at the end")
+        raise ValueError(
+            f"no {name} is called {value!r}: letters, digits, '.', '_', '-', '@', ':', and * at the end"
+        )
     return value

@@ -114,9 +114,17 @@ class SshStore:
 
     def ask(self, path: str, params: Mapping[str, str]) -> str:
         """Return what the store answers; StoreUnreachable."""
-        job = {"url": self.url, "user": self.user, "path": path, "params": dict(params), "timeout": TIMEOUT_S - 5}
+        job = {
+            "url": self.url,
+            "user": self.user,
+            "path": path,
+            "params": dict(params),
+            "timeout": TIMEOUT_S - 5,
+        }
         program = f"import json\nJOB = json.loads({json.dumps(json.dumps(job))})\n{_PROGRAM}"
-        result = self.fleet.run(self.name, f"{shlex.quote(self.python)} -", timeout=TIMEOUT_S, stdin=program.encode())
+        result = self.fleet.run(
+            self.name, f"{shlex.quote(self.python)} -", timeout=TIMEOUT_S, stdin=program.encode()
+        )
         if not result.ok:
             said = result.stderr.strip().splitlines()
             raise StoreUnreachable(result.error or (said[-1] if said else f"exit status {result.rc}"))

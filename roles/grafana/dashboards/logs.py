@@ -16,17 +16,46 @@ PANELS = [
         steps=[(10000, AMBER), (100000, RED)],
         note="On the nodes' disks, for stores that do not answer.",
     ),
-    stat("Lines lost for a store", "sum(increase(avadm_log_shipper_dropped_total[1h]))", width=4, steps=[(1, RED)]),
-    stat("New error patterns", "max(avadm_log_new_patterns)", width=4, steps=[(1, AMBER)], note="Of the last hour."),
+    stat(
+        "Lines lost for a store",
+        "sum(increase(avadm_log_shipper_dropped_total[1h]))",
+        width=4,
+        steps=[(1, RED)],
+    ),
+    stat(
+        "New error patterns",
+        "max(avadm_log_new_patterns)",
+        width=4,
+        steps=[(1, AMBER)],
+        note="Of the last hour.",
+    ),
     stat("Taken by the lines", "max(avadm_log_store_data_bytes)", unit="bytes", width=4),
     graph("Errors a second", Query(f"topk(10, {ERRORS}) or vector(0)", "{{host}} {{component}}"), width=12),
-    graph("Warnings a second", Query(f"topk(10, {RATE % 'warning'}) or vector(0)", "{{host}} {{component}}"), width=12),
-    bars("Known troubles, five minutes", "max by (id, host) (avadm_log_trouble_lines) or vector(0)", "{{id}} {{host}}"),
-    graph("Lines a second", Query("sum by (store) (rate(avadm_log_shipper_sent_total[5m]))", "{{store}}"), width=8),
+    graph(
+        "Warnings a second",
+        Query(f"topk(10, {RATE % 'warning'}) or vector(0)", "{{host}} {{component}}"),
+        width=12,
+    ),
+    bars(
+        "Known troubles, five minutes",
+        "max by (id, host) (avadm_log_trouble_lines) or vector(0)",
+        "{{id}} {{host}}",
+    ),
+    graph(
+        "Lines a second",
+        Query("sum by (store) (rate(avadm_log_shipper_sent_total[5m]))", "{{store}}"),
+        width=8,
+    ),
     graph("Free space of the stores", Query("avadm_log_store_free_bytes", "{{node}}"), unit="bytes", width=8),
 ]
 
 
 def build() -> str:
     """Return the dashboard as JSON."""
-    return dashboard("avadm-logs", "Logs", "Errors of nodes and components, and their way here.", PANELS, variables=["node"])
+    return dashboard(
+        "avadm-logs",
+        "Logs",
+        "Errors of nodes and components, and their way here.",
+        PANELS,
+        variables=["node"],
+    )

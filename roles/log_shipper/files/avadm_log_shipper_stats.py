@@ -3,7 +3,7 @@
 avadm_log_shipper_stats.py CONTROL SOCKET OUT STORE...: stores in the order of the configuration's destinations.
 """
 
-from __future__ import print_function
+from __future__ import print_function, unicode_literals
 
 import io
 import os
@@ -14,7 +14,11 @@ import sys
 COUNTERS = {
     "written": ("avadm_log_shipper_sent_total", "counter", "Lines that the store has taken."),
     "queued": ("avadm_log_shipper_waiting", "gauge", "Lines that wait for the store."),
-    "dropped": ("avadm_log_shipper_dropped_total", "counter", "Lines that the store will not get: the buffer was full."),
+    "dropped": (
+        "avadm_log_shipper_dropped_total",
+        "counter",
+        "Lines that the store will not get: the buffer was full.",
+    ),
 }
 DESTINATION = re.compile(r"^dst\.http;d_(\d+)#\d+;.*;(\w+);(\d+)$")
 
@@ -44,7 +48,7 @@ def main(argv):
     asked = subprocess.Popen([control, "stats", "-c", socket], stdout=subprocess.PIPE)
     text = asked.communicate()[0].decode("utf-8", "replace") if asked else ""
     with io.open(out + ".new", "w") as file:
-        file.write(u"" + metrics(text if asked.returncode == 0 else "", stores))
+        file.write("" + metrics(text if asked.returncode == 0 else "", stores))
     os.chmod(out + ".new", 0o644)
     os.rename(out + ".new", out)
     return 1 if asked.returncode else 0

@@ -32,9 +32,12 @@ LINES = 5000
 """Error lines that are looked at in one run, the newest."""
 CLASS = {"warning": "warning", "err": "error", "crit": "fatal", "alert": "fatal", "emerg": "fatal"}
 ERRORS = "severity:in(err,crit,alert,emerg)"
-OURS = "-component:in(pod) -component:in(prometheus,prometheus-alertmanager,avadm-log-watch,avadm-log-shipper)"
+OURS = (
+    "-component:in(pod) -component:in(prometheus,prometheus-alertmanager,avadm-log-watch,avadm-log-shipper)"
+)
 """Not what tenants' pods write: who may run a pod could raise any alert. Not what repeats an alert's own words."""
 SELF = "-component:in(avadm-log-watch,avadm-log-shipper)"
+
 
 class StoreError(Exception):
     """The store does not answer, or not as it should."""
@@ -93,7 +96,8 @@ class Store:
 def between(start, end):
     """Return the filter for lines written from start (inclusive) to end, seconds."""
     return "_time:[%s, %s)" % tuple(
-        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + ".%03dZ" % (at % 1 * 1000) for at in (start, end)
+        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + ".%03dZ" % (at % 1 * 1000)
+        for at in (start, end)
     )
 
 
@@ -182,15 +186,21 @@ def told(watch, troubles, facts, up):
         facts: name to number, of the store itself.
         up: whether the store has answered.
     """
-    names = ("host", "component", "severity")
-    totals = [(dict(zip(names, key)), value) for key, value in sorted(watch.totals.items())]
+    totals = [
+        ({"host": host, "component": component, "severity": severity}, value)
+        for (host, component, severity), value in sorted(watch.totals.items())
+    ]
     new = watch.new()
     named = [{k: p[k] for k in ("host", "component", "pattern")} for p in new[:TOLD]]
     out = series("avadm_log_store_up", "gauge", "Whether the store answers.", [({}, int(up))])
     out += series("avadm_log_lines_total", "counter", "Lines by severity class.", totals)
-    out += series("avadm_log_new_pattern", "gauge", "An error pattern of the last hour.", [(n, 1) for n in named])
+    out += series(
+        "avadm_log_new_pattern", "gauge", "An error pattern of the last hour.", [(n, 1) for n in named]
+    )
     out += series("avadm_log_new_patterns", "gauge", "How many there are.", [({}, len(new))])
-    out += series("avadm_log_learning", "gauge", "Whether patterns are only learnt.", [({}, int(watch.learning))])
+    out += series(
+        "avadm_log_learning", "gauge", "Whether patterns are only learnt.", [({}, int(watch.learning))]
+    )
     found = [({"id": i, "host": h}, n) for (i, h), n in sorted(troubles.items())]
     out += series("avadm_log_trouble_lines", "gauge", "Lines of a known trouble, five minutes.", found)
     for name in sorted(facts):
@@ -255,7 +265,9 @@ def main():
     """Look once, or end the time of learning; exit status 1 where the store does not answer."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", required=True, help="file of settings, JSON")
-    parser.add_argument("--learnt", action="store_true", help="end the time of learning now, and do nothing else")
+    parser.add_argument(
+        "--learnt", action="store_true", help="end the time of learning now, and do nothing else"
+    )
     options = parser.parse_args()
     with open(options.config) as file:
         config = json.load(file)

@@ -30,7 +30,11 @@ def test_a_node_that_sends_nothing_is_seen(lab, tried):
 
 @pytest.mark.usefixtures("site_file")
 def test_a_node_that_sends_to_one_store_alone_is_seen(lab, ways, tried):
-    row = tried("negative control", "one node reaches only the store that is stopped", "A-LOG-LOSS FAIL (missing-down)")
+    row = tried(
+        "negative control",
+        "one node reaches only the store that is stopped",
+        "A-LOG-LOSS FAIL (missing-down)",
+    )
     other = lab.node(list(ways)[1])["address"]
     rule = f"OUTPUT -p tcp -d {other} --dport 9428 -j REJECT"
     with planted(lab, "mon:0", "log-way", f"iptables -I {rule}", f"iptables -D {rule}"):

@@ -85,11 +85,15 @@ def test_a_pods_log_is_live_and_there_when_the_pod_is_gone(lab, ways, marker):
         # Live: followed through both stores, from before the pod writes.
         (client, *_) = ways.values()
         end, seen = time.monotonic() + 120, []
-        for line in WorkloadLogs(client).follow(workload, until=lambda: time.monotonic() > end or len(seen) >= 3):
+        for line in WorkloadLogs(client).follow(
+            workload, until=lambda: time.monotonic() > end or len(seen) >= 3
+        ):
             seen.append(line.message)
         assert seen == wanted
     finally:
         lab.sh(master, f"kubectl delete pod {name} --grace-period=0 --force --ignore-not-found")
     for client in ways.values():
         lines = WorkloadLogs(client).read(workload).lines
-        assert [(line.message, line.container, line.stream) for line in lines] == [(w, "main", "stdout") for w in wanted]
+        assert [(line.message, line.container, line.stream) for line in lines] == [
+            (w, "main", "stdout") for w in wanted
+        ]

@@ -48,7 +48,8 @@ def test_a_store_whose_disk_is_full_takes_nothing_and_loses_nothing(lab, ways, m
     drop = "/run/systemd/system/avadm-log-store.service.d"
     unit = "/etc/systemd/system/avadm-log-store.service"
     # More than the machine has must be free: read-only at once, without filling a disk that others share.
-    make = f"mkdir -p {drop}; (echo '[Service]'; echo ExecStart=; sed -n '/^ExecStart=/,/loggerLevel/p' {unit} | sed 's/minFreeDiskSpaceBytes=[^ ]*/minFreeDiskSpaceBytes=900TiB/') > {drop}/full.conf"
+    start = f"sed -n '/^ExecStart=/,/loggerLevel/p' {unit} | sed 's/minFreeDiskSpaceBytes=[^ ]*/minFreeDiskSpaceBytes=900TiB/'"
+    make = f"mkdir -p {drop}; (echo '[Service]'; echo ExecStart=; {start}) > {drop}/full.conf"
     lab.sh(store, f"{make}; systemctl daemon-reload; systemctl restart avadm-log-store")
     try:
         write(lab, node, marker)
@@ -78,5 +79,8 @@ def test_a_new_error_and_a_known_trouble_are_told(lab, ways, marker):
         assert f'avadm_log_trouble_lines{{host="{node}",id="LogDiskError"}} 1' in told
     finally:
         # Learning goes on as it would have.
-        edit = f"import json; p='/var/lib/avadm-log-watch/state.json'; d=json.load(open(p)); d['since']={state['since']!r}; json.dump(d, open(p, 'w'))"
+        edit = (
+            "import json; p='/var/lib/avadm-log-watch/state.json'; d=json.load(open(p)); "
+            f"d['since']={state['since']!r}; json.dump(d, open(p, 'w'))"
+        )
         lab.sh(store, f'python3 -c "{edit}"')

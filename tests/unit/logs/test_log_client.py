@@ -53,7 +53,10 @@ def test_a_line_that_both_have_is_there_once_and_all_are_in_order() -> None:
 
 def test_equal_texts_at_one_moment_are_two_lines() -> None:
     twins = [{**row(n, 1000), "_msg": "same"} for n in (1, 2)]
-    assert said(Client([FakeStore("a", twins), FakeStore("b", twins)]).search(Query()).lines) == ["same", "same"]
+    assert said(Client([FakeStore("a", twins), FakeStore("b", twins)]).search(Query()).lines) == [
+        "same",
+        "same",
+    ]
 
 
 def test_a_silent_store_is_told_and_its_twins_lines_are_shown() -> None:
@@ -101,11 +104,16 @@ class Story:
             event()
 
 
-def followed(stores: list[FakeStore], story: Story, seconds: int, backlog: int = 0) -> tuple[list[str], list[set[str]]]:
+def followed(
+    stores: list[FakeStore], story: Story, seconds: int, backlog: int = 0
+) -> tuple[list[str], list[set[str]]]:
     told: list[set[str]] = []
     client = Client(stores, lambda: story.now, story.sleep)
     lines = client.follow(
-        Query(), backlog=backlog, until=lambda: story.now >= 1000 + seconds, told=lambda s: told.append(set(s))
+        Query(),
+        backlog=backlog,
+        until=lambda: story.now >= 1000 + seconds,
+        told=lambda s: told.append(set(s)),
     )
     return [line.message for line in lines], told
 

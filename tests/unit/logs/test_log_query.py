@@ -60,9 +60,11 @@ def test_a_workload_is_asked_for_by_namespace_and_pods() -> None:
     assert Workload("team-a", ("t-*",)).query().text().endswith('pod:="t-"*')
 
 
-@pytest.mark.parametrize("bad", [Workload("", ("p",)), Workload("n", ()), Workload("n", ("",)), Workload("n", ("a*", "b"))])
+@pytest.mark.parametrize(
+    "bad", [Workload("", ("p",)), Workload("n", ()), Workload("n", ("",)), Workload("n", ("a*", "b"))]
+)
 def test_a_workload_without_names_is_refused(bad: Workload) -> None:
-    with pytest.raises(ValueError, match="workload|exact name"):
+    with pytest.raises(ValueError, match=r"workload|exact name"):
         bad.query().text()
 
 

@@ -94,7 +94,14 @@ def test_while_learning_nothing_is_told_and_afterwards_what_is_new():
 def test_a_pattern_that_was_long_not_seen_is_new_again():
     state = watch({"since": 0}, 10**6).state()
     state["patterns"] = {
-        "kubelet net failed": {"component": "kubelet", "pattern": "net failed", "host": "x", "first": 0, "last": 10**6, "told": False}
+        "kubelet net failed": {
+            "component": "kubelet",
+            "pattern": "net failed",
+            "host": "x",
+            "first": 0,
+            "last": 10**6,
+            "told": False,
+        }
     }
     soon, late = watch(state, 10**6 + 86400), watch(state, 10**6 + 11 * 86400)
     for one in (soon, late):
@@ -119,7 +126,9 @@ def test_what_is_told_is_what_the_exporter_reads():
     one.learn(errors('say "x" \\ y'))
     text = log_watch.told(one, {("LogDiskError", "stor1"): 3}, {"read_only": "0"}, True)
     assert 'avadm_log_lines_total{component="kubelet",host="comp1",severity="warning"} 2' in text
-    assert 'avadm_log_new_pattern{component="kubelet",host="comp1",pattern="say \\"<text>\\" \\\\ y"} 1' in text
+    assert (
+        'avadm_log_new_pattern{component="kubelet",host="comp1",pattern="say \\"<text>\\" \\\\ y"} 1' in text
+    )
     assert 'avadm_log_trouble_lines{host="stor1",id="LogDiskError"} 3' in text
     assert "avadm_log_store_up 1" in text
     assert text.endswith("\n")
@@ -147,7 +156,9 @@ class FakeStore:
 
     def counts(self, query, by, at):
         self.asked.append(query)
-        return [(("stor1",), 4)] if "I/O error" in query else [] if by == ("host",) else [(("c", "d", "err"), 1)]
+        return (
+            [(("stor1",), 4)] if "I/O error" in query else [] if by == ("host",) else [(("c", "d", "err"), 1)]
+        )
 
     def lines(self, query):
         self.asked.append(query)

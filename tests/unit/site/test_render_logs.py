@@ -94,7 +94,10 @@ SECRETS = [
     ("Authorization: Bearer abcdefgh1234", "Authorization: Bearer ***"),
     ("A" * 64, "***"),
     ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl", "***"),
-    ("basic authentication is off; the password was right", "basic authentication is off; the password was right"),
+    (
+        "basic authentication is off; the password was right",
+        "basic authentication is off; the password was right",
+    ),
 ]
 
 

@@ -29,7 +29,10 @@ def test_a_line_that_one_store_lacks_is_missing_and_late(gone):
     assert compute("log_latest", raw(ALL, lacking), {"wait_s": 60.0}) == 60
 
 
-@pytest.mark.parametrize("inputs", [{"wanted": [""], "found": ["{}"]}, {"wanted": WROTE, "found": []}, {"wanted": WROTE, "found": ["x"]}])
+@pytest.mark.parametrize(
+    "inputs",
+    [{"wanted": [""], "found": ["{}"]}, {"wanted": WROTE, "found": []}, {"wanted": WROTE, "found": ["x"]}],
+)
 def test_where_nothing_was_written_or_read_there_is_no_number(inputs):
     assert math.isnan(compute("log_missing", inputs, {}))
 

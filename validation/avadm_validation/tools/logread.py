@@ -28,7 +28,9 @@ def ask(job):
     head = {"Authorization": "Basic " + base64.b64encode(word.encode()).decode()}
     query = '_time:1h _msg:"%s" | fields _msg' % job["marker"]
     body = urlencode({"query": query, "limit": "100000"}).encode()
-    opener = build_opener(ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=AUTHORITY)))
+    opener = build_opener(
+        ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=AUTHORITY))
+    )
     text = opener.open(Request(job["url"] + "/select/logsql/query", body, head), timeout=20).read()
     return [json.loads(row) for row in text.decode("utf-8", "replace").splitlines() if row.strip()]
 

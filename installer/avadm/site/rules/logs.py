@@ -16,7 +16,9 @@ def stores(draft: Draft) -> Iterator[Finding]:
     logs, path = draft.site.components.logs, (*KNOBS, "stores")
     if logs is None or not draft.ok(*path):
         return
-    yield from draft.twice("log-store", "The store", (((*path, i), s, None) for i, s in enumerate(logs.stores)))
+    yield from draft.twice(
+        "log-store", "The store", (((*path, i), s, None) for i, s in enumerate(logs.stores))
+    )
     if draft.whole("name"):
         known = [n.name for n in draft.site.nodes]
         for i, name in enumerate(logs.stores):

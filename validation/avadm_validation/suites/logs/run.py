@@ -50,7 +50,13 @@ def _read(ctx: Context, marker: str, stores: Sequence[str], wait_s: int) -> list
     wanted = LINES * len(ctx.target.nodes)
     raw = []
     for store in stores:
-        job = {"url": logs.stores[store], "user": logs.user, "marker": marker, "wanted": wanted, "wait_s": wait_s}
+        job = {
+            "url": logs.stores[store],
+            "user": logs.user,
+            "marker": marker,
+            "wanted": wanted,
+            "wait_s": wait_s,
+        }
         program = f"import json\nJOB = json.loads({json.dumps(json.dumps(job))})\n{tool}"
         ctx.step(f"read {store}", seconds=wait_s)
         line = f"{shlex.quote(ctx.target.python)} -"
@@ -77,7 +83,13 @@ class Arrive:
         return Outcome(
             method=f"{LINES} lines by logger on each node; each store is read once a second for {WAIT_S} s",
             metrics=[
-                metric("missing", ("lines that a store lacks", "缺失行数"), "lines", "cluster", [ctx.sample("log_missing", inputs)]),
+                metric(
+                    "missing",
+                    ("lines that a store lacks", "缺失行数"),
+                    "lines",
+                    "cluster",
+                    [ctx.sample("log_missing", inputs)],
+                ),
                 metric(
                     "latest",
                     ("from being written to being found, the last line", "最晚到达时间"),
@@ -118,8 +130,20 @@ class Loss:
             method=f"{logs.unit} stopped on {down}; {LINES} lines by logger on each node; the others read; "
             f"started, and read for up to {BACK_S} s",
             metrics=[
-                metric("missing-down", ("lines that the others lack", "故障期间缺失行数"), "lines", "cluster", [while_down]),
-                metric("missing-back", ("lines that it lacks when it is back", "恢复后缺失行数"), "lines", "cluster", [back]),
+                metric(
+                    "missing-down",
+                    ("lines that the others lack", "故障期间缺失行数"),
+                    "lines",
+                    "cluster",
+                    [while_down],
+                ),
+                metric(
+                    "missing-back",
+                    ("lines that it lacks when it is back", "恢复后缺失行数"),
+                    "lines",
+                    "cluster",
+                    [back],
+                ),
             ],
             remedy=REMEDY,
         )
