@@ -241,16 +241,9 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
             )
         )
     if suite.target.logs is None and "logs" in asked:
-        raise AvadmError(
-            Finding(
-                "no-logs",
-                "The suite logs needs a site that keeps logs.",
-                site_file.where(["components"]),
-                "no components.logs",
-                "components.logs with two stores",
-                "Name two nodes in components.logs.stores and apply.",
-            )
-        )
+        what, wanted = "The suite logs needs a site that keeps logs.", "components.logs with two stores"
+        remedy, where = "Name two nodes in components.logs.stores and apply.", site_file.where(["components"])
+        raise AvadmError(Finding("no-logs", what, where, "no components.logs", wanted, remedy))
     checks = suite.execute(named["storage"]) if "storage" in asked else []
     if suite.target.kube:
         checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
