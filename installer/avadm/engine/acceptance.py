@@ -240,7 +240,7 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
                 "Give nodes the role master and apply.",
             )
         )
-    if suite.target.logs is None and "logs" in asked:
+    if "logs" in asked and suite.target.logs is None:
         what, wanted = "The suite logs needs a site that keeps logs.", "components.logs with two stores"
         remedy, where = "Name two nodes in components.logs.stores and apply.", site_file.where(["components"])
         raise AvadmError(Finding("no-logs", what, where, "no components.logs", wanted, remedy))
