@@ -77,6 +77,7 @@ bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and prob
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py
+	@$(BIN)/python scripts/log-rules
 	@$(BIN)/python scripts/alerts-table
 
 reference: $(STAMP) ## Generate docs/reference (every verb's options, every role's variables) and the table of the doctor's checks.

@@ -25,7 +25,8 @@ def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
 
 CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"
 NODES = ("master", "worker")
-# Component to the roles whose nodes run it and the command there that tells the version of what runs.
+# Component to the roles whose nodes run it (`log_store`: the stores of components.logs) and the command there that tells
+# the version of what runs.
 PROGRAMS: dict[str, Program] = {
     "etcd": (("etcd",), ("curl", "--silent", *ETCD_CLIENT, "https://127.0.0.1:2379/version")),
     "kube-apiserver": (("master",), ("kubectl", "--kubeconfig=/root/.kube/config", "get", "--raw=/version")),
@@ -40,5 +41,6 @@ PROGRAMS: dict[str, Program] = {
     "kube-state-metrics": (("master",), _running("kube-state-metrics")),
     "avadm-registry": (("registry",), _running("avadm-registry")),
     "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),
+    "victoria-logs": (("log_store",), _running("avadm-log-store", "-version")),
     "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
 }

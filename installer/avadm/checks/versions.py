@@ -39,6 +39,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "objects": ("ceph", "client.rgw", "rgw", "radosgw"),
     "monitoring": tuple(SERVICES),
     "grafana": ("grafana",),
+    "logs": ("victoria-logs",),
     "etcd": ("etcd",),
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
@@ -51,6 +52,12 @@ PARTS: dict[str, tuple[str, ...]] = {
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
 CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client", "rgw"})
+
+
+def _duties(site: Site, node: Node) -> set[str]:
+    """Return a node's roles, and ``log_store`` where it is a store of components.logs."""
+    logs = site.components.logs
+    return {*node.roles, *(["log_store"] if logs and node.name in logs.stores else [])}
 
 
 def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
@@ -70,7 +77,7 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
-            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & set(node.roles)},
+            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & _duties(site, node)},
             "cluster": node.name == witness,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
@@ -259,7 +266,7 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     absent += [
         (name, "no answer with its version")
         for name in PARTS[phase or "base"]
-        if name in PROGRAMS and set(PROGRAMS[name][0]) & set(node.roles) and name not in fact["services"]
+        if name in PROGRAMS and set(PROGRAMS[name][0]) & _duties(site, node) and name not in fact["services"]
     ]
     return [
         _finding(

@@ -45,11 +45,18 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     from avadm_validation.suites.cis.run import CHECKS as CIS
     from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
     from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
+    from avadm_validation.suites.logs.run import CHECKS as LOGS
     from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
     from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
     from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
-    checks = (PRECONDITIONS, *CHECKS, OBJECTS_FIRST, *OBJECTS, KUBERNETES_FIRST, *KUBERNETES, *CIS)
+    checks = (
+        *(PRECONDITIONS, *CHECKS),
+        *(OBJECTS_FIRST, *OBJECTS),
+        *(KUBERNETES_FIRST, *KUBERNETES),
+        *CIS,
+        *LOGS,
+    )
     criteria = Criteria.load(kind)
     criteria.add(cis_criteria("lab" if kind == "lab" else "site-full"))
     if as_json:
@@ -63,7 +70,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": "storage and objects and kubernetes and cis", "kind": kind, "checks": data})
+        print_json({"suite": "storage and objects and kubernetes and cis and logs", "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:
@@ -76,9 +83,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @accept.command()
 @click.option(
     "--suite",
-    type=click.Choice(["all", "storage", "objects", "kubernetes", "cis"]),
+    type=click.Choice(["all", "storage", "objects", "kubernetes", "cis", "logs"]),
     default="all",
-    help="Suite to run; all: storage and, where the site has them, objects and kubernetes.",
+    help="Suite to run; all: storage and, where the site has them, objects, kubernetes and logs.",
 )
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
@@ -90,7 +97,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: Literal["all", "storage", "objects", "kubernetes", "cis"],
+    suite: Literal["all", "storage", "objects", "kubernetes", "cis", "logs"],
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,

@@ -161,7 +161,7 @@ def up(
             disk_bytes=parse_size(disk_size) if disk_size else None,
             subnet=network,
             release=release,
-            parts=parts or None,
+            parts=tuple(sorted(set(parts))) or None,
         )
         changed = it.up()
     seconds = time.monotonic() - begun

@@ -34,6 +34,7 @@ VERBS = {
     "disk": "List, approve and erase the nodes' disks.",
     "doctor": "Find what is wrong with the running site, changing nothing.",
     "lab": "A lab of container nodes on this machine.",
+    "logs": "Search the logs of nodes and pods, or follow them.",
     "node": "Cordon, drain and uncordon nodes of Kubernetes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from avadm import paths
+from avadm.engine.acceptance_suites import Suites, execute, ids, name_of
 from avadm.engine.acceptance_target import target_of
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
@@ -23,32 +24,18 @@ from avadm.site.load import SiteFile
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
-from avadm_validation.suites.cis import run as cis
 from avadm_validation.suites.cis.controls import criteria as cis_criteria
-from avadm_validation.suites.cis.run import CHECKS as CIS
-from avadm_validation.suites.kubernetes import run as kubernetes
-from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
-from avadm_validation.suites.objects import run as objects
-from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
 from avadm_validation.suites.runner import Suite, class_of, now
-from avadm_validation.suites.storage import CHECKS
 from avadm_validation.suites.storage.context import MeasureError, Step
 from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
-Suites = Literal["all", "storage", "objects", "kubernetes", "cis"]
 
 
 def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
     """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
-    known = {
-        "storage": [c.ID for c in CHECKS],
-        "objects": [c.ID for c in OBJECTS],
-        "kubernetes": [c.ID for c in KUBERNETES],
-        "cis": [c.ID for c in CIS],
-    }
-    there = sorted(i for name, ids in known.items() if suites in ("all", name) for i in ids)
+    there = sorted(i for name, own in ids().items() if suites in ("all", name) for i in own)
     found = {
         next((i for i in there if i.removeprefix("A-") == w.upper().removeprefix("A-")), ""): w for w in only
     }
@@ -97,7 +84,7 @@ def run(
     started, commit = now(), _commit()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
-            checks = _execute(suite, only, suites, site_file)
+            checks = execute(suite, only, suites, site_file)
         except MeasureError as error:
             raise AvadmError(
                 Finding(
@@ -112,7 +99,7 @@ def run(
     report = Report(
         site=target.site,
         profile=target.profile,
-        suite=_name(checks),
+        suite=name_of(checks),
         effort=effort,
         class_=class_of(target.kind, effort),
         started=started,
@@ -137,56 +124,6 @@ def _criteria(class_: Class) -> Criteria:
     criteria = Criteria.load("lab" if lab else "stated")
     criteria.add(cis_criteria("lab" if lab else "site-full"))
     return criteria
-
-
-def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
-    """Run the suites that are asked for, by name or by their checks, and that the site has."""
-    of = {
-        "objects": {c.ID for c in OBJECTS},
-        "kubernetes": {c.ID for c in KUBERNETES},
-        "cis": {c.ID for c in CIS},
-    }
-    named = {name: [i for i in only if i in ids] for name, ids in of.items()}
-    named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
-    whole = {"storage", "objects", "kubernetes"} if suites == "all" else {suites}
-    asked = {name for name, own in named.items() if own} if only else whole
-    named_so = bool(only) or suites != "all"
-    if suite.target.objects is None and "objects" in asked and named_so:
-        raise AvadmError(
-            Finding(
-                "no-objects",
-                "The suite objects needs an object store.",
-                site_file.where(["components"]),
-                "none, or not installed yet",
-                "components.object_store",
-                "Add it and apply.",
-            )
-        )
-    if suite.target.kube is None and asked & {"kubernetes", "cis"} and named_so:
-        raise AvadmError(
-            Finding(
-                "no-role",
-                "The suites kubernetes and cis need a node with the role master.",
-                site_file.where(["nodes"]),
-                "none",
-                "one, three or five",
-                "Give nodes the role master and apply.",
-            )
-        )
-    checks = suite.execute(named["storage"]) if "storage" in asked else []
-    if suite.target.objects and "objects" in asked:
-        checks += objects.execute(suite, named["objects"])
-    if suite.target.kube:
-        checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
-        checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
-    return checks
-
-
-def _name(checks: Sequence[CheckResult]) -> str:
-    """Return the names of the suites that a report's checks are of."""
-    starts = {"K-": "kubernetes", "CIS-": "cis", "A-S3": "objects"}
-    found = [next((n for s, n in starts.items() if c.id.startswith(s)), "storage") for c in checks]
-    return " and ".join(dict.fromkeys(found))
 
 
 def verified(where: Path) -> tuple[Report, list[str]]:

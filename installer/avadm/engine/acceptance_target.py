@@ -1,4 +1,4 @@
-"""What acceptance measures at a site: its storage, its object store, its Kubernetes, from the site file."""
+"""What acceptance measures at a site: its storage, its Kubernetes and its parts, from the site file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from avadm.site.model import Site
 from avadm.site.render.addons import IMAGES, REGISTRY_PORT
 from avadm.site.render.ceph import rbd_entity
 from avadm.site.render.kube_nodes import limits
+from avadm.site.render.logs import USER, stores
 from avadm.site.render.object_pools import AUTHORITY, gateways
 from avadm.site.render.objects import (
     ACCEPT,
@@ -24,7 +25,7 @@ from avadm.site.render.objects import (
 from avadm.site.render.volumes import classes
 from avadm.site.secrets import Vault
 from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import KubeTarget, Target
+from avadm_validation.suites.storage.context import KubeTarget, LogTarget, Target
 
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
@@ -69,6 +70,7 @@ def target_of(site_file: SiteFile) -> Target:
         notes=tuple(notes),
         kube=_kubernetes(site),
         objects=_objects(site_file),
+        logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
     )
 
 

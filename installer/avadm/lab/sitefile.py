@@ -60,6 +60,12 @@ def _objects(config: Config) -> dict[str, Any]:
     }
 
 
+def _logs(nodes: list[LabNode]) -> dict[str, Any]:
+    """Return where logs are kept: on the first two nodes of monitoring, with little of this machine's disk."""
+    stores = [n.name for n in nodes if "prometheus" in n.roles]
+    return {"stores": stores, "retention_days": 2, "disk_gib": 1, "buffer_mib": 64, "learning_hours": 24}
+
+
 def _network(config: Config) -> dict[str, Any]:
     network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -101,6 +107,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
                 {"name": "lab-neighbour", "role": "tenant", "namespaces": ["lab-neighbour"]},
             ],
         }
+    if "logs" in config.parts:
+        data["components"]["logs"] = _logs(nodes)
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

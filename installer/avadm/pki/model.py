@@ -14,6 +14,7 @@ class Authority(StrEnum):
     KUBERNETES = "kubernetes"
     FRONT_PROXY = "front-proxy"
     OBJECTS = "objects"
+    LOGS = "logs"
 
     @property
     def key(self) -> str:

@@ -24,11 +24,15 @@ _LOCAL = ("localhost",), ("127.0.0.1",)
 
 
 def leaves(site: Site) -> list[Leaf]:
-    """Return every certificate of the site."""
-    found = [_gateway(node, site) for node in object_pools.gateways(site)]
+    """Return every certificate of the site; those of gateways and of the stores of logs alone where it has no etcd."""
+    gateways = [_gateway(node, site) for node in object_pools.gateways(site)]
+    return [*gateways, *_kubernetes(site), *(_log_store(node, site) for node in log_stores(site))]
+
+
+def _kubernetes(site: Site) -> list[Leaf]:
     if not site.with_role("etcd"):
-        return found
-    found += [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
+        return []
+    found = [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
     if site.with_role("master"):
         found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
         found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
@@ -90,6 +94,26 @@ def accounts(site: Site) -> list[Leaf]:
         Leaf(f"account-{a.name}", Authority.KUBERNETES, f"account-{a.name}", a.name, f"avadm:{a.role}")
         for a in site.components.kubernetes.accounts
     ]
+
+
+def log_stores(site: Site) -> list[Node]:
+    """Return the nodes that keep the logs, in the order in which the site file names them."""
+    logs = site.components.logs
+    by_name = {n.name: n for n in site.nodes}
+    return [by_name[name] for name in logs.stores if name in by_name] if logs else []
+
+
+def _log_store(node: Node, site: Site) -> Leaf:
+    return Leaf(
+        f"log-store-{node.name}",
+        Authority.LOGS,
+        f"log-store-{node.name}",
+        f"log-store-{node.name}",
+        names=(*_names(node, site), *_LOCAL[0]),
+        addresses=(str(node.address), *_LOCAL[1]),
+        server=True,
+        client=False,
+    )
 
 
 def _names(node: Node, site: Site) -> tuple[str, ...]:

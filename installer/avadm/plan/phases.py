@@ -102,6 +102,16 @@ PHASES: tuple[Phase, ...] = (
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
         ("grafana",),
     ),
+    Phase(
+        "logs",
+        "logs of nodes and pods",
+        "playbooks/logs.yml",
+        ("base", "monitoring"),
+        (),
+        ("log_store", "log_shipper", "log_watch"),
+        artifacts=("victoria-logs",),
+        component="logs",
+    ),
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
     # Before `nodes`: where this runtime is docker's default, no container starts without it.

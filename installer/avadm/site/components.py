@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from avadm.site.object_store import ObjectStore
-from avadm.site.values import Address, Model, Real, Whole
+from avadm.site.values import Address, Model, NodeName, Real, Whole
 
 
 class RbdPool(Model):
@@ -140,6 +140,38 @@ class Kubernetes(Model):
     """People and programs that use Kubernetes, beside the administrator."""
 
 
+class LogFile(Model):
+    """Log files of one component."""
+
+    component: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """What the lines are kept under."""
+    folder: str = Field(pattern=r"^/")
+    """Folder of the files."""
+    names: str = Field(default="*.log", pattern=r"^[A-Za-z0-9_.*?-]+$")
+    """File names, with * and ?."""
+
+
+class Logs(Model):
+    """Logs of all nodes and pods in one place (I8)."""
+
+    stores: list[NodeName] = Field(min_length=1)
+    """Nodes that keep the logs; each keeps all of them, so that with two the loss of one loses nothing."""
+    retention_days: Whole = Field(default=30, ge=1, le=3650)
+    """How long lines are kept."""
+    disk_gib: Whole = Field(default=100, ge=1, le=1 << 20)
+    """What the lines may take of each store's disk, GiB; the oldest days go before that."""
+    port: Whole = Field(default=9428, ge=1024, le=65535)
+    """TCP port of the stores: TLS, with a user name and a password."""
+    buffer_mib: Whole = Field(default=512, ge=16, le=1 << 20)
+    """What each node keeps on its disk for each store that does not answer, MiB."""
+    learning_hours: Whole = Field(default=24, ge=0, le=720)
+    """Hours after the first start in which new error patterns are learnt and not told."""
+    pattern_days: Whole = Field(default=14, ge=1, le=365)
+    """An error pattern that was not seen for so many days counts as new."""
+    files: list[LogFile] = []
+    """Further log files that are read on every node that has them."""
+
+
 class Components(Model):
     """The few knobs of each component."""
 
@@ -151,3 +183,5 @@ class Components(Model):
     """Compute cluster."""
     object_store: ObjectStore | None = None
     """Objects by the S3 protocol; none where absent."""
+    logs: Logs | None = None
+    """Logs of all nodes and pods in one place; none are kept where absent."""

@@ -26,6 +26,7 @@ PATTERNS = {
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
     r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$": "letters, digits, inner '.', '_' and '-', at most 63",
     r"^/": "an absolute path",
+    r"^[A-Za-z0-9_.*?-]+$": "letters, digits, '_', '.', '-', and '*' or '?' for what varies",
     r"\S": "some words",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""

@@ -10,6 +10,7 @@ from avadm.site.rules import (
     ceph,
     devices,
     kubernetes,
+    logs,
     networks,
     nodes,
     objects,
@@ -32,6 +33,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *volumes.RULES,
     *objects.RULES,
     *accounts.RULES,
+    *logs.RULES,
     *services.RULES,
     *waivers.RULES,
 ]

@@ -11,6 +11,7 @@ import fleet
 import gpu
 import hosts
 import kubernetes
+import logs
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
 DASHBOARDS = {
@@ -20,6 +21,7 @@ DASHBOARDS = {
     "gpu": gpu.build,
     "hosts": hosts.build,
     "kubernetes": kubernetes.build,
+    "logs": logs.build,
 }
 
 

@@ -122,7 +122,7 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
     extra = {
         "prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"],
-        "prometheus_more_rules": ["objects"],
+        "prometheus_more_rules": ["objects", "logs", "log_troubles"],
     }
     files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]
     ours = {f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")}

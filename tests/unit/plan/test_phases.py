@@ -16,6 +16,12 @@ NODES = {
     "comp2": ["client"],
 }
 
+EVERY_PART: dict[str, object] = {
+    "object_store": {},
+    "logs": {"stores": ["n"]},
+}
+"""Each part of a site that a site file may leave out, with what it cannot do without."""
+
 HOME = Path(__file__).parents[3]
 
 
@@ -49,7 +55,8 @@ def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
     names = {p.name for p in PHASES}
     assert len(names) == len(PHASES)
     assert all(set(p.needs) <= names for p in PHASES)
-    full = site({"n": list(get_args(RoleName))}, {p.component: {} for p in PHASES if p.component})
+    full = site({"n": list(get_args(RoleName))}, EVERY_PART)
+    assert set(EVERY_PART) == {p.component for p in PHASES if p.component}
     assert {s.name for s in make_plan(full)} == names
 
 

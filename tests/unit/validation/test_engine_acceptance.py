@@ -5,8 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.engine import acceptance
+from avadm.engine import acceptance, acceptance_suites
 from avadm.errors import AvadmError
+
+BARE = SimpleNamespace(
+    target=SimpleNamespace(kube=None, objects=None, logs=None), execute=lambda only: []
+)
+"""A run at a site with storage alone."""
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch):
@@ -20,8 +25,9 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 @pytest.mark.parametrize(
     ("suites", "checks", "ran"),
     [
-        ("all", [], {"storage": [], "objects": [], "kubernetes": []}),
+        ("all", [], {"storage": [], "objects": [], "kubernetes": [], "logs": []}),
         ("objects", [], {"objects": []}),
+        ("logs", [], {"logs": []}),
         ("all", ["s3-3"], {"objects": ["A-S3-3"]}),
         ("cis", [], {"cis": []}),
         ("storage", [], {"storage": []}),
@@ -40,24 +46,35 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     def note(name):
         return lambda *args: seen.update({name: list(args[-1])}) or []
 
-    monkeypatch.setattr(acceptance.kubernetes, "execute", note("kubernetes"))
-    monkeypatch.setattr(acceptance.cis, "execute", note("cis"))
-    monkeypatch.setattr(acceptance.objects, "execute", note("objects"))
-    suite = SimpleNamespace(target=SimpleNamespace(kube=object(), objects=object()), execute=note("storage"))
-    acceptance._execute(suite, acceptance.choose(checks, suites), suites, None)
+    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", note("kubernetes"))
+    monkeypatch.setattr(acceptance_suites.cis, "execute", note("cis"))
+    monkeypatch.setattr(acceptance_suites.objects, "execute", note("objects"))
+    monkeypatch.setattr(acceptance_suites.logs, "execute", note("logs"))
+    target = SimpleNamespace(kube=object(), objects=object(), logs=object())
+    suite = SimpleNamespace(target=target, execute=note("storage"))
+    acceptance_suites.execute(suite, acceptance.choose(checks, suites), suites, None)
     assert seen == ran
 
 
-def test_controls_need_masters():
-    suite = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None))
+@pytest.mark.parametrize(
+    ("suites", "only", "said"),
+    [
+        ("cis", [], "kubernetes and cis need"),
+        ("kubernetes", [], "kubernetes and cis need"),
+        ("all", ["A-S3-1"], "needs an object store"),
+        ("logs", [], "needs a site that keeps logs"),
+    ],
+)
+def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
     site = SimpleNamespace(where=lambda path: "site.yml")
-    with pytest.raises(AvadmError, match="kubernetes and cis need"):
-        acceptance._execute(suite, [], "cis", site)
+    with pytest.raises(AvadmError, match=said):
+        acceptance_suites.execute(BARE, only, suites, site)
 
 
-def test_the_objects_suite_needs_an_object_store_where_it_is_asked_for():
-    suite = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None), execute=lambda only: [])
-    site = SimpleNamespace(where=lambda path: "site.yml")
-    with pytest.raises(AvadmError, match="needs an object store"):
-        acceptance._execute(suite, ["A-S3-1"], "all", site)
-    assert acceptance._execute(suite, [], "all", site) == []
+def test_without_a_name_what_the_site_has_not_is_left_out():
+    assert acceptance_suites.execute(BARE, [], "all", None) == []
+
+
+def test_a_report_is_named_by_the_suites_of_its_checks():
+    checks = [SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "K-DNS", "A-LOG-LOSS")]
+    assert acceptance_suites.name_of(checks) == "storage and objects and kubernetes and logs"

@@ -17,6 +17,7 @@ import yaml
 from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
@@ -30,6 +31,7 @@ from avadm.site.render import (
     kube_metrics,
     kube_nodes,
     kubernetes,
+    logs,
     masters,
     monitoring,
     objects,
@@ -123,6 +125,7 @@ def variables(site_file: SiteFile) -> Vars:
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
     objects.render(site, site_file.profile, certificates, out)
+    logs.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
@@ -140,6 +143,8 @@ def groups(site: Site) -> dict[str, list[str]]:
     for node in site.nodes:
         for group in (*node.roles, rack_group(node.rack)):
             found.setdefault(group, []).append(node.name)
+    if stores := pki_plan.log_stores(site):
+        found["log_store"] = [n.name for n in stores]
     return dict(sorted(found.items()))
 
 

@@ -68,6 +68,21 @@ class KubeTarget:
 
 
 @dataclass(frozen=True)
+class LogTarget:
+    """What is measured of the logs.
+
+    Attributes:
+        stores: node of each store to the URL under which it is reached.
+        user: name that they want; the password is read on the node.
+        unit: the store's unit.
+    """
+
+    stores: Mapping[str, str]
+    user: str
+    unit: str = "avadm-log-store"
+
+
+@dataclass(frozen=True)
 class Target:
     """What is measured.
 
@@ -88,6 +103,7 @@ class Target:
         notes: what the reader must know of the site.
         kube: its Kubernetes, None where it has none.
         objects: its object store, None where it has none.
+        logs: where its logs are kept, None where they are not.
     """
 
     site: str
@@ -106,6 +122,7 @@ class Target:
     notes: tuple[str, ...] = ()
     kube: KubeTarget | None = None
     objects: ObjectTarget | None = None
+    logs: LogTarget | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from avadm_validation.suites.kubernetes.extract_limits import EXTRACTORS as LIMI
 from avadm_validation.suites.kubernetes.extract_volumes import EXTRACTORS as VOLUMES
 from avadm_validation.suites.objects.extract import EXTRACTORS as OBJECTS
 from avadm_validation.suites.objects.extract import s3_seconds
+from avadm_validation.suites.logs.extract import EXTRACTORS as LOGS
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
     healthy,
@@ -84,6 +85,7 @@ EXTRACTORS: dict[str, Extractor] = (
     | LIMITS
     | CIS
     | OBJECTS
+    | LOGS
 )
 
 
