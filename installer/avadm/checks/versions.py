@@ -45,6 +45,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
     "registry": ("avadm-registry",),
+    "cache": ("alluxio-master", "alluxio-worker"),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from graphlib import TopologicalSorter
@@ -10,7 +10,8 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.model import Site
+from avadm.site import cache
+from avadm.site.model import Node, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Phase:
             their variables are not.
         makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
+        chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
         artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
     """
 
@@ -40,6 +42,7 @@ class Phase:
     borrows: tuple[str, ...] = ()
     makes: str = ""
     only_with: str = ""
+    chooses: Callable[[Site], Sequence[Node]] | None = None
     artifacts: tuple[str, ...] = ()
 
     def hosts(self, site: Site) -> tuple[str, ...]:
@@ -48,6 +51,8 @@ class Phase:
             return ()
         if self.only_with and not site.with_role(self.only_with):
             return ()
+        if self.chooses:
+            return tuple(n.name for n in self.chooses(site))
         return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
 
 
@@ -146,6 +151,16 @@ PHASES: tuple[Phase, ...] = (
         ("registry",),
         ("registry",),
         artifacts=("pause", "base-image"),
+    ),
+    Phase(
+        "cache",
+        "cache before file system and object stores",
+        "playbooks/alluxio.yml",
+        ("base", "cephfs"),
+        ("alluxio_master", "alluxio_worker", "alluxio_client"),
+        ("alluxio",),
+        chooses=cache.members,
+        artifacts=("alluxio",),
     ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )

@@ -27,6 +27,9 @@ RoleName = Literal[
     "dns",
     "ingress",
     "registry",
+    "alluxio_master",
+    "alluxio_worker",
+    "alluxio_client",
 ]
 
 CheckId = Literal[

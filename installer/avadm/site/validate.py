@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from avadm.findings import Finding
 from avadm.site.rules import (
     accounts,
+    cache,
     ceph,
     devices,
     kubernetes,
@@ -29,6 +30,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *ceph.RULES,
     *kubernetes.RULES,
     *volumes.RULES,
+    *cache.RULES,
     *accounts.RULES,
     *services.RULES,
     *waivers.RULES,

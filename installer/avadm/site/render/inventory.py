@@ -18,12 +18,14 @@ from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import store as pki
+from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
     Vars,
     accounts,
     addons,
+    alluxio,
     ceph,
     core,
     etcd,
@@ -119,6 +121,7 @@ def variables(site_file: SiteFile) -> Vars:
     addons.render(site, site_file.profile, certificates, out)
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
+    alluxio.render(site_file, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
@@ -136,6 +139,8 @@ def groups(site: Site) -> dict[str, list[str]]:
     for node in site.nodes:
         for group in (*node.roles, rack_group(node.rack)):
             found.setdefault(group, []).append(node.name)
+    if clients := cache.clients(site):
+        found["alluxio_client"] = [n.name for n in clients]
     return dict(sorted(found.items()))
 
 
