@@ -4,6 +4,7 @@ A fault is planted before the check runs and taken away after it, or (``beside``
 check itself made. Nodes are named by role: ``client`` all of them, ``client:0`` the first.
 """
 
+from tests.controls.cache import CONTROLS as CACHE
 from tests.controls.cis import CONTROLS as CIS
 from tests.controls.control import Act, Control, Fault
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
@@ -274,5 +275,6 @@ CONTROLS = (
         f"{RAW}/test_checks_locally.py::test_a_series_that_bends_is_not_held_out",
     ),
     *KUBERNETES,
+    *CACHE,
     *CIS,
 )

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from avadm import paths
 from avadm.artifacts.manifest import named
+from avadm.engine.cache_target import cache_target
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.runfolder import RunFolder
@@ -29,6 +30,8 @@ from avadm.site.render.volumes import classes
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.alluxio import run as alluxio
+from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
 from avadm_validation.suites.cis import run as cis
 from avadm_validation.suites.cis.controls import criteria as cis_criteria
 from avadm_validation.suites.cis.run import CHECKS as CIS
@@ -41,7 +44,7 @@ from avadm_validation.suites.storage.environment import environment, versions
 from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
-Suites = Literal["all", "storage", "kubernetes", "cis"]
+Suites = Literal["all", "storage", "kubernetes", "cis", "alluxio"]
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
@@ -84,6 +87,7 @@ def target_of(site_file: SiteFile) -> Target:
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
         kube=_kubernetes(site),
+        cache=cache_target(site),
     )
 
 
@@ -125,6 +129,7 @@ def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
         "storage": [c.ID for c in CHECKS],
         "kubernetes": [c.ID for c in KUBERNETES],
         "cis": [c.ID for c in CIS],
+        "alluxio": [c.ID for c in CACHE],
     }
     there = sorted(i for name, ids in known.items() if suites in ("all", name) for i in ids)
     found = {
@@ -219,12 +224,27 @@ def _criteria(class_: Class) -> Criteria:
 
 def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
     """Run the suites that are asked for, by name or by their checks, and that the site has."""
-    of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}}
+    of = {
+        "kubernetes": {c.ID for c in KUBERNETES},
+        "cis": {c.ID for c in CIS},
+        "alluxio": {c.ID for c in CACHE},
+    }
     named = {name: [i for i in only if i in ids] for name, ids in of.items()}
     named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
-    whole = {"storage", "kubernetes"} if suites == "all" else {suites}
+    whole = {"storage", "kubernetes", "alluxio"} if suites == "all" else {suites}
     asked = {name for name, own in named.items() if own} if only else whole
-    if suite.target.kube is None and asked - {"storage"} and (only or suites != "all"):
+    if suite.target.cache is None and "alluxio" in asked and (only or suites != "all"):
+        raise AvadmError(
+            Finding(
+                "no-cache",
+                "The suite alluxio needs a cache that clients mount.",
+                site_file.where(["components"]),
+                "none",
+                "components.alluxio with fuse: true",
+                "Describe a cache and apply.",
+            )
+        )
+    if suite.target.kube is None and asked - {"storage", "alluxio"} and (only or suites != "all"):
         raise AvadmError(
             Finding(
                 "no-role",
@@ -239,12 +259,14 @@ def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteF
     if suite.target.kube:
         checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
         checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
+    if suite.target.cache:
+        checks += alluxio.execute(suite, named["alluxio"]) if "alluxio" in asked else []
     return checks
 
 
 def _name(checks: Sequence[CheckResult]) -> str:
     """Return the names of the suites that a report's checks are of."""
-    starts = {"K-": "kubernetes", "CIS-": "cis"}
+    starts = {"K-": "kubernetes", "CIS-": "cis", "A-AL-": "alluxio"}
     found = [next((n for s, n in starts.items() if c.id.startswith(s)), "storage") for c in checks]
     return " and ".join(dict.fromkeys(found))
 

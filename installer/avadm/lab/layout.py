@@ -18,6 +18,8 @@ _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
+PARTS = ("objects", "cache", "logs")
+"""Parts of a site that a lab has only where they are asked for."""
 GPUS = 4
 """Stand-ins for GPUs of each GPU node."""
 
@@ -33,6 +35,7 @@ class Config(BaseModel):
         disks: block devices of each storage node.
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
+        parts: what the lab has beside the rest: names of PARTS.
         release: Debian release of the nodes; the profile lab-RELEASE has its versions.
     """
 
@@ -45,6 +48,7 @@ class Config(BaseModel):
     disks: Annotated[int, Field(ge=1, le=12)] = 2
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
+    parts: tuple[Literal["objects", "cache", "logs"], ...] = ()
     release: Literal["bookworm", "bullseye"] = "bookworm"
 
     @property
@@ -179,10 +183,17 @@ def nodes(config: Config) -> list[LabNode]:
             *(["alertmanager"] if i < 3 else []),
         )
         extra = _kubernetes_roles(i) if config.masters else ()
+        extra += _cache_roles(i) if config.storage and "cache" in config.parts else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"
         made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))
     return made
+
+
+def _cache_roles(index: int) -> tuple[str, ...]:
+    """Return what a compute node runs of the cache: the first leads, the first two keep what is cached."""
+    served = {0: ("alluxio_master", "alluxio_worker"), 1: ("alluxio_worker",)}
+    return (*served.get(index, ()), "alluxio_client")
 
 
 def _kubernetes_roles(index: int) -> tuple[str, ...]:

@@ -49,6 +49,20 @@ def _ceph(config: Config) -> dict[str, Any]:
     }
 
 
+def _cache(config: Config) -> dict[str, Any]:
+    """Return the cache's knobs: all nodes share this machine's memory."""
+    return {
+        "master_heap_mib": 384,
+        "worker_heap_mib": 384,
+        "client_heap_mib": 192,
+        "tiers": [{"kind": "MEM", "path": "/var/lib/alluxio/mem", "quota_mib": 256}],
+        "block_mib": 8,
+        # Short, so that a change in the under store is seen within a test.
+        "sync_interval_s": 5,
+        "mounts": [{"path": "/cephfs", "cephfs": "/cache"}],
+    }
+
+
 def _network(config: Config) -> dict[str, Any]:
     network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -88,6 +102,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
                 {"name": "lab-neighbour", "role": "tenant", "namespaces": ["lab-neighbour"]},
             ],
         }
+    if config.storage and "cache" in config.parts:
+        data["components"]["alluxio"] = _cache(config)
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

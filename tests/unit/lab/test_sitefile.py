@@ -70,3 +70,16 @@ def test_without_masters_nothing_of_kubernetes_is_in_it():
 def test_no_secret_is_in_it():
     labs = nodes(Config())
     assert "PRIVATE" not in text(Config(), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142")
+
+
+def test_a_lab_has_a_cache_only_where_it_is_asked_for(tmp_path):
+    assert made(Config()).components.alluxio is None
+    site = made(Config(parts=("cache",)))
+    assert site.components.alluxio is not None
+    assert [n.name for n in site.with_role("alluxio_master")] == ["comp1"]
+    assert [n.name for n in site.with_role("alluxio_worker")] == ["comp1", "comp2"]
+    assert all("client" in n.roles for n in site.with_role("alluxio_client"))
+    labs = nodes(Config(parts=("cache",)))
+    file = tmp_path / "site.yml"
+    file.write_text(text(Config(parts=("cache",)), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    assert [f for f in examine(file)[1] if f.severity == "error" and f.check != "host-key-syntax"] == []

@@ -19,7 +19,7 @@ NODES = {
 HOME = Path(__file__).parents[3]
 
 
-def site(nodes: dict[str, list[str]] = NODES) -> Site:
+def site(nodes: dict[str, list[str]] = NODES, **components: object) -> Site:
     return Site.model_validate(
         {
             "name": "t",
@@ -28,6 +28,7 @@ def site(nodes: dict[str, list[str]] = NODES) -> Site:
                 {"name": n, "address": f"10.0.0.{i}", "roles": roles}
                 for i, (n, roles) in enumerate(nodes.items(), 1)
             ],
+            "components": components,
         }
     )
 
@@ -48,7 +49,7 @@ def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
     names = {p.name for p in PHASES}
     assert len(names) == len(PHASES)
     assert all(set(p.needs) <= names for p in PHASES)
-    full = site({"n": list(get_args(RoleName))})
+    full = site({"n": list(get_args(RoleName))}, alluxio={"mounts": [{"path": "/a", "cephfs": "/a"}]})
     assert {s.name for s in make_plan(full)} == names
 
 
