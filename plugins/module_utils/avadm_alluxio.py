@@ -157,7 +157,7 @@ def journal_action(found, marker, kind):
     if marker.get("kind") != kind:
         raise AlluxioError(
             "The journal of this master is of the kind %s, wanted is %s: the number of masters was changed between one and"
-            " three, and a journal cannot be taken over. Remedy: see docs/alluxio.md, \"From one master to three\"."
+            ' three, and a journal cannot be taken over. Remedy: see docs/alluxio.md, "From one master to three".'
             % (marker.get("kind"), kind)
         )
     if not found:

@@ -121,7 +121,8 @@ class Mounts(object):
             if self.clock() >= deadline:
                 raise alluxio.AlluxioError(
                     "No leading master of Alluxio answered within %d s (%s). Remedy: see `journalctl -u"
-                    " avadm-alluxio-master` on the masters." % (timeout, (err or out).strip()[-300:] or "exit %d" % rc)
+                    " avadm-alluxio-master` on the masters."
+                    % (timeout, (err or out).strip()[-300:] or "exit %d" % rc)
                 )
             self.sleep(2)
 
@@ -137,7 +138,8 @@ class Mounts(object):
         if rc != 0:
             raise alluxio.AlluxioError(
                 "%s of %s failed: %s. Remedy: see that the under store answers from the masters and that its keys are"
-                " right." % (words[0], words[-1], self.told(words, (err or out).strip()[-400:]) or "exit %d" % rc)
+                " right."
+                % (words[0], words[-1], self.told(words, (err or out).strip()[-400:]) or "exit %d" % rc)
             )
 
     @staticmethod
@@ -265,7 +267,9 @@ def main():
     except alluxio.AlluxioError as error:
         module.fail_json(msg=str(error))
     except (IOError, OSError) as error:
-        module.fail_json(msg="The under stores cannot be mounted: %s. Remedy: see the folder that it names." % error)
+        module.fail_json(
+            msg="The under stores cannot be mounted: %s. Remedy: see the folder that it names." % error
+        )
     module.exit_json(changed=bool(made or updated), mounted=made, updated=updated, others=others)
 
 

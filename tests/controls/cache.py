@@ -6,7 +6,14 @@ from tests.controls.fault import Fault
 TEST = "tests/unit/validation/test_cache_suite.py::test_a_planted_fault_is_seen"
 
 FAULTS = (
-    Fault("no-leader", "no master leads", "A-AL-PRE", ("workers",), lambda c: setattr(c, "led", False), "BLOCKED"),
+    Fault(
+        "no-leader",
+        "no master leads",
+        "A-AL-PRE",
+        ("workers",),
+        lambda c: setattr(c, "led", False),
+        "BLOCKED",
+    ),
     Fault(
         "folder-not-mount",
         "one client's mount point is an ordinary folder, which takes what is written to it",
@@ -72,7 +79,13 @@ FAULTS = (
         ("evicted",),
         lambda c: setattr(c, "evicts", False),
     ),
-    Fault("overfull", "a worker holds more than its capacity", "A-AL-EVICT", ("full",), lambda c: setattr(c, "used", 1.2)),
+    Fault(
+        "overfull",
+        "a worker holds more than its capacity",
+        "A-AL-EVICT",
+        ("full",),
+        lambda c: setattr(c, "used", 1.2),
+    ),
     Fault(
         "wrong-after-eviction",
         "a file that was evicted comes back with other bytes",
@@ -117,5 +130,6 @@ FAULTS = (
 )
 
 CONTROLS = tuple(
-    Control(f.name, f.check, f.text, f"{f.verdict} ({', '.join(f.metrics)})", "raw data", TEST) for f in FAULTS
+    Control(f.name, f.check, f.text, f"{f.verdict} ({', '.join(f.metrics)})", "raw data", TEST)
+    for f in FAULTS
 )

@@ -26,7 +26,11 @@ def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
 def _jar(unit: str) -> tuple[str, ...]:
     """Return the command that reads the version in the name of the open jar of a unit's Java, which is what runs."""
     named = "sed -n 's/.*alluxio-core-common-\\([0-9.]*\\)\\.jar$/\\1/p'"
-    return ("bash", "-c", f"pid=$(systemctl show --property=MainPID {unit}) && ls -l /proc/${{pid#*=}}/fd | {named} | head -n 1")
+    return (
+        "bash",
+        "-c",
+        f"pid=$(systemctl show --property=MainPID {unit}) && ls -l /proc/${{pid#*=}}/fd | {named} | head -n 1",
+    )
 
 
 CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"

@@ -48,7 +48,9 @@ BY_ROLE: dict[str, dict[int, str]] = {
         REGISTRY_PORT: "docker-registry or registry",
         REGISTRY_PORT + 1: "docker-registry or registry",
     },
-    "alluxio_master": {**dict.fromkeys((cache.MASTER_PORT, cache.MASTER_WEB_PORT, cache.JOURNAL_PORT), "java")},
+    "alluxio_master": {
+        **dict.fromkeys((cache.MASTER_PORT, cache.MASTER_WEB_PORT, cache.JOURNAL_PORT), "java")
+    },
     "alluxio_worker": {**dict.fromkeys((cache.WORKER_PORT, cache.WORKER_WEB_PORT), "java")},
 }
 EVERYWHERE = {PORTS["node"]: "prometheus-node-exporter"}

@@ -42,7 +42,11 @@ PANELS = [
         unit="percentunit",
     ),
     graph("Evicted", Query(f"rate(Worker_BlocksEvicted{{{N}}}[5m])", "{{node}}"), unit="ops"),
-    graph("Not cached, though it should be", Query(f"rate(Worker_CacheFailedBlocks{{{N}}}[5m])", "{{node}}"), unit="ops"),
+    graph(
+        "Not cached, though it should be",
+        Query(f"rate(Worker_CacheFailedBlocks{{{N}}}[5m])", "{{node}}"),
+        unit="ops",
+    ),
 ]
 
 

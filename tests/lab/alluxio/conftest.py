@@ -41,7 +41,9 @@ class Cache:
     def metric(self, node, name, port=30000):
         """Return a metric's value as a node's own page tells it; 0 where it was never counted."""
         address = self.lab.node(node)["address"]
-        page = self.sh(node, f"curl -sf --max-time 10 --noproxy '*' http://{address}:{port}/metrics/prometheus/")
+        page = self.sh(
+            node, f"curl -sf --max-time 10 --noproxy '*' http://{address}:{port}/metrics/prometheus/"
+        )
         found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", page, re.M)
         return float(found[1]) if found else 0.0
 

@@ -39,7 +39,9 @@ def test_what_is_written_through_the_mount_is_in_the_under_store(cache, files):
     store, seen = files
     time.sleep(6)
     cache.sh(cache.reader, f"head -c 1M /dev/urandom > {seen}/b")
-    assert cache.sh(cache.reader, f"sha256sum < {seen}/b") == cache.sh(cache.workers[0], f"sha256sum < {store}/b")
+    assert cache.sh(cache.reader, f"sha256sum < {seen}/b") == cache.sh(
+        cache.workers[0], f"sha256sum < {store}/b"
+    )
 
 
 def test_a_change_behind_the_cache_is_seen_in_the_documented_time(cache, files):
@@ -64,7 +66,9 @@ def test_prometheus_reads_masters_and_workers(cache, lab):
 
 def test_a_journal_with_data_is_kept_by_a_second_formatting(cache):
     journal = "/var/lib/alluxio/journal"
-    before = cache.sh(cache.master, f"find {journal} -type f | sort | head -n 3; cat /var/lib/alluxio/formatted.json")
+    before = cache.sh(
+        cache.master, f"find {journal} -type f | sort | head -n 3; cat /var/lib/alluxio/formatted.json"
+    )
     assert '"kind": "UFS"' in before
     assert journal in before
 

@@ -27,7 +27,9 @@ def test_nothing_wrong_is_read_while_a_part_is_lost(cache, files, tried, part):
     cache.sh(cache.reader, f"rm -rf {sums}; mkdir -p {sums}; {make}")
     time.sleep(6)
     node = writer if part == "worker" else cache.master
-    note = tried(f"cache {part}", f"avadm-alluxio-{part} is killed under reads", "nothing wrong is read; reads go on")
+    note = tried(
+        f"cache {part}", f"avadm-alluxio-{part} is killed under reads", "nothing wrong is read; reads go on"
+    )
     cache.sh(node, f"nohup sh -c 'sleep 8; systemctl kill -s KILL avadm-alluxio-{part}' >/dev/null 2>&1 &")
     said = cache.sh(cache.reader, LOOP.format(seconds=60, seen=seen, sums=sums), timeout=240)
     right, wrong, failed, last = said.split()

@@ -34,7 +34,9 @@ def home(tmp_path: Path, conf: str = "") -> Path:
     ("of", "taken"),
     [("*", True), ("central", True), ("external:*", True), ("*,!central", False), ("external:http:*", False)],
 )
-def test_the_machine_s_own_mirror_of_the_central_repository_is_taken(of: str, taken: bool, tmp_path: Path) -> None:
+def test_the_machine_s_own_mirror_of_the_central_repository_is_taken(
+    of: str, taken: bool, tmp_path: Path
+) -> None:
     own = home(tmp_path, MIRROR.format(of=of, of_url="mirror.test"))
     found = maven.central(own, tmp_path / "none")
     assert found == ("https://mirror.test/m" if taken else "https://own.test/c")
@@ -102,7 +104,10 @@ def test_the_jars_of_the_list_are_packed_and_one_mirror_stands_for_all(at: Site,
     ("listed", "said"),
     [
         ("", "a.jar is not in the list; b.jar is not in the list"),
-        (f"{'1' * 64}  a.jar\n{'2' * 64}  b.jar\n{'3' * 64}  c.jar\n", "c.jar is missing; a.jar has other bytes"),
+        (
+            f"{'1' * 64}  a.jar\n{'2' * 64}  b.jar\n{'3' * 64}  c.jar\n",
+            "c.jar is missing; a.jar has other bytes",
+        ),
     ],
 )
 def test_other_jars_than_the_list_s_are_refused_and_told(at: Site, listed: str, said: str) -> None:

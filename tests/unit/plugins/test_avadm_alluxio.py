@@ -4,11 +4,10 @@ import json
 import os
 import stat
 
-import pytest
-from ansible.module_utils import avadm_alluxio as alluxio
-
 import avadm_alluxio_journal as journal
 import avadm_alluxio_mounts as mounts
+import pytest
+from ansible.module_utils import avadm_alluxio as alluxio
 
 ROOT = "/r  on  /  (local, x)\n"
 KEY = 'se"cret \\ key'

@@ -3,9 +3,8 @@
 import io
 import tarfile
 
-import pytest
-
 import avadm_unpack as unpack
+import pytest
 
 
 def archive(path, **files):

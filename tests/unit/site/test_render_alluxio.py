@@ -20,7 +20,12 @@ S3 = {"path": "/s3", "s3": STORE}
 
 def site_file(tmp_path: Path, knobs: object, *, masters: int = 1, **more: object) -> SiteFile:
     nodes: list[dict[str, object]] = [
-        {"name": "s1", "address": "10.0.0.9", "roles": ["mon", "mgr", "mds", "osd"], "devices": [{"serial": "S"}]},
+        {
+            "name": "s1",
+            "address": "10.0.0.9",
+            "roles": ["mon", "mgr", "mds", "osd"],
+            "devices": [{"serial": "S"}],
+        },
         {"name": "s2", "address": "10.0.0.8", "roles": ["osd"], "devices": [{"serial": "T"}]},
         {"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]},
     ]
@@ -80,7 +85,10 @@ def test_each_node_is_told_its_parts_and_one_master_mounts(tmp_path: Path) -> No
 
 def test_clients_by_role_take_the_place_of_kubernetes_nodes(tmp_path: Path) -> None:
     one = site_file(tmp_path, {"mounts": [CEPHFS]})
-    nodes = [n if n.name != "w4" else n.model_copy(update={"roles": ["client", "alluxio_client"]}) for n in one.site.nodes]
+    nodes = [
+        n if n.name != "w4" else n.model_copy(update={"roles": ["client", "alluxio_client"]})
+        for n in one.site.nodes
+    ]
     site = one.site.model_copy(update={"nodes": nodes})
     assert [n.name for n in cache.clients(site)] == ["w4"]
     assert PHASE.hosts(site) == ("w1", "w2", "w4")

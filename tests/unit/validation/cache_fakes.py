@@ -30,7 +30,9 @@ class FakeCache:
     def target(self):
         address = {n: f"10.0.0.{i}" for i, n in enumerate(("c1", "c2", "c3"), 1)}
         store = Store("cephfs", "/cephfs", str(self.store), ("c1", "c2", "c3"))
-        cache = CacheTarget(("c1",), ("c1", "c2"), ("c1", "c2", "c3"), str(self.mount), address, (store,), 1.0)
+        cache = CacheTarget(
+            ("c1",), ("c1", "c2"), ("c1", "c2", "c3"), str(self.mount), address, (store,), 1.0
+        )
         return Target("s", "p", "lab", ("c1",), "m", ("c1",), python=sys.executable, cache=cache)
 
     # What a fleet does.
@@ -49,10 +51,14 @@ class FakeCache:
 
     def answer(self, node, command):
         if "curl" in command:
-            return (0, self.page(node, ":19999/" in command)) if node not in self.silent else (0, "# nothing\n")
+            return (
+                (0, self.page(node, ":19999/" in command)) if node not in self.silent else (0, "# nothing\n")
+            )
         if command == "cat /proc/mounts":
             kind = {True: "fuse.ceph-fuse"}.get(node in self.others, "fuse")
-            return 0, "proc /proc proc rw 0 0\n" + ("" if node in self.folders else f"x {self.mount} {kind} rw 0 0\n")
+            return 0, "proc /proc proc rw 0 0\n" + (
+                "" if node in self.folders else f"x {self.mount} {kind} rw 0 0\n"
+            )
         if "systemctl kill" in command:
             return (1, "") if self.immortal else (0, "killed\n")
         if "cacheread.py" in command and "mkdir" not in command:

@@ -41,7 +41,15 @@ def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
     checks = run.execute(made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
-    about = {"site": "s", "profile": "p", "suite": "alluxio", "effort": "quick", "class_": "lab", "seed": 1, "notes": []}
+    about = {
+        "site": "s",
+        "profile": "p",
+        "suite": "alluxio",
+        "effort": "quick",
+        "class_": "lab",
+        "seed": 1,
+        "notes": [],
+    }
     times = {"started": "2026-11-22T00:00:00Z", "finished": "2026-11-22T00:01:00Z"}
     rest = {"versions": {}, "git_commit": "", "inventory_hash": "", "environment": {}}
     claimed = Report(**about, **times, **rest, config_hash=made.criteria.digest(), checks=checks)

@@ -83,7 +83,9 @@ class Cache:
 
     def read(self, store: Store, name: str, size: int, count: int, **options: str | float) -> str:
         """Read files through the mount; return the raw file."""
-        return self.run(self.reader, self.tool("read", self.seen(store, name), size, count, **options), f"read-{name}")
+        return self.run(
+            self.reader, self.tool("read", self.seen(store, name), size, count, **options), f"read-{name}"
+        )
 
     def pages(self, nodes: Sequence[str], port: int, name: str) -> list[str]:
         """Return the raw files of the metrics' pages of those nodes that answer."""
@@ -116,7 +118,10 @@ class Cache:
     def holder(self) -> str:
         """Return the worker that holds most."""
         pages = {n: self.pages([n], self.target.worker_port, "holder") for n in self.target.workers}
-        used = {n: total([self.ctx.read(p) for p in paths], ("Worker_CapacityUsed",)) for n, paths in pages.items()}
+        used = {
+            n: total([self.ctx.read(p) for p in paths], ("Worker_CapacityUsed",))
+            for n, paths in pages.items()
+        }
         there = {n: value for n, value in used.items() if not math.isnan(value)}
         if not there:
             raise MeasureError("no worker of the cache answers")

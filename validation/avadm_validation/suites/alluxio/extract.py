@@ -67,7 +67,9 @@ def cache_rate(inputs: Inputs, params: Params) -> float:
 def cache_wrong(inputs: Inputs, params: Params) -> float:
     """Return how many files had other bytes than they should; NaN where nothing was read."""
     reads = [document(t) for t in inputs["reads"]]
-    return float(sum(len(r["wrong"]) for r in reads)) if all(r["files"] for r in reads) and reads else math.nan
+    return (
+        float(sum(len(r["wrong"]) for r in reads)) if all(r["files"] for r in reads) and reads else math.nan
+    )
 
 
 def cache_failed_at_end(inputs: Inputs, params: Params) -> float:
@@ -84,7 +86,9 @@ def cache_gap_s(inputs: Inputs, params: Params) -> float:
 def cache_errors(inputs: Inputs, params: Params) -> float:
     """Return how many reads failed; NaN where nothing was read."""
     reads = [document(t) for t in inputs["reads"]]
-    return float(sum(len(r["errors"]) for r in reads)) if reads and all(r["files"] for r in reads) else math.nan
+    return (
+        float(sum(len(r["errors"]) for r in reads)) if reads and all(r["files"] for r in reads) else math.nan
+    )
 
 
 def cache_late(inputs: Inputs, params: Params) -> float:
@@ -126,7 +130,9 @@ def cache_workers(inputs: Inputs, params: Params) -> float:
 
 def cache_over(inputs: Inputs, params: Params) -> float:
     """Return the largest share of its capacity that a worker uses."""
-    used = [total([p], ("Worker_CapacityUsed",)) / total([p], ("Worker_CapacityTotal",)) for p in inputs["after"]]
+    used = [
+        total([p], ("Worker_CapacityUsed",)) / total([p], ("Worker_CapacityTotal",)) for p in inputs["after"]
+    ]
     return math.nan if not used or any(math.isnan(u) for u in used) else max(used)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from avadm_validation.suites.alluxio.cache import Cache
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric
@@ -22,7 +24,7 @@ def lost(ctx: Context, part: str) -> Outcome:
         read = cache.read(store, "lost", size, count, for_s=float(p["for_s"]))
     finally:
         timer.join()
-    killed = ctx.rec.save("killed.json", '{"killed": %d}' % len(cache.killed))
+    killed = ctx.rec.save("killed.json", json.dumps({"killed": len(cache.killed)}))
     reads = {"reads": [read]}
     return Outcome(
         method=f"{count} files of {size} B are read in turn for {p['for_s']} s; avadm-alluxio-{part} on {node} gets SIGKILL after "

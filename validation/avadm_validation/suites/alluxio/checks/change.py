@@ -18,7 +18,9 @@ def run(ctx: Context) -> Outcome:
     store = next((s for s in cache.target.stores if s.folder), None)
     if store is None:
         why = "no under store can be written to but through the cache (object stores have no client on the nodes)"
-        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy="Mount a folder of cephfs too.")
+        return Outcome(
+            method="", verdict=Verdict.BLOCKED, reasons=[why], remedy="Mount a folder of cephfs too."
+        )
     size = int(p["size"])
     cache.make(store, "one", size, 1, version=1)
     first = cache.read(store, "one", size, 1, version=1)
@@ -26,7 +28,9 @@ def run(ctx: Context) -> Outcome:
     change = cache.tool("make", cache.folder(store, "one"), size, 1, version=2, rename=1)
     cache.run(writer, change, "change")
     limit = cache.target.sync_s + float(p["more_s"])
-    look = cache.tool("wait", cache.seen(store, "one"), size, 1, version="1,2", for_s=limit + float(p["beyond_s"]))
+    look = cache.tool(
+        "wait", cache.seen(store, "one"), size, 1, version="1,2", for_s=limit + float(p["beyond_s"])
+    )
     wait = cache.run(cache.reader, look, "wait", timeout=limit + float(p["beyond_s"]) + 60)
     return Outcome(
         method=f"one file of {size} B, read through the cache, then replaced by rename on {writer}; read again each half second; "

@@ -35,10 +35,34 @@ def run(ctx: Context) -> Outcome:
         f"{p['large_count']} of {p['large_size']} B, {p['small_count']} of {p['small_size']} B; only reading is timed; every "
         "byte is compared with what the file's name says it is; hits and misses of the second read are the workers' counters",
         metrics=[
-            metric("hits", ("second read: blocks from the cache / all, by workers' counters", "再次读命中率(计数器)"), "ratio", "cluster", shares),
-            metric("misses", ("second read: blocks from the under store, by workers' counters", "再次读未命中块数"), "blocks", "cluster", misses),
-            metric("wrong", ("files with other bytes than were written", "内容错误的文件数"), "files", "client", [wrong]),
-            metric("large", ("large files of all under stores: first read / second", "大文件加速比(全部存储)"), "ratio", "client", large),
+            metric(
+                "hits",
+                ("second read: blocks from the cache / all, by workers' counters", "再次读命中率(计数器)"),
+                "ratio",
+                "cluster",
+                shares,
+            ),
+            metric(
+                "misses",
+                ("second read: blocks from the under store, by workers' counters", "再次读未命中块数"),
+                "blocks",
+                "cluster",
+                misses,
+            ),
+            metric(
+                "wrong",
+                ("files with other bytes than were written", "内容错误的文件数"),
+                "files",
+                "client",
+                [wrong],
+            ),
+            metric(
+                "large",
+                ("large files of all under stores: first read / second", "大文件加速比(全部存储)"),
+                "ratio",
+                "client",
+                large,
+            ),
             *metrics,
         ],
         remedy="`avadm-alluxio fs ls` shows how much of a file is cached; a tier smaller than what is read serves nothing.",
@@ -67,7 +91,10 @@ def _pairs(
     made = [
         metric(
             f"{kind}-{store.name}",
-            (f"{store.name}, {kind} files: seconds of the first read / of the second", f"{store.name} {zh}加速比"),
+            (
+                f"{store.name}, {kind} files: seconds of the first read / of the second",
+                f"{store.name} {zh}加速比",
+            ),
             "ratio",
             "client",
             ratios,

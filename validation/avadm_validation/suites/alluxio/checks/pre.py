@@ -22,8 +22,20 @@ def run(ctx: Context) -> Outcome:
     return Outcome(
         method="metrics of the masters, /proc/mounts of the clients (an ordinary folder takes what is written to it)",
         metrics=[
-            metric("workers", ("workers that the leading master knows", "主节点已知的工作节点数"), "workers", "cluster", [missing]),
-            metric("unmounted", ("clients without the mount", "未挂载缓存的客户端数"), "clients", "cluster", [unmounted]),
+            metric(
+                "workers",
+                ("workers that the leading master knows", "主节点已知的工作节点数"),
+                "workers",
+                "cluster",
+                [missing],
+            ),
+            metric(
+                "unmounted",
+                ("clients without the mount", "未挂载缓存的客户端数"),
+                "clients",
+                "cluster",
+                [unmounted],
+            ),
         ],
         remedy="`avadm-alluxio fsadmin report` on a master; systemctl status 'avadm-alluxio-*' on the nodes.",
     )
