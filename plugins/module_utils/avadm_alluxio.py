@@ -106,7 +106,7 @@ def parent(path):
 
 def disks(paths):
     """Return for each path (MiB of the disk it lies on or will, whether / lies there too, how many paths do)."""
-    devices = dict((path, os.stat(parent(path)).st_dev) for path in paths)
+    devices = {path: os.stat(parent(path)).st_dev for path in paths}
     found = {}
     for path, device in devices.items():
         stats = os.statvfs(parent(path))

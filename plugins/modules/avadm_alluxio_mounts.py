@@ -219,7 +219,7 @@ def ensure(wanted, below, mounts, state, timeout, check_mode):
         if absent:
             raise alluxio.AlluxioError("Alluxio says that it mounted %s, and has it not." % ", ".join(absent))
     if (made or updated) and not check_mode:
-        keep(state, dict((p, digests[p]) for p in paths))
+        keep(state, {p: digests[p] for p in paths})
     return made, updated, sorted(p for p in table if p != "/" and p not in paths)
 
 

@@ -71,7 +71,7 @@ def main():
     with open("/proc/meminfo") as stream:
         memory = alluxio.memory_mib(stream.read())
     disks = alluxio.disks([t["path"] for t in given["tiers"] if t["kind"] != "MEM"])
-    heaps = dict((part, int(size)) for part, size in given["heaps"].items())
+    heaps = {part: int(size) for part, size in given["heaps"].items()}
     try:
         found = alluxio.sizes(
             {"memory_mib": memory, "disks": disks},
