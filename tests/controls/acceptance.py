@@ -4,10 +4,12 @@ A fault is planted before the check runs and taken away after it, or (``beside``
 check itself made. Nodes are named by role: ``client`` all of them, ``client:0`` the first.
 """
 
+from tests.controls.cache import CONTROLS as CACHE
 from tests.controls.cis import CONTROLS as CIS
 from tests.controls.control import Act, Control, Fault
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
 from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_LAB
+from tests.controls.logs import CONTROLS as LOGS
 from tests.controls.objects import CONTROLS as OBJECTS
 from tests.controls.objects_lab import FAULTS as OBJECTS_LAB
 
@@ -277,5 +279,7 @@ CONTROLS = (
     ),
     *OBJECTS,
     *KUBERNETES,
+    *CACHE,
+    *LOGS,
     *CIS,
 )

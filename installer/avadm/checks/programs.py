@@ -23,6 +23,16 @@ def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
     return ("bash", "-c", f"pid=$(systemctl show --property=MainPID {unit}) && {call}")
 
 
+def _jar(unit: str) -> tuple[str, ...]:
+    """Return the command that reads the version in the name of the open jar of a unit's Java, which is what runs."""
+    named = "sed -n 's/.*alluxio-core-common-\\([0-9.]*\\)\\.jar$/\\1/p'"
+    return (
+        "bash",
+        "-c",
+        f"pid=$(systemctl show --property=MainPID {unit}) && ls -l /proc/${{pid#*=}}/fd | {named} | head -n 1",
+    )
+
+
 CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"
 NODES = ("master", "worker")
 # Component to the roles whose nodes run it (`log_store`: the stores of components.logs) and the command there that tells
@@ -40,6 +50,8 @@ PROGRAMS: dict[str, Program] = {
     "traefik": (("ingress",), _running("traefik", "version")),
     "kube-state-metrics": (("master",), _running("kube-state-metrics")),
     "avadm-registry": (("registry",), _running("avadm-registry")),
+    "alluxio-master": (("alluxio_master",), _jar("avadm-alluxio-master")),
+    "alluxio-worker": (("alluxio_worker",), _jar("avadm-alluxio-worker")),
     "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),
     "victoria-logs": (("log_store",), _running("avadm-log-store", "-version")),
     "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),

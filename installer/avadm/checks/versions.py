@@ -48,6 +48,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
     "registry": ("avadm-registry",),
+    "cache": ("alluxio-master", "alluxio-worker"),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
@@ -77,7 +78,9 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
-            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & _duties(site, node)},
+            "commands": {
+                p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & _duties(site, node)
+            },
             "cluster": node.name == witness,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"

@@ -39,8 +39,11 @@ def accept() -> None:
 @click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Whose criteria.")
 def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
+    from avadm.engine.acceptance_suites import PARTS
     from avadm_validation.protocol.criteria import Criteria
     from avadm_validation.protocol.verdict import fmt
+    from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
+    from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
     from avadm_validation.suites.cis.controls import criteria as cis_criteria
     from avadm_validation.suites.cis.run import CHECKS as CIS
     from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
@@ -53,6 +56,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     checks = (
         *(PRECONDITIONS, *CHECKS),
         *(OBJECTS_FIRST, *OBJECTS),
+        *(CACHE_FIRST, *CACHE),
         *(KUBERNETES_FIRST, *KUBERNETES),
         *CIS,
         *LOGS,
@@ -70,7 +74,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": "storage and objects and kubernetes and cis and logs", "kind": kind, "checks": data})
+        print_json({"suite": " and ".join(PARTS), "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:
@@ -83,9 +87,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @accept.command()
 @click.option(
     "--suite",
-    type=click.Choice(["all", "storage", "objects", "kubernetes", "cis", "logs"]),
+    type=click.Choice(["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"]),
     default="all",
-    help="Suite to run; all: storage and, where the site has them, objects, kubernetes and logs.",
+    help="Suite to run; all: storage and, where the site has them, objects, alluxio, kubernetes and logs.",
 )
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
@@ -97,7 +101,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: Literal["all", "storage", "objects", "kubernetes", "cis", "logs"],
+    suite: Literal["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"],
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,

@@ -10,6 +10,8 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.site.load import SiteFile
 from avadm_validation.protocol.model import CheckResult
+from avadm_validation.suites.alluxio import run as alluxio
+from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
 from avadm_validation.suites.cis import run as cis
 from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes import run as kubernetes
@@ -21,7 +23,7 @@ from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
 from avadm_validation.suites.runner import Suite
 from avadm_validation.suites.storage import CHECKS, Check
 
-Suites = Literal["all", "storage", "objects", "kubernetes", "cis", "logs"]
+Suites = Literal["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"]
 Lack = tuple[str, str, str, str, str, str]
 """Check, what, key of the site file, found, wanted and remedy of a finding."""
 
@@ -71,6 +73,20 @@ PARTS: dict[str, Part] = {
             "none, or not installed yet",
             "components.object_store",
             "Add it and apply.",
+        ),
+    ),
+    "alluxio": Part(
+        CACHE,
+        "A-AL-",
+        "cache",
+        lambda suite, only: alluxio.execute(suite, only),
+        (
+            "no-cache",
+            "The suite alluxio needs a cache that clients mount.",
+            "components",
+            "none",
+            "components.alluxio with fuse: true",
+            "Describe a cache and apply.",
         ),
     ),
     "kubernetes": Part(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from avadm.artifacts.manifest import named
+from avadm.engine.cache_target import cache_target
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import plan
@@ -70,6 +71,7 @@ def target_of(site_file: SiteFile) -> Target:
         notes=tuple(notes),
         kube=_kubernetes(site),
         objects=_objects(site_file),
+        cache=cache_target(site),
         logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
     )
 

@@ -79,6 +79,11 @@ class Config(BaseModel):
         return self.subnet.network_address + 252, self.subnet.network_address + 254
 
     @property
+    def cached(self) -> bool:
+        """Whether there is a cache: it is before the shared file system, which a lab without storage nodes has not."""
+        return "cache" in self.parts and bool(self.storage)
+
+    @property
     def domain(self) -> str:
         """DNS domain of the nodes (.test is reserved for this, RFC 6761)."""
         return f"{self.name}.test"
@@ -192,10 +197,17 @@ def nodes(config: Config) -> list[LabNode]:
             *(["alertmanager"] if i < 3 else []),
         )
         extra = _kubernetes_roles(i) if config.masters else ()
+        extra += _cache_roles(i) if config.cached else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"
         made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))
     return made
+
+
+def _cache_roles(index: int) -> tuple[str, ...]:
+    """Return what a compute node runs of the cache: the first leads, the first two keep what is cached."""
+    served = {0: ("alluxio_master", "alluxio_worker"), 1: ("alluxio_worker",)}
+    return (*served.get(index, ()), "alluxio_client")
 
 
 def _kubernetes_roles(index: int) -> tuple[str, ...]:

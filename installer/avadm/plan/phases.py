@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from graphlib import TopologicalSorter
@@ -10,7 +10,8 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.model import Site
+from avadm.site import cache
+from avadm.site.model import Node, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Phase:
         makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
         component: key of components that the phase installs; where the site file has none no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
+        chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
         artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
     """
 
@@ -42,6 +44,7 @@ class Phase:
     makes: str = ""
     component: str = ""
     only_with: str = ""
+    chooses: Callable[[Site], Sequence[Node]] | None = None
     artifacts: tuple[str, ...] = ()
 
     def hosts(self, site: Site) -> tuple[str, ...]:
@@ -52,6 +55,8 @@ class Phase:
             return ()
         if self.only_with and not site.with_role(self.only_with):
             return ()
+        if self.chooses:
+            return tuple(n.name for n in self.chooses(site))
         return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
 
 
@@ -170,6 +175,17 @@ PHASES: tuple[Phase, ...] = (
         ("registry",),
         ("registry",),
         artifacts=("pause", "base-image"),
+    ),
+    Phase(
+        "cache",
+        "cache before file system and object stores",
+        "playbooks/alluxio.yml",
+        ("base", "cephfs", "objects"),
+        ("alluxio_master", "alluxio_worker", "alluxio_client"),
+        ("alluxio",),
+        component="alluxio",
+        chooses=cache.members,
+        artifacts=("alluxio",),
     ),
     Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
 )

@@ -32,6 +32,7 @@ LOOKING = frozenset(
         ),
         *("command", "script", "shell", "uri"),
         *("avadm_ceph_wait", "avadm_disk", "avadm_kube_node", "avadm_private_mounts"),
+        "avadm_alluxio_sizes",
     }
 )
 
@@ -146,6 +147,10 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),
     "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
     "avadm_ceph_settings": _settings,
+    "avadm_unpack": lambda args: iter([f"file {args['path']}/.avadm-archive"]),
+    "avadm_alluxio_journal": lambda args: iter([f"file {args['marker']}"]),
+    # What is mounted no node can say alone; that it was, and with which options, is kept here.
+    "avadm_alluxio_mounts": lambda args: iter([f"file {args['state']}"]),
 }
 
 CLUSTER = frozenset(

@@ -28,6 +28,9 @@ RoleName = Literal[
     "ingress",
     "registry",
     "rgw",
+    "alluxio_master",
+    "alluxio_worker",
+    "alluxio_client",
 ]
 
 CheckId = Literal[

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from avadm.findings import Finding
 from avadm.site.rules import (
     accounts,
+    cache,
     ceph,
     devices,
     kubernetes,
@@ -32,6 +33,7 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *kubernetes.RULES,
     *volumes.RULES,
     *objects.RULES,
+    *cache.RULES,
     *accounts.RULES,
     *logs.RULES,
     *services.RULES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import cache
 import ceph
 import control_plane
 import fleet
@@ -15,6 +16,7 @@ import logs
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
 DASHBOARDS = {
+    "cache": cache.build,
     "ceph": ceph.build,
     "control-plane": control_plane.build,
     "fleet": fleet.build,

@@ -27,7 +27,7 @@ def substituted(expr, dashboard):
     return expr
 
 
-NEEDS = {"control-plane": "master", "kubernetes": "master", "gpu": "gpu"}
+NEEDS = {"cache": "alluxio_master", "control-plane": "master", "kubernetes": "master", "gpu": "gpu"}
 """Dashboard to the role without which it has nothing to show."""
 
 

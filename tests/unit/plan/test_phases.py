@@ -18,6 +18,7 @@ NODES = {
 
 EVERY_PART: dict[str, object] = {
     "object_store": {},
+    "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
     "logs": {"stores": ["n"]},
 }
 """Each part of a site that a site file may leave out, with what it cannot do without."""

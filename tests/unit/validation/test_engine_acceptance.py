@@ -8,9 +8,7 @@ import pytest
 from avadm.engine import acceptance, acceptance_suites
 from avadm.errors import AvadmError
 
-BARE = SimpleNamespace(
-    target=SimpleNamespace(kube=None, objects=None, logs=None), execute=lambda only: []
-)
+BARE = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None, logs=None), execute=lambda only: [])
 """A run at a site with storage alone."""
 
 

@@ -28,6 +28,9 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "dns": (),
     "ingress": ("ingress",),
     "registry": (),
+    "alluxio_master": (),
+    "alluxio_worker": (),
+    "alluxio_client": (),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 

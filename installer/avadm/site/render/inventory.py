@@ -19,12 +19,14 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
+from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
     Vars,
     accounts,
     addons,
+    alluxio,
     ceph,
     core,
     etcd,
@@ -125,6 +127,7 @@ def variables(site_file: SiteFile) -> Vars:
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
     objects.render(site, site_file.profile, certificates, out)
+    alluxio.render(site_file, certificates, out)
     logs.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
@@ -145,6 +148,8 @@ def groups(site: Site) -> dict[str, list[str]]:
             found.setdefault(group, []).append(node.name)
     if stores := pki_plan.log_stores(site):
         found["log_store"] = [n.name for n in stores]
+    if clients := cache.clients(site):
+        found["alluxio_client"] = [n.name for n in clients]
     return dict(sorted(found.items()))
 
 

@@ -75,5 +75,5 @@ def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None
             "log_watch_pattern_days": logs.pattern_days,
         }
         out.host(node.name).update(own)
-    if not site.components.monitoring.existing:
-        out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), *RULES]
+    out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), *RULES]
+    out.all["grafana_more_dashboards"] = [*out.all.get("grafana_more_dashboards", []), "logs"]

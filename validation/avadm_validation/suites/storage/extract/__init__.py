@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from avadm_validation.suites.alluxio.extract import EXTRACTORS as CACHE
 from avadm_validation.suites.cis.extract import EXTRACTORS as CIS
 from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
 from avadm_validation.suites.kubernetes.extract_limits import EXTRACTORS as LIMITS
@@ -86,6 +87,7 @@ EXTRACTORS: dict[str, Extractor] = (
     | CIS
     | OBJECTS
     | LOGS
+    | CACHE
 )
 
 
