@@ -250,7 +250,8 @@ class Builder:
                 str(self.log),
                 found,
                 wanted,
-                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's repository, and run it again.",
+                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
+                "repository, and run it again.",
             )
         )
 

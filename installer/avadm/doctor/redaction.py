@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from avadm.runner.redact import MASK, Redactor
+from avadm.runner.redact import Redactor
+from avadm.secrecy import MASK
 from avadm.site.load import SiteFile
 from avadm.site.secrets import Vault
 

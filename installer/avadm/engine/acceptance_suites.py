@@ -136,8 +136,9 @@ def _has(target: Any, part: Part) -> bool:
 
 def _lacks(asked: Sequence[str], there: Sequence[str], site_file: SiteFile) -> Iterator[Finding]:
     """Return what is said of each suite that cannot run, each thing once."""
-    for check, what, key, *rest in dict.fromkeys(PARTS[name].lack for name in asked if name not in there):
-        yield Finding(check, what, site_file.where([key]), *rest)
+    lacks = dict.fromkeys(PARTS[name].lack for name in asked if name not in there)
+    for check, what, key, found, wanted, remedy in lacks:
+        yield Finding(check, what, site_file.where([key]), found, wanted, remedy)
 
 
 def name_of(checks: Sequence[CheckResult]) -> str:

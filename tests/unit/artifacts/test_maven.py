@@ -75,7 +75,10 @@ class Fetching(FakeCommands):
         return Done(0)
 
 
-STEPS = "  - maven: {pom: pom.xml, sums: jars.sha256, without: [old-*.jar, none-*.jar], to: tree/jars}\n  - archive: {folder: tree, output: out.tar}\n"
+STEPS = (
+    "  - maven: {pom: pom.xml, sums: jars.sha256, without: [old-*.jar, none-*.jar], to: tree/jars}\n"
+    "  - archive: {folder: tree, output: out.tar}\n"
+)
 
 
 @pytest.fixture

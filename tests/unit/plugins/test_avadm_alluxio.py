@@ -1,8 +1,8 @@
 """Modules of the cache: a journal is formatted once, under stores are mounted and their keys seen by nobody."""
 
 import json
-import os
 import stat
+from pathlib import Path
 
 import avadm_alluxio_journal as journal
 import avadm_alluxio_mounts as mounts
@@ -89,9 +89,8 @@ class Shell:
                 self.silent -= 1
                 return 1, "", "Failed to determine primary master"
             return 0, ROOT + "".join(f"{s}  on  {p}  (s3, x)\n" for p, s in self.table.items()), ""
-        with open(argv[2]) as stream:
-            self.files.append(stream.read())
-        self.modes.append(stat.S_IMODE(os.stat(argv[2]).st_mode))
+        self.files.append(Path(argv[2]).read_text())
+        self.modes.append(stat.S_IMODE(Path(argv[2]).stat().st_mode))
         if self.fails:
             return 1, "", self.fails
         words = self.files[-1].split("\n")
@@ -129,7 +128,7 @@ def test_the_file_of_arguments_is_gone_also_when_the_mount_fails_and_the_error_h
         ensure(shell, [one()], tmp_path)
     assert KEY not in str(caught.value)
     assert "403 for ***" in str(caught.value)
-    assert not os.path.exists(shell.asked[-1][1])
+    assert not Path(shell.asked[-1][1]).exists()
 
 
 def test_a_changed_key_is_handed_on(tmp_path):

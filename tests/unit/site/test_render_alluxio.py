@@ -6,6 +6,8 @@ import pytest
 import yaml
 
 from avadm.errors import AvadmError
+from avadm.pki import store as pki
+from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES, make_plan
 from avadm.site import cache
 from avadm.site.load import SiteFile, load
@@ -16,14 +18,22 @@ PHASE = next(p for p in PHASES if p.name == "cache")
 CEPHFS = {"path": "/cephfs", "cephfs": "/data"}
 STORE = {"bucket": "sets", "folder": "a/b", "endpoint": "https://s3.demo.test", "secret": "store"}
 S3 = {"path": "/s3", "s3": STORE}
+OWN = {"users": [{"name": "cache-user"}], "buckets": [{"name": "sets", "owner": "cache-user"}]}
+THEIRS = {
+    "provider": "external",
+    "external": {"endpoint": "https://s3.kodo.test/", "region": "z0"},
+    "buckets": [{"name": "sets"}],
+}
 
 
-def site_file(tmp_path: Path, knobs: object, *, masters: int = 1, **more: object) -> SiteFile:
+def site_file(
+    tmp_path: Path, knobs: object, *, masters: int = 1, objects: object = None, **more: object
+) -> SiteFile:
     nodes: list[dict[str, object]] = [
         {
             "name": "s1",
             "address": "10.0.0.9",
-            "roles": ["mon", "mgr", "mds", "osd"],
+            "roles": ["mon", "mgr", "mds", "osd", *(["rgw"] if objects == OWN else [])],
             "devices": [{"serial": "S"}],
         },
         {"name": "s2", "address": "10.0.0.8", "roles": ["osd"], "devices": [{"serial": "T"}]},
@@ -39,7 +49,7 @@ def site_file(tmp_path: Path, knobs: object, *, masters: int = 1, **more: object
         "profile": "lab-bookworm",
         "network": {"management": "10.0.0.0/24", "domain": "demo.test", "api_vip": "10.0.0.250"},
         "nodes": nodes,
-        "components": {"alluxio": knobs} if knobs else {},
+        "components": ({"alluxio": knobs} if knobs else {}) | ({"object_store": objects} if objects else {}),
         **more,
     }
     path = tmp_path / "demo.yml"
@@ -49,7 +59,7 @@ def site_file(tmp_path: Path, knobs: object, *, masters: int = 1, **more: object
 
 def told(one: SiteFile) -> Vars:
     out = Vars()
-    alluxio.render(one, out)
+    alluxio.render(one, pki.Store.open(one.path), out)
     return out
 
 
@@ -115,6 +125,46 @@ def test_the_authority_of_a_store_is_read_beside_the_site_file_or_missed(tmp_pat
         told(one)
     (tmp_path / "s3.pem").write_text("CERT\n")
     assert told(one).all["alluxio_authorities"] == ["CERT"]
+
+
+def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the_stores_authority(
+    tmp_path: Path,
+) -> None:
+    one = site_file(tmp_path, {"mounts": [{"path": "/s3", "s3": {"bucket": "sets"}}]}, objects=OWN)
+    made = variables(one)
+    (mount,) = made.all["alluxio_mounts"]
+    (bucket,) = made.all["ceph_rgw_buckets"]
+    assert mount["store"] == "s3://sets/"
+    options = mount["options"]
+    assert (options["s3a.accessKeyId"], options["s3a.secretKey"]) == (
+        bucket["access_key"],
+        bucket["secret_key"],
+    )
+    assert (
+        options["alluxio.underfs.s3.endpoint"]
+        == made.all["ceph_rgw_endpoint"]
+        == "https://objects.demo.test:7443"
+    )
+    assert options["alluxio.underfs.s3.endpoint.region"] == made.all["ceph_rgw_region"]
+    named = {text.strip("{} ") for text in (options["s3a.accessKeyId"], options["s3a.secretKey"])}
+    assert named <= set(made.secrets)
+    assert made.all["alluxio_authorities"] == [pki.Store.open(one.path).trusted(Authority.OBJECTS)]
+    assert {"objects", "cache"} <= set(made.all["prometheus_more_rules"])
+    steps = {s.name: s for s in make_plan(one.site)}
+    assert "objects" in steps["cache"].needs
+
+
+def test_a_bucket_of_a_store_that_others_run_has_that_stores_keys_and_a_public_authority(
+    tmp_path: Path,
+) -> None:
+    one = site_file(tmp_path, {"mounts": [{"path": "/s3", "s3": {"bucket": "sets"}}]}, objects=THEIRS)
+    out = told(one)
+    options = out.all["alluxio_mounts"][0]["options"]
+    assert options["s3a.secretKey"] == "{{ vault_objects_secret_key }}"
+    assert options["alluxio.underfs.s3.endpoint"] == "https://s3.kodo.test"
+    assert options["alluxio.underfs.s3.endpoint.region"] == "z0"
+    assert out.all["alluxio_authorities"] == []
+    assert out.secrets == {}
 
 
 def test_prometheus_reads_masters_and_workers_where_their_metrics_are(tmp_path: Path) -> None:

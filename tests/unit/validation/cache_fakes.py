@@ -1,6 +1,5 @@
 """A cache without nodes: the mount is a link to the under store, the tool really runs, the workers' counters are played."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -121,4 +120,4 @@ class FakeCache:
 
 def clean(path):
     """Whether nothing of a run is below a folder."""
-    return not [n for n in os.listdir(path) if n.startswith("avadm-accept")]
+    return not list(Path(path).glob("avadm-accept*"))

@@ -8,7 +8,9 @@ import pytest
 from avadm.engine import acceptance, acceptance_suites
 from avadm.errors import AvadmError
 
-BARE = SimpleNamespace(target=SimpleNamespace(kube=None, objects=None, logs=None), execute=lambda only: [])
+BARE = SimpleNamespace(
+    target=SimpleNamespace(kube=None, objects=None, cache=None, logs=None), execute=lambda only: []
+)
 """A run at a site with storage alone."""
 
 
@@ -23,7 +25,7 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 @pytest.mark.parametrize(
     ("suites", "checks", "ran"),
     [
-        ("all", [], {"storage": [], "objects": [], "kubernetes": [], "logs": []}),
+        ("all", [], {"storage": [], "objects": [], "alluxio": [], "kubernetes": [], "logs": []}),
         ("objects", [], {"objects": []}),
         ("logs", [], {"logs": []}),
         ("all", ["s3-3"], {"objects": ["A-S3-3"]}),
@@ -47,8 +49,9 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     monkeypatch.setattr(acceptance_suites.kubernetes, "execute", note("kubernetes"))
     monkeypatch.setattr(acceptance_suites.cis, "execute", note("cis"))
     monkeypatch.setattr(acceptance_suites.objects, "execute", note("objects"))
+    monkeypatch.setattr(acceptance_suites.alluxio, "execute", note("alluxio"))
     monkeypatch.setattr(acceptance_suites.logs, "execute", note("logs"))
-    target = SimpleNamespace(kube=object(), objects=object(), logs=object())
+    target = SimpleNamespace(kube=object(), objects=object(), cache=object(), logs=object())
     suite = SimpleNamespace(target=target, execute=note("storage"))
     acceptance_suites.execute(suite, acceptance.choose(checks, suites), suites, None)
     assert seen == ran
@@ -61,6 +64,7 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
         ("kubernetes", [], "kubernetes and cis need"),
         ("all", ["A-S3-1"], "needs an object store"),
         ("logs", [], "needs a site that keeps logs"),
+        ("all", ["A-AL-HIT"], "needs a cache that clients mount"),
     ],
 )
 def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
@@ -74,5 +78,7 @@ def test_without_a_name_what_the_site_has_not_is_left_out():
 
 
 def test_a_report_is_named_by_the_suites_of_its_checks():
-    checks = [SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "K-DNS", "A-LOG-LOSS")]
-    assert acceptance_suites.name_of(checks) == "storage and objects and kubernetes and logs"
+    checks = [
+        SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "A-AL-HIT", "K-DNS", "A-LOG-LOSS")
+    ]
+    assert acceptance_suites.name_of(checks) == "storage and objects and alluxio and kubernetes and logs"

@@ -54,7 +54,7 @@ def render(site_file: SiteFile, certificates: Store, out: Vars) -> None:
     refused = lacking(site, profile.versions.get("alluxio-master", ""), profile.features)
     if refused:
         where = site_file.where(["components", "alluxio"])
-        raise AvadmError([Finding("cache-lacks", what, where, *rest) for what, *rest in refused])
+        raise AvadmError([Finding("cache-lacks", what, where, f, w, r) for what, f, w, r in refused])
     masters = [str(n.address) for n in site.with_role("alluxio_master")]
     out.all |= {
         "alluxio_packages": profile.packages.get("alluxio", []),

@@ -51,8 +51,8 @@ class Cache:
 
     def tool(self, command: str, folder: str, size: int, count: int, **options: str | float) -> str:
         """Return the command line of the tool."""
-        seed = {"seed": f"{self.ctx.run}-{self.ctx.seed}", "size": size, "count": count}
-        return self.ctx.tool(TOOL, command, "--dir", folder, **seed, **options)
+        seed = f"{self.ctx.run}-{self.ctx.seed}"
+        return self.ctx.tool(TOOL, command, "--dir", folder, seed=seed, size=size, count=count, **options)
 
     def put(self, nodes: Sequence[str]) -> None:
         """Put the tool on nodes that have not got it in this run."""

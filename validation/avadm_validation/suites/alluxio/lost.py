@@ -27,8 +27,8 @@ def lost(ctx: Context, part: str) -> Outcome:
     killed = ctx.rec.save("killed.json", json.dumps({"killed": len(cache.killed)}))
     reads = {"reads": [read]}
     return Outcome(
-        method=f"{count} files of {size} B are read in turn for {p['for_s']} s; avadm-alluxio-{part} on {node} gets SIGKILL after "
-        f"{p['kill_s']} s; every byte is compared with what the file's name says it is; a failed read is tried again in the "
+        method=f"{count} files of {size} B are read in turn for {p['for_s']} s; avadm-alluxio-{part} on {node} gets SIGKILL "
+        f"after {p['kill_s']} s; every byte is compared with what the file's name says it is; a failed read is tried again in the "
         "next round",
         metrics=[
             metric("wrong", ("files with other bytes than were written", "内容错误的文件数"), "files", "client",

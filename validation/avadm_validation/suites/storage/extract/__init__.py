@@ -9,9 +9,9 @@ from avadm_validation.suites.cis.extract import EXTRACTORS as CIS
 from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
 from avadm_validation.suites.kubernetes.extract_limits import EXTRACTORS as LIMITS
 from avadm_validation.suites.kubernetes.extract_volumes import EXTRACTORS as VOLUMES
+from avadm_validation.suites.logs.extract import EXTRACTORS as LOGS
 from avadm_validation.suites.objects.extract import EXTRACTORS as OBJECTS
 from avadm_validation.suites.objects.extract import s3_seconds
-from avadm_validation.suites.logs.extract import EXTRACTORS as LOGS
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
     healthy,
