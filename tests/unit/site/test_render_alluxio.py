@@ -149,7 +149,6 @@ def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the
     named = {text.strip("{} ") for text in (options["s3a.accessKeyId"], options["s3a.secretKey"])}
     assert named <= set(made.secrets)
     assert made.all["alluxio_authorities"] == [pki.Store.open(one.path).trusted(Authority.OBJECTS)]
-    assert {"objects", "cache"} <= set(made.all["prometheus_more_rules"])
     steps = {s.name: s for s in make_plan(one.site)}
     assert "objects" in steps["cache"].needs
 

@@ -28,12 +28,12 @@ def lost(ctx: Context, part: str) -> Outcome:
     reads = {"reads": [read]}
     return Outcome(
         method=f"{count} files of {size} B are read in turn for {p['for_s']} s; avadm-alluxio-{part} on {node} gets SIGKILL "
-        f"after {p['kill_s']} s; every byte is compared with what the file's name says it is; a failed read is tried again in the "
-        "next round",
+        f"after {p['kill_s']} s; every byte is compared with what the file's name says it is; a failed read is tried again "
+        "in the next round",
         metrics=[
             metric("wrong", ("files with other bytes than were written", "内容错误的文件数"), "files", "client",
                    [ctx.sample("cache_wrong", reads)]),
-            metric("failed-at-end", ("files that cannot be read in the last round", "结束时仍读取失败的文件数"), "files", "client",
+            metric("failed-at-end", ("files that cannot be read in the last round", "结束时读取失败的文件数"), "files", "client",
                    [ctx.sample("cache_failed_at_end", reads)]),
             metric("gap", ("last failed read after the loss", "丢失后最后一次读取失败"), "s", "client",
                    [ctx.sample("cache_gap_s", reads, at_s=float(p["kill_s"]))]),
