@@ -29,6 +29,7 @@ class SiteNode(_Data):
         roles: its roles.
         devices: how many devices are approved for OSDs.
         gpus: how many GPUs it has.
+        ports: TCP ports that the site file names and on which something must listen there.
     """
 
     name: str
@@ -36,6 +37,7 @@ class SiteNode(_Data):
     roles: tuple[str, ...] = ()
     devices: int = 0
     gpus: int = 0
+    ports: tuple[int, ...] = ()
 
 
 class SiteFacts(_Data):

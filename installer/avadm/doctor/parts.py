@@ -10,11 +10,14 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from avadm.doctor.model import SiteFacts, SiteNode
+from avadm.site import cache
 from avadm.site.load import SiteFile
+from avadm.site.model import Node, Site
 from avadm.site.render.kube_nodes import DNS_OFFSET
+from avadm.site.render.object_pools import gateways
 
 KUBE = ("master", "worker")
-CEPH = ("mon", "mgr", "osd", "mds", "client")
+CEPH = ("mon", "mgr", "osd", "mds", "client", "rgw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ CERTIFICATES = (
 
 ROLE_PORTS: dict[str, tuple[int, ...]] = {
     "alertmanager": (9093,),
+    "alluxio_master": (cache.MASTER_PORT, cache.MASTER_WEB_PORT),
+    "alluxio_worker": (cache.WORKER_PORT, cache.WORKER_WEB_PORT),
     "dns": (53,),
     "etcd": (2379, 2380),
     "grafana": (3000,),
@@ -99,10 +104,12 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
     """Return what checks need of a site file."""
     site, knobs = site_file.site, site_file.site.components
     held = {}
-    if site.network.api_vip:
+    if site.network.api_vip and site.with_role("master"):
         held[str(site.network.api_vip)] = "master"
-    if site.network.ingress_vip:
+    if site.network.ingress_vip and site.with_role("master"):
         held[str(site.network.ingress_vip)] = "ingress"
+    if gateways(site) and knobs.object_store and knobs.object_store.vip:
+        held[str(knobs.object_store.vip)] = "rgw"
     nodes = tuple(
         SiteNode(
             name=n.name,
@@ -110,6 +117,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
             roles=tuple(n.roles),
             devices=len(n.devices),
             gpus=n.gpus.count if n.gpus else 0,
+            ports=_named_ports(site, n),
         )
         for n in site.nodes
     )
@@ -118,13 +126,20 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         name=site.name,
         nodes=nodes,
         versions=dict(site_file.profile.versions),
-        addresses=held if site.with_role("master") else {},
+        addresses=held,
         pods=str(site.network.pods),
         mount=filesystem.mount if filesystem else "",
         disk_percent=knobs.kubernetes.eviction.disk_percent,
         snapshot_minutes=knobs.kubernetes.etcd.snapshot_minutes,
         max_skew_ms=site.time.max_skew_ms,
     )
+
+
+def _named_ports(site: Site, node: Node) -> tuple[int, ...]:
+    """Return the ports of parts that have theirs in the site file: gateways of the object store, stores of logs."""
+    store, logs = site.components.object_store, site.components.logs
+    found = [store.port] if store and node in gateways(site) else []
+    return (*found, *([logs.port] if logs and node.name in logs.stores else []))
 
 
 def wanted(facts: SiteFacts, node: SiteNode, only: Collection[str] | None) -> dict[str, int]:
@@ -169,4 +184,4 @@ def parameters(
 
 
 def _ports(node: SiteNode) -> list[int]:
-    return sorted({port for role in node.roles for port in ROLE_PORTS.get(role, ())})
+    return sorted({*node.ports, *(port for role in node.roles for port in ROLE_PORTS.get(role, ()))})

@@ -111,7 +111,7 @@ CHECKS = (
         "Look at `journalctl -u keepalived -e` on those nodes; two holders do not hear each other's VRRP packets (protocol 112).",
         "addresses",
         _holders,
-        roles=("master", "ingress"),
+        roles=("master", "ingress", "rgw"),
         scope="site",
         requirement="I11",
         good="each virtual address has one holder",
