@@ -57,6 +57,21 @@ def test_a_change_behind_the_cache_is_seen_in_the_documented_time(cache, files):
         time.sleep(0.5)
 
 
+def test_a_bucket_of_the_labs_own_object_store_is_written_and_read_through_the_cache(cache, lab):
+    if not lab.names("rgw"):
+        pytest.skip("this lab has no object store: avadm lab up --with objects --with cache")
+    path = f"{MOUNT}/s3/test-bucket"
+    cache.sh(cache.reader, f"rm -rf {path}; mkdir {path}; head -c 1M /dev/urandom > {path}/a")
+    wanted = cache.sh(cache.reader, f"sha256sum < {path}/a")
+    # What every worker holds is dropped, so that it comes from the bucket.
+    cache.sh(cache.master, "avadm-alluxio fs free /s3/test-bucket")
+    time.sleep(3)
+    before = cache.total("Worker_BlocksReadUfs")
+    assert cache.sh(cache.clients[0], f"sha256sum < {path}/a") == wanted
+    assert cache.total("Worker_BlocksReadUfs") > before
+    cache.sh(cache.reader, f"rm -rf {path}")
+
+
 def test_prometheus_reads_masters_and_workers(cache, lab):
     address = lab.node(lab.names("prometheus")[0])["address"]
     ask = f"curl -sf --noproxy '*' 'http://{address}:9090/api/v1/query?query=sum(up%7Bjob%3D~%22alluxio-.*%22%7D)'"
