@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from avadm.site.model import Node, Site
+
 ETCD_CLIENT = (
     *("--cacert", "/etc/etcd/pki/ca.crt"),
     *("--cert", "/etc/etcd/pki/client.crt"),
@@ -56,3 +58,9 @@ PROGRAMS: dict[str, Program] = {
     "victoria-logs": (("log_store",), _running("avadm-log-store", "-version")),
     "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
 }
+
+
+def duties(site: Site, node: Node) -> set[str]:
+    """Return a node's roles, and ``log_store`` where it is a store of components.logs."""
+    logs = site.components.logs
+    return {*node.roles, *(["log_store"] if logs and node.name in logs.stores else [])}

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from avadm.checks.programs import PROGRAMS
+from avadm.checks.programs import PROGRAMS, duties
 from avadm.findings import Finding
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
@@ -52,13 +52,13 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
 DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
-CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client", "rgw"})
-
-
-def _duties(site: Site, node: Node) -> set[str]:
-    """Return a node's roles, and ``log_store`` where it is a store of components.logs."""
-    logs = site.components.logs
-    return {*node.roles, *(["log_store"] if logs and node.name in logs.stores else [])}
+# Phase to the roles whose nodes have ceph when it has ended.
+CEPH_ROLES: dict[str, set[str]] = {
+    "ceph": {"mon", "mgr", "osd"},
+    "cephfs": {"mds", "mon", "client"},
+    "rbd": {"mon", "client"},
+    "objects": {"rgw"},
+}
 
 
 def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
@@ -78,9 +78,7 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
-            "commands": {
-                p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & _duties(site, node)
-            },
+            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)},
             "cluster": node.name == witness,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
@@ -247,19 +245,8 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
         expected = len(node.devices) if kind == "osd" else 1
         if kind in node.roles and running < expected:
             absent.append((f"ceph-{'radosgw' if kind == 'rgw' else kind}", f"{running} of {expected}"))
-    if (
-        phase in ("ceph", "cephfs", "rbd", "objects")
-        and CEPH_ROLES & set(node.roles)
-        and not fact["ceph_installed"]
-    ):
-        roles = {
-            "ceph": {"mon", "mgr", "osd"},
-            "cephfs": {"mds", "mon", "client"},
-            "rbd": {"mon", "client"},
-            "objects": {"rgw"},
-        }
-        if roles[phase] & set(node.roles):
-            absent.append(("ceph", "not installed"))
+    if CEPH_ROLES.get(phase or "", set()) & set(node.roles) and not fact["ceph_installed"]:
+        absent.append(("ceph", "not installed"))
     if phase == "monitoring" and not site.components.monitoring.existing:
         absent += [
             (name, "no answer with its version")
@@ -269,7 +256,7 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     absent += [
         (name, "no answer with its version")
         for name in PARTS[phase or "base"]
-        if name in PROGRAMS and set(PROGRAMS[name][0]) & _duties(site, node) and name not in fact["services"]
+        if name in PROGRAMS and set(PROGRAMS[name][0]) & duties(site, node) and name not in fact["services"]
     ]
     return [
         _finding(

@@ -25,8 +25,9 @@ from avadm.site.render.objects import (
 )
 from avadm.site.render.volumes import classes
 from avadm.site.secrets import Vault
+from avadm_validation.suites.logs.target import LogTarget
 from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import KubeTarget, LogTarget, Target
+from avadm_validation.suites.storage.context import KubeTarget, Target
 
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm.site import cache
 from avadm.site.model import Site
-from avadm_validation.suites.storage.context import CacheTarget, Store
+from avadm_validation.suites.alluxio.target import CacheTarget, Store
 
 
 def cache_target(site: Site) -> CacheTarget | None:

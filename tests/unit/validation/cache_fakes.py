@@ -6,7 +6,8 @@ from pathlib import Path
 
 from acceptance_fakes import NOW, Result
 
-from avadm_validation.suites.storage.context import CacheTarget, Store, Target
+from avadm_validation.suites.alluxio.target import CacheTarget, Store
+from avadm_validation.suites.storage.context import Target
 
 MIB = 1 << 20
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from avadm_validation.suites.alluxio.extract import total
-from avadm_validation.suites.storage.context import CacheTarget, Context, MeasureError, Store
+from avadm_validation.suites.alluxio.target import CacheTarget, Store
+from avadm_validation.suites.storage.context import Context, MeasureError
 
 TOOL = "cacheread.py"
 SWEEP = "rm -rf --one-file-system {folders}; rm -rf {tools}; ls -d {folders} 2>/dev/null; true"

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from avadm_validation.protocol.model import CheckResult
+from avadm_validation.suites.logs.target import LogTarget
 from avadm_validation.suites.runner import Suite
 from avadm_validation.suites.storage import Check
-from avadm_validation.suites.storage.context import Context, LogTarget, MeasureError, Outcome
+from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 LINES = 20

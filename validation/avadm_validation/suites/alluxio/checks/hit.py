@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.storage.context import Context, Outcome, Store
+from avadm_validation.suites.alluxio.target import Store
+from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.measure import metric
 
 ID = "A-AL-HIT"
