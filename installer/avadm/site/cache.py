@@ -10,7 +10,8 @@ MASTER_WEB_PORT = 19999
 JOURNAL_PORT = 19200
 """Where masters agree on the journal among themselves; used where there are several."""
 WORKER_PORT = 29999
-WORKER_WEB_PORT = 30000
+WORKER_WEB_PORT = 29998
+"""Metrics of a worker; not its 30000 by default, which is the first of Kubernetes' NodePorts."""
 ELECTED = (1, 3)
 """How many masters there may be: one, or three that choose the leading one."""
 

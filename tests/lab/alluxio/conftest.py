@@ -38,7 +38,7 @@ class Cache:
         """Run a command on a node."""
         return self.lab.sh(node, command, timeout)
 
-    def metric(self, node, name, port=30000):
+    def metric(self, node, name, port=29998):
         """Return a metric's value as a node's own page tells it; 0 where it was never counted."""
         address = self.lab.node(node)["address"]
         page = self.sh(

@@ -170,7 +170,7 @@ def test_prometheus_reads_masters_and_workers_where_their_metrics_are(tmp_path: 
     made = variables(site_file(tmp_path, {"mounts": [CEPHFS]})).all
     targets = made["prometheus_targets"]
     assert [t["targets"] for t in targets["alluxio-master"]] == [["10.0.0.21:19999"]]
-    assert [t["targets"] for t in targets["alluxio-worker"]] == [["10.0.0.21:30000"], ["10.0.0.22:30000"]]
+    assert [t["targets"] for t in targets["alluxio-worker"]] == [["10.0.0.21:29998"], ["10.0.0.22:29998"]]
     assert made["prometheus_jobs"]["alluxio-worker"]["path"] == "/metrics/prometheus/"
     assert made["prometheus_jobs"]["etcd"]["client"] == "etcd"
 

@@ -49,4 +49,4 @@ class CacheTarget:
     stores: tuple[Store, ...]
     sync_s: float
     master_port: int = 19999
-    worker_port: int = 30000
+    worker_port: int = 29998
