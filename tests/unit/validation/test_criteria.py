@@ -7,11 +7,15 @@ from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
 from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
+from avadm_validation.suites.logs.run import CHECKS as LOGS
+from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
+from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
 from avadm_validation.suites.runner import class_of, efforts
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
 IDS = [c.ID for c in (PRECONDITIONS, *CHECKS)]
-ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES, CACHE_FIRST, *CACHE))]
+PARTS = (OBJECTS_FIRST, *OBJECTS, CACHE_FIRST, *CACHE, *LOGS)
+ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES, *PARTS))]
 
 
 @pytest.mark.parametrize("name", ["stated", "lab"])
