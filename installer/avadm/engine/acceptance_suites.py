@@ -35,7 +35,7 @@ class Part:
     Attributes:
         checks: its checks, without preconditions.
         starts: with what the ids of its checks start, those of its preconditions too.
-        target: attribute of the target without which it has nothing to measure; "" where every site has it.
+        target: attribute of the target that is None where it has nothing to measure.
         run: runs it, or the checks that are named.
         lack: what is said where it is asked for and the site has no such target.
         whole: whether it is part of `all`.
@@ -49,7 +49,14 @@ class Part:
     whole: bool = True
 
 
-_NO_LACK: Lack = ("",) * 6
+_NO_STORAGE: Lack = (
+    "no-role",
+    "The storage suite needs nodes with the roles mon and client.",
+    "nodes",
+    "none of one of them",
+    "at least one of each; two clients for what several do at once",
+    "Give nodes these roles and apply.",
+)
 _NO_MASTER: Lack = (
     "no-role",
     "The suites kubernetes and cis need a node with the role master.",
@@ -60,7 +67,7 @@ _NO_MASTER: Lack = (
 )
 # In the order in which they run: what stops a part of the cluster comes after what only reads and writes.
 PARTS: dict[str, Part] = {
-    "storage": Part(CHECKS, "", "", lambda suite, only: suite.execute(only), _NO_LACK),
+    "storage": Part(CHECKS, "", "storage", lambda suite, only: suite.execute(only), _NO_STORAGE),
     "objects": Part(
         OBJECTS,
         "A-S3-",
@@ -119,19 +126,21 @@ def execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFi
     """Run the suites that are asked for, by name or by their checks, and that the site has.
 
     Raises:
-        AvadmError: the site lacks what a suite measures that was asked for by name, or one of its checks was.
+        AvadmError: the site lacks what a suite measures that was asked for by name, or one of its checks was; or it has none
+            of what they measure.
     """
     named = {name: [i for i in only if i in own] for name, own in ids().items()}
     whole = [name for name, part in PARTS.items() if part.whole] if suites == "all" else [suites]
     asked = [name for name in PARTS if (named[name] if only else name in whole)]
     there = [name for name in asked if _has(suite.target, PARTS[name])]
-    if (only or suites != "all") and (lacks := list(_lacks(asked, there, site_file))):
+    # With nothing there at all a run of everything would end well without having measured anything.
+    if (only or suites != "all" or not there) and (lacks := list(_lacks(asked, there, site_file))):
         raise AvadmError(lacks)
     return [result for name in there for result in PARTS[name].run(suite, named[name])]
 
 
 def _has(target: Any, part: Part) -> bool:
-    return not part.target or getattr(target, part.target) is not None
+    return getattr(target, part.target) is not None
 
 
 def _lacks(asked: Sequence[str], there: Sequence[str], site_file: SiteFile) -> Iterator[Finding]:

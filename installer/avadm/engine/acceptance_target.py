@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from avadm.artifacts.manifest import named
 from avadm.engine.cache_target import cache_target
-from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.pki import plan
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
@@ -36,31 +34,19 @@ MIN_SIZE_NOTE = (
 
 
 def target_of(site_file: SiteFile) -> Target:
-    """Return what the storage suite measures at a site; AvadmError where it has no cluster or no client."""
+    """Return what acceptance measures at a site; parts that the site does not have are None, empty or ""."""
     site, ceph = site_file.site, site_file.site.components.ceph
     clients, mons = site.with_role("client"), site.with_role("mon")
-    for role, nodes in (("client", clients), ("mon", mons)):
-        if not nodes:
-            raise AvadmError(
-                Finding(
-                    "no-role",
-                    f"The storage suite needs nodes with the role {role}.",
-                    site_file.where(["nodes"]),
-                    "none",
-                    "at least one; two for what several clients do at once",
-                    f"Give nodes the role {role} and apply.",
-                )
-            )
     pool = ceph.rbd_pools[0].name if ceph.rbd_pools else None
     notes = []
-    if ceph.min_replicas < 2:
+    if mons and ceph.min_replicas < 2:
         notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
     return Target(
         site=site.name,
         profile=site.profile,
         kind="lab" if site_file.profile.features.get("acceptance") == "lab" else "site",
         clients=tuple(n.name for n in clients),
-        mon=mons[0].name,
+        mon=mons[0].name if mons else "",
         nodes=tuple(n.name for n in site.nodes),
         mds=tuple(n.name for n in site.with_role("mds")),
         mount=ceph.filesystem.mount if ceph.filesystem and site.with_role("mds") else None,
@@ -71,7 +57,7 @@ def target_of(site_file: SiteFile) -> Target:
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
         kube=_kubernetes(site),
-        objects=_objects(site_file),
+        objects=_objects(site_file) if clients else None,
         cache=cache_target(site),
         logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
     )

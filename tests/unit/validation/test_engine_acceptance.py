@@ -1,17 +1,29 @@
 """The glue of acceptance: what it can do without git, and which suites it runs."""
 
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from avadm.engine import acceptance, acceptance_suites
+from avadm.engine import acceptance, acceptance_suites, acceptance_target
 from avadm.errors import AvadmError
+from avadm.site import profile
+from avadm.site.load import SiteFile
+from avadm.site.model import Site
 
 BARE = SimpleNamespace(
-    target=SimpleNamespace(kube=None, objects=None, cache=None, logs=None), execute=lambda only: []
+    target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None),
+    execute=lambda only: [],
 )
-"""A run at a site with storage alone."""
+"""A run at a site that has nothing of what the suites measure."""
+
+
+def site_with(roles):
+    """Return a site file with one node that has these roles."""
+    node = {"name": "n", "address": "10.0.0.1", "roles": roles}
+    data = {"name": "t", "network": {"management": "10.0.0.0/24", "domain": "example"}, "nodes": [node]}
+    return SiteFile(Path("site.yml"), Site.model_validate(data), profile.load("lab-bookworm"))
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch):
@@ -51,7 +63,7 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     monkeypatch.setattr(acceptance_suites.objects, "execute", note("objects"))
     monkeypatch.setattr(acceptance_suites.alluxio, "execute", note("alluxio"))
     monkeypatch.setattr(acceptance_suites.logs, "execute", note("logs"))
-    target = SimpleNamespace(kube=object(), objects=object(), cache=object(), logs=object())
+    target = SimpleNamespace(storage=object(), kube=object(), objects=object(), cache=object(), logs=object())
     suite = SimpleNamespace(target=target, execute=note("storage"))
     acceptance_suites.execute(suite, acceptance.choose(checks, suites), suites, None)
     assert seen == ran
@@ -65,6 +77,10 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
         ("all", ["A-S3-1"], "needs an object store"),
         ("logs", [], "needs a site that keeps logs"),
         ("all", ["A-AL-HIT"], "needs a cache that clients mount"),
+        ("storage", [], "the roles mon and client"),
+        ("all", ["A-FS1"], "the roles mon and client"),
+        # Nothing at all is there: that is no good end of a run of everything.
+        ("all", [], "the roles mon and client"),
     ],
 )
 def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
@@ -73,8 +89,15 @@ def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
         acceptance_suites.execute(BARE, only, suites, site)
 
 
-def test_without_a_name_what_the_site_has_not_is_left_out():
-    assert acceptance_suites.execute(BARE, [], "all", None) == []
+def test_without_a_name_what_the_site_has_not_is_left_out(monkeypatch):
+    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", lambda suite, only: ["K-DNS"])
+    target = SimpleNamespace(**{**vars(BARE.target), "kube": object()})
+    assert acceptance_suites.execute(SimpleNamespace(target=target), [], "all", None) == ["K-DNS"]
+
+
+@pytest.mark.parametrize(("roles", "there"), [(["mon", "client"], "n"), (["mon"], None), (["master"], None)])
+def test_a_site_without_clients_of_ceph_has_no_storage_to_measure(roles, there):
+    assert acceptance_target.target_of(site_with(roles)).storage == there
 
 
 def test_a_report_is_named_by_the_suites_of_its_checks():
