@@ -64,7 +64,9 @@ class Driver:
             see_ext4(path, self.run)
             os.makedirs(point, mode=0o700, exist_ok=True)
             # A reader's mount writes nothing, not even the journal that a crash may have left.
-            flags = ["rw"] if access == "rw" else ["ro", "noload"]
+            # An image reads as zeros where nothing was written, tables too: the kernel's clearing of them would only punch
+            # holes into a file whose space is reserved.
+            flags = ["rw", "noinit_itable"] if access == "rw" else ["ro", "noload"]
             if os.path.isfile(path):
                 flags.append("loop")
             must(["mount", "-t", "ext4", "-o", ",".join(flags), path, point], MOUNT_S, self.run)

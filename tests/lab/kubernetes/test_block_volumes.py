@@ -1,6 +1,6 @@
 """Volumes on block images: one writer, many readers, clones; nothing that is not proven blank is ever formatted (K1)."""
 
-import json
+import shlex
 from contextlib import contextmanager
 
 import pytest
@@ -27,7 +27,7 @@ def blind_probes(volumes):
     path = "/usr/local/sbin/blkid"
     try:
         for node in volumes.nodes:
-            volumes.lab.sh(node, f"printf %s {json.dumps(BLIND)} > {path} && chmod +x {path}")
+            volumes.lab.sh(node, f"printf %s {shlex.quote(BLIND)} > {path} && chmod +x {path}")
         yield
     finally:
         for node in volumes.nodes:

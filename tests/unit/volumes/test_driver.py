@@ -158,5 +158,5 @@ def test_a_local_volume_is_mounted_from_its_file(node, tmp_path):
     path = tmp_path / f"{NAME}.img"
     path.write_bytes(b"")
     node.mount(kind="local")
-    assert node.ran("mount")[0] == f"mount -t ext4 -o rw,loop {path} /run/avadm/volumes/{NAME}"
+    assert node.ran("mount")[0] == f"mount -t ext4 -o rw,noinit_itable,loop {path} /run/avadm/volumes/{NAME}"
     assert node.images.mapped == []

@@ -35,7 +35,7 @@ rm -f "$1"/etc/ssh/ssh_host_*
 : > "$1/etc/machine-id"
 chroot "$1" systemctl -q enable avadm-lab-etc.service
 chroot "$1" systemctl -q disable apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer
-chroot "$1" systemctl -q mask getty@tty1.service console-getty.service
+chroot "$1" systemctl -q mask getty@tty1.service console-getty.service nvmf-autoconnect.service
 rm -f "$1/etc/resolv.conf"
 """
 

@@ -46,6 +46,6 @@ func visible() []gpu {
 
 // Known values, so that a test can tell which GPU a number came from.
 func (g gpu) utilization() int { return 10*g.minor + 5 }
-func (g gpu) usedMiB() int     { return 1000 * (g.minor + 1) }
+func (g gpu) usedMiB() int     { return 100 * (g.minor + 1) }
 
 const totalMiB = 16160
