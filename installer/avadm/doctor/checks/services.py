@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.doctor.parts import ROLE_PORTS
 
 OURS = (
     "alertmanager",
@@ -101,6 +102,7 @@ CHECKS = (
         "See whether the service runs (`systemctl status`) and where it listens (`ss -ltn`).",
         "ports",
         _ports,
+        roles=tuple(ROLE_PORTS),
         requirement="I8",
         good="something listens on every port",
     ),
