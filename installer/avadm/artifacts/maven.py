@@ -77,7 +77,7 @@ def command(settings: Path, pom: Path, target: Path) -> list[str]:
     The version of the plug-in is the pom's.
     """
     return [
-        *("mvn", "-B", "-q", "-gs", str(settings), "-f", str(pom)),
+        *("mvn", "-B", "-q", "-Dstyle.color=never", "-gs", str(settings), "-f", str(pom)),
         *("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}"),
     ]
 
