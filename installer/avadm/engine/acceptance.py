@@ -49,31 +49,19 @@ MIN_SIZE_NOTE = (
 
 
 def target_of(site_file: SiteFile) -> Target:
-    """Return what the storage suite measures at a site; AvadmError where it has no cluster or no client."""
+    """Return what acceptance measures at a site; what the site does not have is None, empty or ""."""
     site, ceph = site_file.site, site_file.site.components.ceph
     clients, mons = site.with_role("client"), site.with_role("mon")
-    for role, nodes in (("client", clients), ("mon", mons)):
-        if not nodes:
-            raise AvadmError(
-                Finding(
-                    "no-role",
-                    f"The storage suite needs nodes with the role {role}.",
-                    site_file.where(["nodes"]),
-                    "none",
-                    "at least one; two for what several clients do at once",
-                    f"Give nodes the role {role} and apply.",
-                )
-            )
     pool = ceph.rbd_pools[0].name if ceph.rbd_pools else None
     notes = []
-    if ceph.min_replicas < 2:
+    if mons and ceph.min_replicas < 2:
         notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
     return Target(
         site=site.name,
         profile=site.profile,
         kind="lab" if site_file.profile.features.get("acceptance") == "lab" else "site",
         clients=tuple(n.name for n in clients),
-        mon=mons[0].name,
+        mon=mons[0].name if mons else "",
         nodes=tuple(n.name for n in site.nodes),
         mds=tuple(n.name for n in site.with_role("mds")),
         mount=ceph.filesystem.mount if ceph.filesystem and site.with_role("mds") else None,
@@ -218,28 +206,41 @@ def _criteria(class_: Class) -> Criteria:
 
 
 def _execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
-    """Run the suites that are asked for, by name or by their checks, and that the site has."""
+    """Run the suites that are asked for, by name or by their checks, and that the site has.
+
+    Raises:
+        AvadmError: the site lacks what a suite measures that was asked for by name, or one of its checks was; or it has none
+            of what they measure.
+    """
     of = {"kubernetes": {c.ID for c in KUBERNETES}, "cis": {c.ID for c in CIS}}
     named = {name: [i for i in only if i in ids] for name, ids in of.items()}
     named["storage"] = [i for i in only if not any(i in ids for ids in of.values())]
     whole = {"storage", "kubernetes"} if suites == "all" else {suites}
     asked = {name for name, own in named.items() if own} if only else whole
-    if suite.target.kube is None and asked - {"storage"} and (only or suites != "all"):
-        raise AvadmError(
-            Finding(
-                "no-role",
-                "The suites kubernetes and cis need a node with the role master.",
-                site_file.where(["nodes"]),
-                "none",
-                "one, three or five",
-                "Give nodes the role master and apply.",
-            )
+    lacks = {}
+    if suite.target.storage is None:
+        lacks["storage"] = (
+            "The storage suite needs",
+            "mon and client",
+            "one of each; two clients for what several do at once",
         )
-    checks = suite.execute(named["storage"]) if "storage" in asked else []
-    if suite.target.kube:
-        checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in asked else []
-        checks += cis.execute(suite, named["cis"]) if "cis" in asked else []
+    if suite.target.kube is None:
+        lacks |= dict.fromkeys(of, ("The suites kubernetes and cis need", "master", "one, three or five"))
+    # With nothing there at all a run of everything would end well without having measured anything.
+    if (only or suites != "all" or asked <= set(lacks)) and asked & set(lacks):
+        raise AvadmError(
+            [_lack(site_file, *lack) for lack in dict.fromkeys(lacks[n] for n in sorted(asked & set(lacks)))]
+        )
+    there = asked - set(lacks)
+    checks = suite.execute(named["storage"]) if "storage" in there else []
+    checks += kubernetes.execute(suite, named["kubernetes"]) if "kubernetes" in there else []
+    checks += cis.execute(suite, named["cis"]) if "cis" in there else []
     return checks
+
+
+def _lack(site_file: SiteFile, who: str, roles: str, wanted: str) -> Finding:
+    where, remedy = site_file.where(["nodes"]), f"Give nodes the role {roles} and apply."
+    return Finding("no-role", f"{who} nodes with the role {roles}.", where, "none", wanted, remedy)
 
 
 def _name(checks: Sequence[CheckResult]) -> str:

@@ -75,7 +75,7 @@ class Target:
         profile: its version profile.
         kind: ``site`` or ``lab``; chooses criteria and efforts.
         clients: client nodes, in order.
-        mon: a node on which root's ``ceph`` works.
+        mon: a node on which root's ``ceph`` works; "" where there is no ceph.
         nodes: every node, for clock comparison.
         mds: nodes that may run an MDS.
         mount: mount point of cephfs on clients; None where there is none.
@@ -103,6 +103,11 @@ class Target:
     max_skew_ms: float = 50.0
     notes: tuple[str, ...] = ()
     kube: KubeTarget | None = None
+
+    @property
+    def storage(self) -> str | None:
+        """The node that is asked about the storage; None where there is no ceph, or no client of it."""
+        return self.mon if self.mon and self.clients else None
 
 
 @dataclass(frozen=True)
