@@ -101,11 +101,13 @@ class Writer:
 
     def lost(self, api=None):
         """Return the acknowledged objects that a server of the API does not have."""
+        # Before it is asked: the writing goes on meanwhile.
+        kept = set(self.kept)
         # Whether they are there is asked, not how soon a master that has just started tells it.
         status, said = (api or self.api).ask("GET", self.path, timeout=30)
         assert status == 200, said
         found = {item["metadata"]["name"] for item in json.loads(said)["items"]}
-        return sorted(set(self.kept) - found)
+        return sorted(kept - found)
 
 
 class Traffic:
