@@ -118,11 +118,6 @@ class Target:
         """The node that is asked about the storage; None where there is no ceph, or no client of it."""
         return self.mon if self.mon and self.clients else None
 
-    @property
-    def storage(self) -> str | None:
-        """The node that is asked about the storage; None where there is no ceph, or no client of it."""
-        return self.mon if self.mon and self.clients else None
-
 
 @dataclass(frozen=True)
 class Step:
