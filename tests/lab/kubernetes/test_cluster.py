@@ -91,7 +91,9 @@ def test_felix_set_what_each_pod_s_interface_needs_and_has_nothing_to_try_again(
     time.sleep(5)
     for node in pods:
         told = lab.sh(node, "journalctl --unit calico-node --since=-4s --output cat")
-        assert "will retry" not in told and "update operation failed" not in told, (node, told[-1000:])
+        # A pod that another test removes just now is worth a line or two; the loop wrote ten a second.
+        again = [line for line in told.splitlines() if re.search("will retry|update operation failed", line)]
+        assert len(again) < 8, (node, again)
 
 
 def test_a_service_answers_in_pods_and_on_nodes(kube, lab, pods):
