@@ -77,10 +77,12 @@ bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and prob
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.
 	@$(BIN)/python roles/grafana/dashboards/build.py
+	@$(BIN)/python scripts/log-rules
 	@$(BIN)/python scripts/alerts-table
 
-reference: $(STAMP) ## Generate docs/reference: every verb's options, every role's variables.
+reference: $(STAMP) ## Generate docs/reference (every verb's options, every role's variables) and the table of the doctor's checks.
 	@$(BIN)/python scripts/reference
+	@$(BIN)/python scripts/doctor-table
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info

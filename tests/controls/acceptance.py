@@ -4,10 +4,14 @@ A fault is planted before the check runs and taken away after it, or (``beside``
 check itself made. Nodes are named by role: ``client`` all of them, ``client:0`` the first.
 """
 
+from tests.controls.cache import CONTROLS as CACHE
 from tests.controls.cis import CONTROLS as CIS
 from tests.controls.control import Act, Control, Fault
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
 from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_LAB
+from tests.controls.logs import CONTROLS as LOGS
+from tests.controls.objects import CONTROLS as OBJECTS
+from tests.controls.objects_lab import FAULTS as OBJECTS_LAB
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
@@ -229,7 +233,7 @@ STORAGE = (
         {"A-BD1": (), "A-BD2": (), "A-BD5": (), "A-BD6": ()},
     ),
 )
-FAULTS = (*STORAGE, *KUBERNETES_LAB)
+FAULTS = (*STORAGE, *KUBERNETES_LAB, *OBJECTS_LAB)
 
 
 def _where(fault):
@@ -273,6 +277,9 @@ CONTROLS = (
         "raw data",
         f"{RAW}/test_checks_locally.py::test_a_series_that_bends_is_not_held_out",
     ),
+    *OBJECTS,
     *KUBERNETES,
+    *CACHE,
+    *LOGS,
     *CIS,
 )

@@ -1,4 +1,4 @@
-"""Builds an artifact as its recipe says, from published Go modules (pinned, checked) and Debian's packages."""
+"""Builds an artifact as its recipe says, from published Go modules and jars (pinned, checked) and Debian's packages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 from avadm import paths
-from avadm.artifacts import images, tarball
+from avadm.artifacts import images, maven, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
 from avadm.artifacts.manifest import Artifact
@@ -112,6 +113,8 @@ class Builder:
                 tarball.pack(self.work / action.folder, self.out / action.output)
             case r.Copy():
                 self._copy(action)
+            case r.Maven():
+                self._maven(action)
             case r.Run():
                 argv = [self._argument(a) for a in action.argv]
                 self._run(action.title, argv, self.work / action.folder, env)
@@ -146,6 +149,32 @@ class Builder:
         if a.old not in text:
             raise self._failed(f"change {a.file}", "the text is not there", a.old)
         path.write_text(text.replace(a.old, a.new), encoding="utf-8")
+
+    def _maven(self, m: r.Maven) -> None:
+        mvn = shutil.which("mvn")
+        if mvn is None:
+            raise AvadmError(_no_program("mvn", ""))
+        settings, target = self.work / "settings.xml", self.work / m.to
+        pom = self.work / "pom.xml"
+        shutil.copy(self.artifact.folder / m.pom, pom)
+        try:
+            url = maven.central(maven.home(mvn))
+        except maven.MavenError as error:
+            raise self._failed(
+                "ask Maven's settings", str(error), "the central repository's address"
+            ) from error
+        settings.write_text(maven.SETTINGS.format(url=escape(url)), encoding="utf-8")
+        self._run("fetch jars", maven.command(settings, pom, target), self.work, {})
+        maven.drop(target, m.without)
+        listed = self.artifact.folder / m.sums
+        wanted = maven.parse(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
+        found = maven.sums(target)
+        if other := maven.differences(wanted, found):
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(f"# the jars that were fetched\n{maven.listed(found)}")
+            raise self._failed(
+                "check the jars", "; ".join(other[:5]), f"the {len(wanted)} jars of {listed.name}, no others"
+            )
 
     def _copy(self, a: r.Copy) -> None:
         source, target = self.work / a.source, self.work / a.to
@@ -208,7 +237,9 @@ class Builder:
         if done.rc == NOT_FOUND:
             raise AvadmError(_no_program(argv[0], " ".join(done.said)))
         if done.rc != 0:
-            raise self._failed(title, " / ".join(done.said[-3:]) or f"exit status {done.rc}", "exit status 0")
+            # Maven complains on its standard output.
+            told = done.said[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
+            raise self._failed(title, " / ".join(told) or f"exit status {done.rc}", "exit status 0")
         return done
 
     def _failed(self, title: str, found: str, wanted: str) -> AvadmError:
@@ -219,7 +250,8 @@ class Builder:
                 str(self.log),
                 found,
                 wanted,
-                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) and run it again.",
+                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
+                "repository, and run it again.",
             )
         )
 
@@ -237,6 +269,8 @@ def _no_program(name: str, found: str) -> Finding:
     if name == "go":
         wanted = "go 1.21 or newer"
         remedy = "Install one (scripts/go does), or fetch upstream's programs instead: avadm artifacts fetch."
+    elif name == "mvn":
+        wanted, remedy = "maven 3", "Install it: apt-get install maven."
     else:
         wanted, remedy = name, f"Install it: apt-get install {name}."
     return Finding(

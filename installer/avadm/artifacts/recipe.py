@@ -1,4 +1,4 @@
-"""Recipes: how an artifact is built from Go modules and Debian's packages, as data (recipes/NAME/recipe.yml)."""
+"""Recipes: how an artifact is built from Go modules, jars and Debian's packages, as data (recipes/NAME/recipe.yml)."""
 
 from __future__ import annotations
 
@@ -81,6 +81,22 @@ class Copy(_Data):
     """Copy a file or a folder within the work folder."""
 
     source: str = Field(alias="from")
+    to: str
+
+
+class Maven(_Data):
+    """Fetch the jars of a pom, and those that they need to run, from Maven's central repository; each is checked.
+
+    Attributes:
+        pom: the recipe's pom; it names every version and that of the plug-in that copies.
+        sums: the recipe's list of every jar's sha256, as sha256sum writes it.
+        without: patterns of jars that are left out, where they are.
+        to: folder in the work folder.
+    """
+
+    pom: str
+    sums: str
+    without: tuple[str, ...] = ()
     to: str
 
 
@@ -167,6 +183,7 @@ class Step(_Data):
     append: Append | None = None
     mode: Mode | None = None
     archive: Archive | None = None
+    maven: Maven | None = None
     copy_: Copy | None = Field(default=None, alias="copy")
     run: Run | None = None
     build: Build | None = None

@@ -73,9 +73,9 @@ def collect(
             continue
         facts[name] = {**found, "clock": stamps}
         if stamps is not None:
-            clocks[name] = _clock(result, *stamps)
+            clocks[name] = clock_of(result, *stamps)
     if only is None or "clock" in only:
-        _sharpen(clocks, fleet, site.time.max_skew_ms)
+        sharpen(clocks, fleet, site.time.max_skew_ms)
     return Context(site, profile, nodes, facts, unreachable, clocks)
 
 
@@ -122,7 +122,7 @@ def _parse(stdout: str) -> tuple[tuple[float, float] | None, Any]:
         return None, facts
 
 
-def _clock(result: Result, first: float, last: float) -> Clock:
+def clock_of(result: Result, first: float, last: float) -> Clock:
     """Return a node's clock from four times, as NTP does: what passes between its own two is no error."""
     sent, received = result.started, result.started + result.seconds
     offset = ((first - sent) + (last - received)) / 2
@@ -130,7 +130,7 @@ def _clock(result: Result, first: float, last: float) -> Clock:
     return Clock(offset * 1000, unobserved / 2 * 1000)
 
 
-def _sharpen(clocks: dict[str, Clock], fleet: Fleet, limit: float) -> None:
+def sharpen(clocks: dict[str, Clock], fleet: Fleet, limit: float) -> None:
     """Measure again the clocks of which it is not sure yet that they are right, or wrong."""
     if not clocks:
         return
@@ -151,7 +151,7 @@ def _sharpen(clocks: dict[str, Clock], fleet: Fleet, limit: float) -> None:
                 stamp = float(result.stdout)
             except ValueError:
                 break
-            best = min(best, _clock(result, stamp, stamp), key=lambda c: c.error_ms)
+            best = min(best, clock_of(result, stamp, stamp), key=lambda c: c.error_ms)
         return best
 
     for at_once in PASSES:

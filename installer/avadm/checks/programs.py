@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from avadm.site.model import Node, Site
+
 ETCD_CLIENT = (
     *("--cacert", "/etc/etcd/pki/ca.crt"),
     *("--cert", "/etc/etcd/pki/client.crt"),
@@ -23,9 +25,20 @@ def _running(unit: str, argument: str = "--version") -> tuple[str, ...]:
     return ("bash", "-c", f"pid=$(systemctl show --property=MainPID {unit}) && {call}")
 
 
+def _jar(unit: str) -> tuple[str, ...]:
+    """Return the command that reads the version in the name of the open jar of a unit's Java, which is what runs."""
+    named = "sed -n 's/.*alluxio-core-common-\\([0-9.]*\\)\\.jar$/\\1/p'"
+    return (
+        "bash",
+        "-c",
+        f"pid=$(systemctl show --property=MainPID {unit}) && ls -l /proc/${{pid#*=}}/fd | {named} | head -n 1",
+    )
+
+
 CALICO = "docker ps --filter=name='^/calico-node$' --format='{{.Image}}' | sed 's/.*://'"
 NODES = ("master", "worker")
-# Component to the roles whose nodes run it and the command there that tells the version of what runs.
+# Component to the roles whose nodes run it (`log_store`: the stores of components.logs) and the command there that tells
+# the version of what runs.
 PROGRAMS: dict[str, Program] = {
     "etcd": (("etcd",), ("curl", "--silent", *ETCD_CLIENT, "https://127.0.0.1:2379/version")),
     "kube-apiserver": (("master",), ("kubectl", "--kubeconfig=/root/.kube/config", "get", "--raw=/version")),
@@ -39,6 +52,15 @@ PROGRAMS: dict[str, Program] = {
     "traefik": (("ingress",), _running("traefik", "version")),
     "kube-state-metrics": (("master",), _running("kube-state-metrics")),
     "avadm-registry": (("registry",), _running("avadm-registry")),
+    "alluxio-master": (("alluxio_master",), _jar("avadm-alluxio-master")),
+    "alluxio-worker": (("alluxio_worker",), _jar("avadm-alluxio-worker")),
     "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),
+    "victoria-logs": (("log_store",), _running("avadm-log-store", "-version")),
     "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
 }
+
+
+def duties(site: Site, node: Node) -> set[str]:
+    """Return a node's roles, and ``log_store`` where it is a store of components.logs."""
+    logs = site.components.logs
+    return {*node.roles, *(["log_store"] if logs and node.name in logs.stores else [])}

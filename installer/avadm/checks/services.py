@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from avadm.site import cache
 from avadm.site.model import Node
+from avadm.site.object_store import OBJECTS_PORT
 from avadm.site.render.addons import REGISTRY_PORT
 from avadm.site.render.monitoring import GOSSIP_PORT, GRAFANA_PORT, PORTS
 
@@ -47,6 +49,13 @@ BY_ROLE: dict[str, dict[int, str]] = {
         REGISTRY_PORT: "docker-registry or registry",
         REGISTRY_PORT + 1: "docker-registry or registry",
     },
+    "rgw": {
+        OBJECTS_PORT: "radosgw or haproxy"
+    },  # the gateway at the node's own address, haproxy at the virtual one
+    "alluxio_master": {
+        **dict.fromkeys((cache.MASTER_PORT, cache.MASTER_WEB_PORT, cache.JOURNAL_PORT), "java")
+    },
+    "alluxio_worker": {**dict.fromkeys((cache.WORKER_PORT, cache.WORKER_WEB_PORT), "java")},
 }
 EVERYWHERE = {PORTS["node"]: "prometheus-node-exporter"}
 

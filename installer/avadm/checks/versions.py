@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from avadm.checks.programs import PROGRAMS
+from avadm.checks.programs import PROGRAMS, duties
 from avadm.findings import Finding
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
@@ -35,8 +35,11 @@ PARTS: dict[str, tuple[str, ...]] = {
     "ceph": ("ceph", "mon", "mgr", "osd"),
     "cephfs": ("ceph", "mds", "client", "fuse"),
     "rbd": ("ceph",),
+    # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
+    "objects": ("ceph", "client.rgw", "rgw", "radosgw"),
     "monitoring": tuple(SERVICES),
     "grafana": ("grafana",),
+    "logs": ("victoria-logs",),
     "etcd": ("etcd",),
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
@@ -45,10 +48,17 @@ PARTS: dict[str, tuple[str, ...]] = {
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
     "registry": ("avadm-registry",),
+    "cache": ("alluxio-master", "alluxio-worker"),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.
-DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",)}
-CEPH_ROLES = frozenset({"mon", "mgr", "osd", "mds", "client"})
+DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
+# Phase to the roles whose nodes have ceph when it has ended.
+CEPH_ROLES: dict[str, set[str]] = {
+    "ceph": {"mon", "mgr", "osd"},
+    "cephfs": {"mds", "mon", "client"},
+    "rbd": {"mon", "client"},
+    "objects": {"rgw"},
+}
 
 
 def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
@@ -68,7 +78,7 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
-            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & set(node.roles)},
+            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)},
             "cluster": node.name == witness,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
@@ -152,10 +162,11 @@ def _of_phase(fact: dict[str, Any], phase: str | None) -> dict[str, Any]:
     if phase is None:
         return fact
     parts = PARTS[phase]
+    kinds = tuple(f"{part}." for part in parts)
     daemons = fact["ceph_daemons"].items()
     return fact | {
         "ceph_installed": fact["ceph_installed"] if "ceph" in parts else None,
-        "ceph_daemons": {name: v for name, v in daemons if name.partition(".")[0] in parts},
+        "ceph_daemons": {name: v for name, v in daemons if name.startswith(kinds)},
         "services": {name: v for name, v in fact["services"].items() if name in parts},
         # A program is called ceph-osd, and Debian's exporters prometheus-node-exporter.
         "stale": [p for p in fact["stale"] if p.removeprefix("ceph-").startswith(parts)],
@@ -229,14 +240,13 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     """Return what a phase should have left running on a node and does not run."""
     absent = []
     for kind in DAEMONS.get(phase or "", ()):
-        running = sum(name.startswith(f"{kind}.") for name in fact["ceph_daemons"])
+        prefix = "client.rgw." if kind == "rgw" else f"{kind}."
+        running = sum(name.startswith(prefix) for name in fact["ceph_daemons"])
         expected = len(node.devices) if kind == "osd" else 1
         if kind in node.roles and running < expected:
-            absent.append((f"ceph-{kind}", f"{running} of {expected}"))
-    if phase in ("ceph", "cephfs", "rbd") and CEPH_ROLES & set(node.roles) and not fact["ceph_installed"]:
-        roles = {"ceph": {"mon", "mgr", "osd"}, "cephfs": {"mds", "mon", "client"}, "rbd": {"mon", "client"}}
-        if roles[phase] & set(node.roles):
-            absent.append(("ceph", "not installed"))
+            absent.append((f"ceph-{'radosgw' if kind == 'rgw' else kind}", f"{running} of {expected}"))
+    if CEPH_ROLES.get(phase or "", set()) & set(node.roles) and not fact["ceph_installed"]:
+        absent.append(("ceph", "not installed"))
     if phase == "monitoring" and not site.components.monitoring.existing:
         absent += [
             (name, "no answer with its version")
@@ -246,7 +256,7 @@ def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) ->
     absent += [
         (name, "no answer with its version")
         for name in PARTS[phase or "base"]
-        if name in PROGRAMS and set(PROGRAMS[name][0]) & set(node.roles) and name not in fact["services"]
+        if name in PROGRAMS and set(PROGRAMS[name][0]) & duties(site, node) and name not in fact["services"]
     ]
     return [
         _finding(

@@ -18,7 +18,16 @@ try:
 except ImportError:
     from urllib2 import ProxyHandler, build_opener
 
-DAEMONS = ("ceph-", "dockerd", "prometheus", "alertmanager", "node_exporter", "blackbox_exporter", "grafana")
+DAEMONS = (
+    "ceph-",
+    "radosgw",
+    "dockerd",
+    "prometheus",
+    "alertmanager",
+    "node_exporter",
+    "blackbox_exporter",
+    "grafana",
+)
 
 
 def call(*argv):

@@ -39,15 +39,28 @@ def accept() -> None:
 @click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Whose criteria.")
 def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
+    from avadm.engine.acceptance_suites import PARTS
     from avadm_validation.protocol.criteria import Criteria
     from avadm_validation.protocol.verdict import fmt
+    from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
+    from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
     from avadm_validation.suites.cis.controls import criteria as cis_criteria
     from avadm_validation.suites.cis.run import CHECKS as CIS
     from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
     from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
+    from avadm_validation.suites.logs.run import CHECKS as LOGS
+    from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
+    from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
     from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
-    checks = (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES, *CIS)
+    checks = (
+        *(PRECONDITIONS, *CHECKS),
+        *(OBJECTS_FIRST, *OBJECTS),
+        *(CACHE_FIRST, *CACHE),
+        *(KUBERNETES_FIRST, *KUBERNETES),
+        *CIS,
+        *LOGS,
+    )
     criteria = Criteria.load(kind)
     criteria.add(cis_criteria("lab" if kind == "lab" else "site-full"))
     if as_json:
@@ -61,7 +74,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": "storage and kubernetes and cis", "kind": kind, "checks": data})
+        print_json({"suite": " and ".join(PARTS), "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:
@@ -74,9 +87,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @accept.command()
 @click.option(
     "--suite",
-    type=click.Choice(["all", "storage", "kubernetes", "cis"]),
+    type=click.Choice(["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"]),
     default="all",
-    help="Suite to run; all: storage and, where the site has masters, kubernetes.",
+    help="Suite to run; all: storage and, where the site has them, objects, alluxio, kubernetes and logs.",
 )
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
@@ -88,7 +101,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: Literal["all", "storage", "kubernetes", "cis"],
+    suite: Literal["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"],
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,

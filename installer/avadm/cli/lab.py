@@ -119,6 +119,13 @@ def lab() -> None:
     type=click.Choice(["bookworm", "bullseye"]),
     help="Debian release of the nodes: 12 with ceph 16.2, 11 with ceph 14.2 [default: bookworm].",
 )
+@click.option(
+    "--with",
+    "parts",
+    multiple=True,
+    type=click.Choice(["objects", "cache", "logs"]),
+    help="A part that a lab has only when it is named; repeatable [default: none].",
+)
 def up(
     name: str | None,
     storage: int | None,
@@ -128,6 +135,7 @@ def up(
     disk_size: str | None,
     subnet: str | None,
     release: str | None,
+    parts: tuple[str, ...],
 ) -> None:
     """Make the lab, or repair it.
 
@@ -153,6 +161,7 @@ def up(
             disk_bytes=parse_size(disk_size) if disk_size else None,
             subnet=network,
             release=release,
+            parts=tuple(sorted(set(parts))) or None,
         )
         changed = it.up()
     seconds = time.monotonic() - begun

@@ -32,13 +32,16 @@ VERBS = {
     "bootstrap": "Pin host keys and install the controller's key on new nodes.",
     "completion": "Print the shell's completion script.",
     "disk": "List, approve and erase the nodes' disks.",
+    "doctor": "Find what is wrong with the running site, changing nothing.",
     "lab": "A lab of container nodes on this machine.",
+    "logs": "Search the logs of nodes and pods, or follow them.",
     "node": "Cordon, drain and uncordon nodes of Kubernetes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
     "runs": "List and show earlier runs.",
     "site": "Write, check and show the site file.",
     "status": "Show what is done, stale or failed.",
+    "support": "Collect a redacted bundle for somebody who helps.",
 }
 
 # Verb to what a user who stopped it should know.
@@ -47,9 +50,11 @@ STOPPED = {
     "apply": "What nodes had begun ends there by itself. The same command goes on where it stood.",
     "artifacts": "What was being built is begun anew by the same command; what is in the cache stays.",
     "bootstrap": "The same command goes on: what is done is left alone.",
+    "doctor": "It changes nothing. What nodes were asked ends there by itself.",
     "disk": "What a node had begun ends there by itself; a disk half erased is erased whole by the same command.",
     "node": "Nodes may have been left cordoned: the same command goes on, `avadm node uncordon` gives up.",
     "preflight": "It changes nothing. What nodes were asked ends there by itself.",
+    "support": "It changes nothing, and no bundle was written.",
 }
 
 

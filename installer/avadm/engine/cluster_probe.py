@@ -137,3 +137,29 @@ class Cluster(object):
 
     def digest(self, data):
         return self.secret(json.dumps(data, sort_keys=True).encode())
+
+
+class ObjectStore(object):
+    """Users and buckets of ceph's gateways, as radosgw-admin tells them."""
+
+    def s3(self, *words):
+        return json.loads(call("timeout", "60", "radosgw-admin", *words))
+
+    def s3user(self, name):
+        data = self.s3("metadata", "get", "user:" + name)["data"]
+        keys = sorted("%s %s" % (key["access_key"], key["secret_key"]) for key in data["keys"])
+        quota = data["user_quota"]
+        limits = "enabled %s, %s bytes, %s objects" % (
+            quota["enabled"],
+            quota["max_size"],
+            quota["max_objects"],
+        )
+        return "keys %s, quota %s" % (self.secret("; ".join(keys).encode()), limits)
+
+    def s3bucket(self, name):
+        data = self.s3("metadata", "get", "bucket:" + name)["data"]
+        instance = "bucket.instance:%s:%s" % (name, data["bucket"]["bucket_id"])
+        flags = self.s3("metadata", "get", instance)["data"]["bucket_info"]["flags"]
+        # BUCKET_VERSIONED and BUCKET_VERSIONS_SUSPENDED of rgw_common.h.
+        versions = "kept" if flags & 2 and not flags & 4 else "not kept"
+        return "owner %s, versions %s" % (data["owner"], versions)

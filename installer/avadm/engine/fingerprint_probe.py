@@ -19,7 +19,7 @@ import struct
 import sys
 import time
 
-from avadm.engine.cluster_probe import NEEDS, Cluster, answers, call
+from avadm.engine.cluster_probe import NEEDS, Cluster, ObjectStore, answers, call
 
 UNIT = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestampMonotonic,MainPID"
 UNIT += ",ActiveEnterTimestampMonotonic"
@@ -37,7 +37,7 @@ def full(name):
     return name if name.endswith((".service", ".timer")) else name + ".service"
 
 
-class Node(object):
+class Node(ObjectStore):
     """This node; each method named as a kind returns the value of one item of that kind."""
 
     def __init__(self, salt, items):

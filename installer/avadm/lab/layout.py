@@ -18,6 +18,10 @@ _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
+PARTS = ("objects", "cache", "logs")
+"""Parts that a lab has only where `lab up --with` names them."""
+GATEWAYS = 2
+"""How many storage nodes run an S3 gateway, with the part objects."""
 GPUS = 4
 """Stand-ins for GPUs of each GPU node."""
 
@@ -34,6 +38,7 @@ class Config(BaseModel):
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
         release: Debian release of the nodes; the profile lab-RELEASE has its versions.
+        parts: parts that not every lab has (``PARTS``).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +51,7 @@ class Config(BaseModel):
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
+    parts: tuple[Literal["objects", "cache", "logs"], ...] = ()
 
     @property
     def gateway(self) -> IPv4Address:
@@ -63,9 +69,19 @@ class Config(BaseModel):
         return self.subnet.network_address + 251
 
     @property
+    def objects_vip(self) -> IPv4Address:
+        """Virtual address of the S3 gateways."""
+        return self.subnet.network_address + 249
+
+    @property
     def service_addresses(self) -> tuple[IPv4Address, IPv4Address]:
         """First and last address of Services of the type LoadBalancer."""
         return self.subnet.network_address + 252, self.subnet.network_address + 254
+
+    @property
+    def cached(self) -> bool:
+        """Whether there is a cache: it is before the shared file system, which a lab without storage nodes has not."""
+        return "cache" in self.parts and bool(self.storage)
 
     @property
     def domain(self) -> str:
@@ -164,6 +180,8 @@ def nodes(config: Config) -> list[LabNode]:
     for i in range(config.storage):
         name = f"stor{i + 1}"
         roles: tuple[str, ...] = ("mon", "mgr", "osd", "mds") if i < quorum else ("osd",)
+        if "objects" in config.parts and i < GATEWAYS:
+            roles = (*roles, "rgw")
         disks = tuple(
             Disk(f"{config.name.upper()}-{name}-{letter}", letter, config.disk_bytes)
             for letter in string.ascii_lowercase[1 : 1 + config.disks]
@@ -179,10 +197,17 @@ def nodes(config: Config) -> list[LabNode]:
             *(["alertmanager"] if i < 3 else []),
         )
         extra = _kubernetes_roles(i) if config.masters else ()
+        extra += _cache_roles(i) if config.cached else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"
         made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))
     return made
+
+
+def _cache_roles(index: int) -> tuple[str, ...]:
+    """Return what a compute node runs of the cache: the first leads, the first two keep what is cached."""
+    served = {0: ("alluxio_master", "alluxio_worker"), 1: ("alluxio_worker",)}
+    return (*served.get(index, ()), "alluxio_client")
 
 
 def _kubernetes_roles(index: int) -> tuple[str, ...]:

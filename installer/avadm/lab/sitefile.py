@@ -16,6 +16,8 @@ _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edite
 # The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.
 """
 
+CACHED = "lab-cache"
+"""User of the object store, and their bucket, that the cache mounts where the lab has both."""
 LOCAL_GIB = 2
 """What local volumes of a compute node may take of this machine's disk."""
 
@@ -49,6 +51,44 @@ def _ceph(config: Config) -> dict[str, Any]:
     }
 
 
+def _objects(config: Config) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "vip": str(config.objects_vip),
+        "users": [{"name": "lab-ai", "quota_mib": 2048, "quota_objects": 100_000}, {"name": "lab-guest"}],
+        "buckets": [
+            {"name": "lab-data", "owner": "lab-ai"},
+            {"name": "lab-versions", "owner": "lab-ai", "versioning": True},
+        ],
+    }
+    if config.cached:
+        data["users"].append({"name": CACHED})
+        data["buckets"].append({"name": CACHED, "owner": CACHED})
+    return data
+
+
+def _cache(config: Config) -> dict[str, Any]:
+    """Return the cache's knobs: all nodes share this machine's memory."""
+    mounts: list[dict[str, Any]] = [{"path": "/cephfs", "cephfs": "/cache"}]
+    if "objects" in config.parts:
+        mounts.append({"path": "/s3", "s3": {"bucket": CACHED}})
+    return {
+        "master_heap_mib": 384,
+        "worker_heap_mib": 384,
+        "client_heap_mib": 192,
+        "tiers": [{"kind": "MEM", "path": "/var/lib/alluxio/mem", "quota_mib": 256}],
+        "block_mib": 8,
+        # Short, so that a change in the under store is seen within a test.
+        "sync_interval_s": 5,
+        "mounts": mounts,
+    }
+
+
+def _logs(nodes: list[LabNode]) -> dict[str, Any]:
+    """Return where logs are kept: on the first two nodes of monitoring, with little of this machine's disk."""
+    stores = [n.name for n in nodes if "prometheus" in n.roles]
+    return {"stores": stores, "retention_days": 2, "disk_gib": 1, "buffer_mib": 64, "learning_hours": 24}
+
+
 def _network(config: Config) -> dict[str, Any]:
     network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -75,6 +115,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         # The nodes share this machine's clock and may not set it.
         "extra_vars": {"chrony_adjust_clock": False, **(shims.VARIABLES if config.masters else {})},
     }
+    if "objects" in config.parts and config.storage:
+        data["components"]["object_store"] = _objects(config)
     if config.masters:
         # The nodes share this machine's memory and disk: what is kept back is for the disk's owner, not for pods.
         data["components"]["kubernetes"] = {
@@ -88,6 +130,10 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
                 {"name": "lab-neighbour", "role": "tenant", "namespaces": ["lab-neighbour"]},
             ],
         }
+    if config.cached:
+        data["components"]["alluxio"] = _cache(config)
+    if "logs" in config.parts:
+        data["components"]["logs"] = _logs(nodes)
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

@@ -13,6 +13,8 @@ class Authority(StrEnum):
     ETCD = "etcd"
     KUBERNETES = "kubernetes"
     FRONT_PROXY = "front-proxy"
+    OBJECTS = "objects"
+    LOGS = "logs"
 
     @property
     def key(self) -> str:

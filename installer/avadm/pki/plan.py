@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
+from avadm.site.render import object_pools
 
 ADMIN = "admin"
 PROMETHEUS = "prometheus"
@@ -23,7 +24,12 @@ _LOCAL = ("localhost",), ("127.0.0.1",)
 
 
 def leaves(site: Site) -> list[Leaf]:
-    """Return every certificate of the site; none where it has no etcd."""
+    """Return every certificate of the site; those of gateways and of the stores of logs alone where it has no etcd."""
+    gateways = [_gateway(node, site) for node in object_pools.gateways(site)]
+    return [*gateways, *_kubernetes(site), *(_log_store(node, site) for node in log_stores(site))]
+
+
+def _kubernetes(site: Site) -> list[Leaf]:
     if not site.with_role("etcd"):
         return []
     found = [leaf for node in site.with_role("etcd") for leaf in _etcd(node, site)]
@@ -90,8 +96,44 @@ def accounts(site: Site) -> list[Leaf]:
     ]
 
 
+def log_stores(site: Site) -> list[Node]:
+    """Return the nodes that keep the logs, in the order in which the site file names them."""
+    logs = site.components.logs
+    by_name = {n.name: n for n in site.nodes}
+    return [by_name[name] for name in logs.stores if name in by_name] if logs else []
+
+
+def _log_store(node: Node, site: Site) -> Leaf:
+    return Leaf(
+        f"log-store-{node.name}",
+        Authority.LOGS,
+        f"log-store-{node.name}",
+        f"log-store-{node.name}",
+        names=(*_names(node, site), *_LOCAL[0]),
+        addresses=(str(node.address), *_LOCAL[1]),
+        server=True,
+        client=False,
+    )
+
+
 def _names(node: Node, site: Site) -> tuple[str, ...]:
     return node.name, f"{node.name}.{site.network.domain}"
+
+
+def _gateway(node: Node, site: Site) -> Leaf:
+    """Return the certificate of a node's S3 gateway: all of them serve the one name, and buckets as its subdomains."""
+    store, name = site.components.object_store, object_pools.name(site)
+    virtual = [str(store.vip)] if store and store.vip else []
+    return Leaf(
+        f"rgw-{node.name}",
+        Authority.OBJECTS,
+        f"rgw-{node.name}",
+        name,
+        names=(name, f"*.{name}", *_names(node, site)),
+        addresses=(*virtual, str(node.address), *_LOCAL[1]),
+        server=True,
+        client=False,
+    )
 
 
 def _etcd(node: Node, site: Site) -> Iterator[Leaf]:

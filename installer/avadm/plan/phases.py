@@ -1,4 +1,4 @@
-"""The phase graph (docs/architecture.md): what is installed where, in which order, what at once."""
+"""The phase graph: from the phases (table.py) and a site to a plan: what is installed where, in which order, what at once."""
 
 from __future__ import annotations
 
@@ -10,145 +10,10 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.plan.table import PHASES, Phase
 from avadm.site.model import Site
 
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """One playbook and where it belongs.
-
-    Attributes:
-        name: what a user types.
-        title: what it does, for people.
-        playbook: path relative to the checkout.
-        needs: phases that must be done before.
-        groups: node roles whose nodes take part; empty means every node.
-        roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
-        borrows: roles of which the playbook includes single task files; their files are part of the digest too,
-            their variables are not.
-        makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
-        only_with: role in the site file; without a node that has it no node takes part.
-        artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
-    """
-
-    name: str
-    title: str
-    playbook: str
-    needs: tuple[str, ...]
-    groups: tuple[str, ...]
-    roles: tuple[str, ...]
-    borrows: tuple[str, ...] = ()
-    makes: str = ""
-    only_with: str = ""
-    artifacts: tuple[str, ...] = ()
-
-    def hosts(self, site: Site) -> tuple[str, ...]:
-        """Return the names of the nodes that take part, in the site file's order."""
-        if self.makes and not getattr(site.components.ceph, self.makes):
-            return ()
-        if self.only_with and not site.with_role(self.only_with):
-            return ()
-        return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
-
-
-PHASES: tuple[Phase, ...] = (
-    Phase("base", "operating system basics and time", "playbooks/base.yml", (), (), ("base", "chrony")),
-    Phase(
-        "ceph",
-        "storage cluster",
-        "playbooks/ceph.yml",
-        ("base",),
-        ("mon", "mgr", "osd"),
-        ("ceph_common", "ceph_mon", "ceph_mgr", "ceph_osd"),
-    ),
-    Phase(
-        "cephfs",
-        "shared file system",
-        "playbooks/cephfs.yml",
-        ("ceph",),
-        ("mds", "mon", "client"),
-        ("ceph_common", "ceph_mds", "ceph_fs", "ceph_client"),
-        makes="filesystem",
-    ),
-    Phase(
-        "rbd",
-        "block volumes",
-        "playbooks/rbd.yml",
-        ("ceph",),
-        ("mon", "client"),
-        ("ceph_common", "ceph_rbd"),
-        makes="rbd_pools",
-    ),
-    Phase(
-        "monitoring",
-        "metrics and alerts",
-        "playbooks/monitoring.yml",
-        ("base",),
-        (),
-        ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
-        ("grafana",),
-    ),
-    Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
-    Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
-    # Before `nodes`: where this runtime is docker's default, no container starts without it.
-    Phase(
-        "gpu",
-        "GPU drivers, runtime, metrics",
-        "playbooks/gpu.yml",
-        ("docker",),
-        ("gpu",),
-        ("gpu_driver", "gpu_runtime", "gpu_exporter"),
-    ),
-    Phase(
-        "masters",
-        "Kubernetes' control plane",
-        "playbooks/masters.yml",
-        ("etcd",),
-        ("master",),
-        ("kube_common", "kube_apiserver", "kube_vip", "kube_controllers"),
-        artifacts=("kubernetes",),
-    ),
-    Phase(
-        "nodes",
-        "Kubernetes' nodes and the network of pods",
-        "playbooks/nodes.yml",
-        ("masters", "docker", "gpu"),
-        ("master", "worker"),
-        ("kube_common", "kube_node", "calico", "gpu_device_plugin"),
-        artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image"),
-    ),
-    Phase(
-        "addons",
-        "cluster DNS, ingress, states of objects",
-        "playbooks/addons.yml",
-        ("nodes",),
-        ("master", "dns", "ingress", "prometheus"),
-        ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics", "prometheus_pods"),
-        ("kube_common", "kube_volumes"),
-        only_with="master",
-        artifacts=("coredns", "traefik", "kube-state-metrics"),
-    ),
-    Phase(
-        "volumes",
-        "volumes for pods",
-        "playbooks/volumes.yml",
-        ("addons", "cephfs", "rbd"),
-        ("mon", "master", "client"),
-        ("kube_volumes",),
-        makes="filesystem",
-        only_with="master",
-    ),
-    Phase(
-        "registry",
-        "image registry",
-        "playbooks/registry.yml",
-        ("docker", "cephfs"),
-        ("registry",),
-        ("registry",),
-        artifacts=("pause", "base-image"),
-    ),
-    Phase("grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)),
-)
+__all__ = ["PHASES", "Phase", "Step", "make_plan", "select"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ LOOKING = frozenset(
         ),
         *("command", "script", "shell", "uri"),
         *("avadm_ceph_wait", "avadm_disk", "avadm_kube_node", "avadm_private_mounts"),
+        "avadm_alluxio_sizes",
     }
 )
 
@@ -112,6 +113,12 @@ def _settings(args: Args) -> Iterator[str]:
             yield f"setting {section} {option}"
 
 
+def _buckets(args: Args) -> Iterator[str]:
+    for bucket in args["buckets"]:
+        # A store that others run (`connect` is empty) cannot be asked without keys, which no item holds.
+        yield f"s3bucket {bucket['name']}" if args.get("connect") else f"{UNPROVEN} bucket {bucket['name']}"
+
+
 _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_files": _files,
     "avadm_artifact": _files,
@@ -124,6 +131,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     ),
     "avadm_ceph_pool": _pools,
     "avadm_ceph_auth": lambda args: (f"entity {one['entity']}" for one in args["entities"]),
+    "avadm_ceph_s3": lambda args: (f"s3user {user['name']}" for user in args["users"]),
+    "avadm_s3_bucket": _buckets,
     "avadm_ceph_fs": lambda args: iter([f"fs {args['name']}"]),
     "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
@@ -138,9 +147,15 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),
     "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
     "avadm_ceph_settings": _settings,
+    "avadm_unpack": lambda args: iter([f"file {args['path']}/.avadm-archive"]),
+    "avadm_alluxio_journal": lambda args: iter([f"file {args['marker']}"]),
+    # What is mounted no node can say alone; that it was, and with which options, is kept here.
+    "avadm_alluxio_mounts": lambda args: iter([f"file {args['state']}"]),
 }
 
-CLUSTER = frozenset({"health", "pool", "rule", "entity", "fs", "mgr", "crush", "config"})
+CLUSTER = frozenset(
+    {"health", "pool", "rule", "entity", "fs", "mgr", "crush", "config", "s3user", "s3bucket"}
+)
 """Kinds that belong to the cluster and not to a node; any one monitor node is asked for them."""
 
 

@@ -9,28 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-MASK = "***"
+from avadm.secrecy import MASK, PATTERNS
+
 # A value shorter than this cannot be told from ordinary text ("on", "1"); masking it would only make logs
 # unreadable. Generated secrets have 16 characters and more.
 MIN_LENGTH = 4
-
-# What looks like a secret even if it is not one of ours: a site's extra_vars, a key made on a node.
-_PATTERNS = (
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-    # cephx keys: base64 of type 1 and a time stamp, 28 bytes in all (ceph's CryptoKey encoding).
-    re.compile(r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}"),
-    # crypt(3) hashes.
-    re.compile(r"\$(?:1|5|6|2[aby]|y)\$[./A-Za-z0-9$=,]{20,}"),
-    # Vault text.
-    re.compile(r"\$ANSIBLE_VAULT;[0-9.;A-Za-z0-9]+\s*(?:[0-9a-f]{8,}\s*)*"),
-    # user:password@ in URLs.
-    re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
-    # name=value and "name": "value" where the name says it is a secret.
-    re.compile(
-        r"(?i)(?<![a-z])((?:[a-z0-9_]*_)?(?:password|passwd|passphrase|secret|token|api_?key|secret_?key)"
-        r"[\"']?\s*[=:]\s*[\"']?)(?!\*\*\*)([^\s\"',}]{4,})"
-    ),
-)
 
 
 class Redactor:
@@ -52,9 +35,10 @@ class Redactor:
         text = text.encode("utf-8", "replace").decode()
         if self._literal is not None:
             text = self._literal.sub(MASK, text)
-        for pattern in _PATTERNS[:-1]:
-            text = pattern.sub(MASK, text)
-        return _PATTERNS[-1].sub(rf"\1{MASK}", text)
+        # And what looks like a secret even if it is not one of ours: a site's extra_vars, a key made on a node.
+        for pattern in PATTERNS:
+            text = pattern.masked(text)
+        return text
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from avadm.site.values import Address, Model, Real, Whole
+from avadm.site.object_store import ObjectStore
+from avadm.site.values import Address, Model, NodeName, Real, Whole
 
 
 class RbdPool(Model):
@@ -139,6 +140,104 @@ class Kubernetes(Model):
     """People and programs that use Kubernetes, beside the administrator."""
 
 
+class LogFile(Model):
+    """Log files of one component."""
+
+    component: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """What the lines are kept under."""
+    folder: str = Field(pattern=r"^/")
+    """Folder of the files."""
+    names: str = Field(default="*.log", pattern=r"^[A-Za-z0-9_.*?-]+$")
+    """File names, with * and ?."""
+
+
+class Logs(Model):
+    """Logs of all nodes and pods in one place (I8)."""
+
+    stores: list[NodeName] = Field(min_length=1)
+    """Nodes that keep the logs; each keeps all of them, so that with two the loss of one loses nothing."""
+    retention_days: Whole = Field(default=30, ge=1, le=3650)
+    """How long lines are kept."""
+    disk_gib: Whole = Field(default=100, ge=1, le=1 << 20)
+    """What the lines may take of each store's disk, GiB; the oldest days go before that."""
+    port: Whole = Field(default=9428, ge=1024, le=65535)
+    """TCP port of the stores: TLS, with a user name and a password."""
+    buffer_mib: Whole = Field(default=512, ge=16, le=1 << 20)
+    """What each node keeps on its disk for each store that does not answer, MiB."""
+    learning_hours: Whole = Field(default=24, ge=0, le=720)
+    """Hours after the first start in which new error patterns are learnt and not told."""
+    pattern_days: Whole = Field(default=14, ge=1, le=365)
+    """An error pattern that was not seen for so many days counts as new."""
+    files: list[LogFile] = []
+    """Further log files that are read on every node that has them."""
+
+
+class Tier(Model):
+    """One tier of a cache worker's storage."""
+
+    kind: Literal["MEM", "SSD", "HDD"]
+    """What it lies on; from the fastest to the slowest, each kind once."""
+    path: str = Field(pattern=r"^/[^\s,:]*[^\s,:/]$")
+    """Folder of its blocks, used for nothing else; for MEM avadm mounts a memory file system there."""
+    quota_mib: Whole | None = Field(default=None, ge=64, le=1 << 30)
+    """How much it may hold, MiB; where absent it is computed from the machine's memory or the folder's disk."""
+
+
+class S3Store(Model):
+    """A bucket as an under store of the cache: of the site's own object store, or of another one by endpoint and secret."""
+
+    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    """Its name."""
+    folder: str = Field(default="", pattern=r"^([^/\s]+(/[^/\s]+)*)?$")
+    """Part of the bucket that is mounted; all of it where empty."""
+    endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s/]+$")
+    """The store's address, e.g. https://s3.demo.example:7480; where absent, the bucket is one of components.object_store."""
+    secret: str | None = Field(default=None, pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$")
+    """Name of its keys in the site's vault: vault_NAME_access_key and vault_NAME_secret_key. With endpoint alone: the keys
+    of a bucket of the site's own store are its owner's."""
+    ca_file: str | None = None
+    """Certificate of the authority that signed the endpoint's, PEM; relative to the site file. None for a public one,
+    and for the site's own store, whose authority avadm knows."""
+
+
+class CacheMount(Model):
+    """An under store, and where in the cache it is seen; exactly one of cephfs and s3."""
+
+    path: str = Field(pattern=r"^/[A-Za-z0-9_.-]+$")
+    """Folder at the root of the cache."""
+    cephfs: str | None = Field(default=None, pattern=r"^/[^\s]*[^\s/]$")
+    """Folder of the shared file system, which is made where it is not there; not the file system's own root."""
+    s3: S3Store | None = None
+    """Bucket of an object store."""
+    read_only: bool = False
+    """Whether nothing can be written through the cache."""
+
+
+class Alluxio(Model):
+    """Cache before the shared file system and object stores; on the nodes with the roles alluxio_master and alluxio_worker."""
+
+    tiers: list[Tier] = [Tier(kind="MEM", path="/var/lib/alluxio/mem")]
+    """Storage of each worker, the fastest first."""
+    mounts: list[CacheMount] = Field(min_length=1)
+    """Under stores."""
+    mount_point: str = Field(default="/mnt/alluxio", pattern=r"^/[^\s]*[^\s/]$")
+    """Where clients see the cache; they are the nodes with the role alluxio_client, or where there are none, every
+    node of Kubernetes."""
+    fuse: bool = True
+    """Whether clients mount it; without, they have the command line alone."""
+    sync_interval_s: Whole = Field(default=60, ge=0, le=86400)
+    """After how many seconds a file or folder is compared with its under store when it is next asked for; a change there
+    that did not come through the cache is seen that late at the most. 0: at each access."""
+    block_mib: Whole | None = Field(default=None, ge=1, le=4096)
+    """Size of a block, MiB; where absent, a sixteenth of the smallest tier, 1 to 64."""
+    master_heap_mib: Whole | None = Field(default=None, ge=256, le=1 << 20)
+    """Java heap of a master, MiB; computed from the machine's memory where absent."""
+    worker_heap_mib: Whole | None = Field(default=None, ge=256, le=1 << 20)
+    """Java heap of a worker, MiB; computed where absent."""
+    client_heap_mib: Whole | None = Field(default=None, ge=128, le=1 << 20)
+    """Java heap of the mount on a client, MiB; computed where absent."""
+
+
 class Components(Model):
     """The few knobs of each component."""
 
@@ -148,3 +247,9 @@ class Components(Model):
     """Metrics and alerts."""
     kubernetes: Kubernetes = Kubernetes()
     """Compute cluster."""
+    object_store: ObjectStore | None = None
+    """Objects by the S3 protocol; none where absent."""
+    logs: Logs | None = None
+    """Logs of all nodes and pods in one place; none are kept where absent."""
+    alluxio: Alluxio | None = None
+    """Cache before the shared file system and object stores; none where absent."""

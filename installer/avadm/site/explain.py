@@ -20,10 +20,20 @@ from avadm.site.text import plain
 PATTERNS = {
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits and inner hyphens, at most 63",
     r"^[a-z0-9]+(-[a-z0-9]+)*$": "lower-case letters and digits, in parts with single hyphens between them",
+    r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits and inner hyphens",
+    r"^vault_[a-z0-9_]+$": "the name of a vault variable: vault_ and lower-case letters, digits and '_'",
     r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
     r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$": "letters, digits, inner '.', '_' and '-', at most 63",
     r"^/": "an absolute path",
+    r"^[A-Za-z0-9_.*?-]+$": "letters, digits, '_', '.', '-', and '*' or '?' for what varies",
+    r"^/[^\s,:]*[^\s,:/]$": "an absolute path without blanks, ',' and ':', that does not end in '/'",
+    r"^/[^\s]*[^\s/]$": "an absolute path without blanks, that does not end in '/'",
+    r"^/[A-Za-z0-9_.-]+$": "'/' and one name of letters, digits, '_', '.' and '-'",
+    r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, inner '.' and '-'",
+    r"^([^/\s]+(/[^/\s]+)*)?$": "names with '/' between them",
+    r"^https?://[^\s/]+$": "http:// or https:// and a host, with a port or without, and no path",
+    r"^[a-z0-9]+(_[a-z0-9]+)*$": "lower-case letters and digits, in parts with single '_' between them",
     r"\S": "some words",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""

@@ -154,6 +154,13 @@ _REQUIRED: dict[tuple[str, ...], Any] = {
     ("waivers", "*", "until"): "2000-01-01",
     ("components", "ceph", "rbd_pools", "*"): {"name": "unnamed"},
     ("components", "ceph", "rbd_pools", "*", "name"): "unnamed",
+    ("components", "alluxio", "mounts"): [{"path": "/unnamed", "cephfs": "/unnamed"}],
+    ("components", "alluxio", "mounts", "*"): {"path": "/unnamed", "cephfs": "/unnamed"},
+    ("components", "alluxio", "mounts", "*", "path"): "/unnamed",
+    ("components", "alluxio", "mounts", "*", "s3", "bucket"): "unnamed",
+    ("components", "alluxio", "tiers", "*"): {"kind": "MEM", "path": "/unnamed"},
+    ("components", "alluxio", "tiers", "*", "kind"): "MEM",
+    ("components", "alluxio", "tiers", "*", "path"): "/unnamed",
 }
 """Stand-ins for what a model cannot do without; rules leave out whatever is marked as broken."""
 

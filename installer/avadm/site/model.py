@@ -27,6 +27,10 @@ RoleName = Literal[
     "dns",
     "ingress",
     "registry",
+    "rgw",
+    "alluxio_master",
+    "alluxio_worker",
+    "alluxio_client",
 ]
 
 CheckId = Literal[

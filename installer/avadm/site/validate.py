@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from avadm.findings import Finding
 from avadm.site.rules import (
     accounts,
+    cache,
     ceph,
     devices,
     kubernetes,
+    logs,
     networks,
     nodes,
+    objects,
     roles,
     services,
     volumes,
@@ -29,7 +32,10 @@ RULES: list[Callable[[Draft], Iterator[Finding]]] = [
     *ceph.RULES,
     *kubernetes.RULES,
     *volumes.RULES,
+    *objects.RULES,
+    *cache.RULES,
     *accounts.RULES,
+    *logs.RULES,
     *services.RULES,
     *waivers.RULES,
 ]

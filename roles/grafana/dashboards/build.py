@@ -5,21 +5,25 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import cache
 import ceph
 import control_plane
 import fleet
 import gpu
 import hosts
 import kubernetes
+import logs
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
 DASHBOARDS = {
+    "cache": cache.build,
     "ceph": ceph.build,
     "control-plane": control_plane.build,
     "fleet": fleet.build,
     "gpu": gpu.build,
     "hosts": hosts.build,
     "kubernetes": kubernetes.build,
+    "logs": logs.build,
 }
 
 

@@ -48,17 +48,22 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
     kubernetes = all(c.startswith("K-") for c in fault.reds)
     if kubernetes and not lab.names("master"):
         pytest.skip("this lab has no Kubernetes")
+    objects = all(c.startswith("A-S3") for c in fault.reds)
+    if objects and not lab.names("rgw"):
+        pytest.skip("this lab has no object store: lab up --with objects")
     wanted = ", ".join(f"{c} {fault.verdict}" for c in fault.reds)
     row = tried("negative control", fault.text, wanted)
     # The preconditions are measured before any check: A-BD6 stands for those that they block.
-    chosen = ["A-BD6" if c == "preconditions" else c for c in fault.reds]
+    chosen = ["A-BD6" if c == "preconditions" else "A-S3-2" if c == "A-S3-PRE" else c for c in fault.reds]
     with ExitStack() as stack:
         for act in fault.acts:
             if fault.beside:
                 stack.enter_context(meanwhile(lab, named(lab, act.nodes)[0], act.do))
             else:
                 stack.enter_context(planted(lab, act.nodes, fault.name, act.do, act.undo))
-        status, checks = accept(*chosen, suite="kubernetes" if kubernetes else "all")
+        status, checks = accept(
+            *chosen, suite="kubernetes" if kubernetes else "objects" if objects else "all"
+        )
     row.came = ", ".join(
         f"{c} {checks[c]['verdict']}"
         + (f" ({', '.join(sorted(failed(checks[c])))})" if failed(checks[c]) else "")

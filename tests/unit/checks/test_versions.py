@@ -82,7 +82,7 @@ def test_every_phase_has_its_parts():
         (lambda f: f["ceph_daemons"].update({"osd.2": "16.2.11"}), {"ceph"}),
         (lambda f: f["ceph_daemons"].update({"mds.2": "16.2.11"}), {"cephfs"}),
         (lambda f: f["ceph_daemons"].update({"client.admin.2": "16.2.11"}), {"cephfs"}),
-        (lambda f: f.update(ceph_installed="16.2.11"), {"ceph", "cephfs", "rbd"}),
+        (lambda f: f.update(ceph_installed="16.2.11"), {"ceph", "cephfs", "rbd", "objects"}),
     ],
 )
 def test_a_fault_fails_the_phases_that_mend_it_and_no_other(site, collected, change, phases):

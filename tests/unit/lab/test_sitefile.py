@@ -3,7 +3,7 @@ from ipaddress import IPv4Network
 import pytest
 from ruamel.yaml import YAML
 
-from avadm.lab.layout import Config, nodes
+from avadm.lab.layout import PARTS, Config, nodes
 from avadm.lab.sitefile import text
 from avadm.site.load import examine
 from avadm.site.model import Site
@@ -70,3 +70,58 @@ def test_without_masters_nothing_of_kubernetes_is_in_it():
 def test_no_secret_is_in_it():
     labs = nodes(Config())
     assert "PRIVATE" not in text(Config(), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142")
+
+
+@pytest.mark.parametrize(("storage", "masters"), [(1, 0), (3, 0), (3, 1)])
+def test_an_object_store_comes_only_where_it_is_named_and_the_rules_find_no_error(storage, masters, tmp_path):
+    config = Config(storage=storage, masters=masters, parts=("objects",))
+    site = made(config)
+    assert [n.name for n in site.with_role("rgw")] == ["stor1", "stor2"][:storage]
+    assert str(site.components.object_store.vip) == "10.77.0.249"
+    without = made(config.model_copy(update={"parts": ()}))
+    assert (without.components.object_store, without.with_role("rgw")) == (None, [])
+    labs = nodes(config)
+    file = tmp_path / "site.yml"
+    file.write_text(text(config, labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    assert [
+        f
+        for f in examine(file)[1]
+        if f.severity == "error" and f.check not in ("host-key-syntax", "replicas-too-many")
+    ] == []
+
+
+def test_a_lab_has_a_cache_only_where_it_is_asked_for(tmp_path):
+    assert made(Config()).components.alluxio is None
+    site = made(Config(parts=("cache",)))
+    assert site.components.alluxio is not None
+    assert [n.name for n in site.with_role("alluxio_master")] == ["comp1"]
+    assert [n.name for n in site.with_role("alluxio_worker")] == ["comp1", "comp2"]
+    assert all("client" in n.roles for n in site.with_role("alluxio_client"))
+    labs = nodes(Config(parts=("cache",)))
+    file = tmp_path / "site.yml"
+    file.write_text(
+        text(Config(parts=("cache",)), labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142")
+    )
+    assert [f for f in examine(file)[1] if f.severity == "error" and f.check != "host-key-syntax"] == []
+
+
+def test_cache_and_object_store_together_have_a_bucket_that_the_cache_mounts(tmp_path):
+    both = Config(parts=("cache", "objects"))
+    site = made(both)
+    (_, bucket) = site.components.alluxio.mounts
+    assert bucket.path == "/s3"
+    assert bucket.s3.bucket in {b.name for b in site.components.object_store.buckets}
+    assert [m.path for m in made(Config(parts=("cache",))).components.alluxio.mounts] == ["/cephfs"]
+    assert "lab-cache" not in {
+        b.name for b in made(Config(parts=("objects",))).components.object_store.buckets
+    }
+
+
+def test_logs_are_kept_only_where_they_are_asked_for_and_all_parts_go_together(tmp_path):
+    assert made(Config()).components.logs is None
+    every = Config(parts=PARTS)
+    assert made(every).components.logs.stores == ["comp1", "comp2"]
+    labs = nodes(every)
+    file = tmp_path / "site.yml"
+    file.write_text(text(every, labs, {n.name: KEY for n in labs}, "http://10.77.0.1:3142"))
+    assert [f for f in examine(file)[1] if f.severity == "error" and f.check != "host-key-syntax"] == []

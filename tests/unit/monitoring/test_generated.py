@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[3]
 DASHBOARDS = sorted((ROOT / "roles/grafana/files/dashboards").glob("*.json"))
 
 
-@pytest.mark.parametrize("script", ["roles/grafana/dashboards/build.py", "scripts/alerts-table"])
+@pytest.mark.parametrize(
+    "script", ["roles/grafana/dashboards/build.py", "scripts/alerts-table", "scripts/log-rules"]
+)
 def test_generated_files_are_current(script):
     done = subprocess.run(
         [sys.executable, ROOT / script, "--check"], capture_output=True, text=True, check=False

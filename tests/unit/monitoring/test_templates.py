@@ -120,19 +120,30 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
 
 
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
-    extra = {"prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"]}
+    extra = {
+        "prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"],
+        "prometheus_more_rules": ["objects", "cache", "logs", "log_troubles"],
+    }
     files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]
     ours = {f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")}
     assert set(files) == ours | {"/etc/prometheus/site/*.yml"}
     assert len(files) == len(ours) + 1
 
 
+def test_rules_about_what_a_site_has_not_are_left_out(tmp_path):
+    files = YAML(typ="safe").load(prometheus_config(tmp_path))["rule_files"]
+    names = {f.rsplit("/", 1)[-1].removesuffix(".yml") for f in files}
+    assert names & {"objects", "cache", "logs", "log_troubles"} == set()
+
+
 def test_the_hand_over_names_each_rule_file_that_it_holds():
-    variables = site_vars("prometheus", existing=["http://prom.test:9090"])
+    variables = site_vars("prometheus", existing=["http://prom.test:9090"]) | {
+        "prometheus_more_rules": ["cache"]
+    }
     note = template("prometheus", "HANDOVER.md.j2", variables)
     named = re.findall(r"- (/etc/prometheus/avadm/rules/.*)", note)
     names = variables["_prometheus_handover_rules"]
-    assert named == [f"/etc/prometheus/avadm/rules/{name}.yml" for name in names]
+    assert named == [f"/etc/prometheus/avadm/rules/{name}.yml" for name in [*names, "cache"]]
     assert set(names) == set(variables["_prometheus_rules"]) - {"monitoring", "kubernetes"}
 
 

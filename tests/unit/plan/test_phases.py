@@ -16,10 +16,17 @@ NODES = {
     "comp2": ["client"],
 }
 
+EVERY_PART: dict[str, object] = {
+    "object_store": {},
+    "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
+    "logs": {"stores": ["n"]},
+}
+"""Each part of a site that a site file may leave out, with what it cannot do without."""
+
 HOME = Path(__file__).parents[3]
 
 
-def site(nodes: dict[str, list[str]] = NODES) -> Site:
+def site(nodes: dict[str, list[str]] = NODES, components: dict[str, object] | None = None) -> Site:
     return Site.model_validate(
         {
             "name": "t",
@@ -28,6 +35,7 @@ def site(nodes: dict[str, list[str]] = NODES) -> Site:
                 {"name": n, "address": f"10.0.0.{i}", "roles": roles}
                 for i, (n, roles) in enumerate(nodes.items(), 1)
             ],
+            "components": components or {},
         }
     )
 
@@ -48,8 +56,16 @@ def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
     names = {p.name for p in PHASES}
     assert len(names) == len(PHASES)
     assert all(set(p.needs) <= names for p in PHASES)
-    full = site({"n": list(get_args(RoleName))})
+    full = site({"n": list(get_args(RoleName))}, EVERY_PART)
+    assert set(EVERY_PART) == {p.component for p in PHASES if p.component}
     assert {s.name for s in make_plan(full)} == names
+
+
+def test_a_part_that_the_site_file_does_not_name_is_not_in_the_plan() -> None:
+    every = {"n": list(get_args(RoleName))}
+    optional = {p.name for p in PHASES if p.component}
+    assert optional
+    assert optional & {s.name for s in make_plan(site(every))} == set()
 
 
 def test_a_cycle_is_an_error_of_ours() -> None:

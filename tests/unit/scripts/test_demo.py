@@ -23,11 +23,12 @@ def demo(tmp_path):
     avadm = tmp_path / ".venv/bin/avadm"
     avadm.parent.mkdir(parents=True)
 
-    def run(ends: int, roles: str = "mon") -> subprocess.CompletedProcess[str]:
+    def run(ends: int, roles: str = "mon", doctor: int = 0) -> subprocess.CompletedProcess[str]:
         new = "mkdir -p runs/2-accept/report && ln -sfn 2-accept runs/latest" if ends < 2 else ":"
         shown = f'{{"nodes": [{{"roles": ["{roles}"]}}]}}'
         avadm.write_text(
-            f"#!/bin/sh\n[ \"$1 $2\" != 'lab list' ] || echo '{shown}'\n[ \"$1\" = accept ] || exit 0\n{new}\nexit {ends}\n"
+            f"#!/bin/sh\n[ \"$1 $2\" != 'lab list' ] || echo '{shown}'\n[ \"$1\" != doctor ] || exit {doctor}\n"
+            f'[ "$1" = accept ] || exit 0\n{new}\nexit {ends}\n'
         )
         avadm.chmod(0o755)
         env = {k: v for k, v in os.environ.items() if k != "AVADM_RUNS"}
@@ -47,11 +48,19 @@ def test_kubectl_is_named_where_there_is_a_master(demo, tmp_path, monkeypatch):
     assert "kubectl get nodes" not in demo(0).stdout
 
 
-@pytest.mark.parametrize(("ends", "said"), [(0, "Done "), (1, "found something wanting")])
+@pytest.mark.parametrize(("ends", "said"), [(0, "Done "), (1, "found wanting")])
 def test_the_report_is_this_runs(demo, ends, said):
     done = demo(ends)
     assert done.returncode == ends
     assert said in done.stdout
+    assert done.stdout.endswith("/runs/2-accept/report/report.html\n")
+
+
+@pytest.mark.parametrize("doctor", [1, 2])
+def test_what_the_doctor_found_is_not_a_good_end(demo, doctor):
+    done = demo(0, doctor=doctor)
+    assert done.returncode == 1
+    assert "found wanting" in done.stdout
     assert done.stdout.endswith("/runs/2-accept/report/report.html\n")
 
 

@@ -10,6 +10,8 @@ import pytest
 from avadm_validation.suites.cis.run import CHECKS as CIS
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
+from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
+from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 from tests.controls.acceptance import CONTROLS, FAULTS
 
@@ -24,7 +26,19 @@ def script():
 
 
 @pytest.mark.parametrize(
-    "check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES, *CIS)]
+    "check",
+    [
+        c.ID
+        for c in (
+            PRECONDITIONS,
+            *CHECKS,
+            OBJECTS_FIRST,
+            *OBJECTS,
+            KUBERNETES_FIRST,
+            *KUBERNETES,
+            *CIS,
+        )
+    ],
 )
 def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]

@@ -3,13 +3,19 @@
 import pytest
 
 from avadm_validation.protocol.criteria import Criteria, CriteriaError, parse, source
+from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
+from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
 from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
+from avadm_validation.suites.logs.run import CHECKS as LOGS
+from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
+from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
 from avadm_validation.suites.runner import class_of, efforts
 from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
 
 IDS = [c.ID for c in (PRECONDITIONS, *CHECKS)]
-ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES))]
+PARTS = (OBJECTS_FIRST, *OBJECTS, CACHE_FIRST, *CACHE, *LOGS)
+ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES, *PARTS))]
 
 
 @pytest.mark.parametrize("name", ["stated", "lab"])
@@ -35,7 +41,7 @@ def test_stated_has_the_plans_numbers():
     assert c["A-FS1.create"].min_duration_s == 300 and c["A-FS1.create"].repetitions >= 5
 
 
-@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS, KUBERNETES_FIRST, *KUBERNETES)])
+@pytest.mark.parametrize("check", ALL)
 def test_every_check_is_stated_in_words_of_both_languages(check):
     stated = Criteria.load("stated").stated(check, judged=False)
     assert stated

@@ -6,11 +6,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.engine import acceptance
+from avadm.engine import acceptance, acceptance_suites, acceptance_target
 from avadm.errors import AvadmError
 from avadm.site import profile
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
+
+BARE = SimpleNamespace(
+    target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None),
+    execute=lambda only: [],
+)
+"""A run at a site that has nothing of what the suites measure."""
+
+
+def site_with(roles):
+    """Return a site file with one node that has these roles."""
+    node = {"name": "n", "address": "10.0.0.1", "roles": roles}
+    data = {"name": "t", "network": {"management": "10.0.0.0/24", "domain": "example"}, "nodes": [node]}
+    return SiteFile(Path("site.yml"), Site.model_validate(data), profile.load("lab-bookworm"))
 
 
 def test_without_git_the_commit_is_unknown(monkeypatch):
@@ -24,7 +37,10 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 @pytest.mark.parametrize(
     ("suites", "checks", "ran"),
     [
-        ("all", [], {"storage": [], "kubernetes": []}),
+        ("all", [], {"storage": [], "objects": [], "alluxio": [], "kubernetes": [], "logs": []}),
+        ("objects", [], {"objects": []}),
+        ("logs", [], {"logs": []}),
+        ("all", ["s3-3"], {"objects": ["A-S3-3"]}),
         ("cis", [], {"cis": []}),
         ("storage", [], {"storage": []}),
         ("all", ["cis-1.1"], {"cis": ["CIS-1.1"]}),
@@ -42,39 +58,50 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     def note(name):
         return lambda *args: seen.update({name: list(args[-1])}) or []
 
-    monkeypatch.setattr(acceptance.kubernetes, "execute", note("kubernetes"))
-    monkeypatch.setattr(acceptance.cis, "execute", note("cis"))
-    suite = SimpleNamespace(target=SimpleNamespace(storage="n", kube=object()), execute=note("storage"))
-    acceptance._execute(suite, acceptance.choose(checks, suites), suites, None)
+    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", note("kubernetes"))
+    monkeypatch.setattr(acceptance_suites.cis, "execute", note("cis"))
+    monkeypatch.setattr(acceptance_suites.objects, "execute", note("objects"))
+    monkeypatch.setattr(acceptance_suites.alluxio, "execute", note("alluxio"))
+    monkeypatch.setattr(acceptance_suites.logs, "execute", note("logs"))
+    target = SimpleNamespace(storage=object(), kube=object(), objects=object(), cache=object(), logs=object())
+    suite = SimpleNamespace(target=target, execute=note("storage"))
+    acceptance_suites.execute(suite, acceptance.choose(checks, suites), suites, None)
     assert seen == ran
 
 
 @pytest.mark.parametrize(
-    ("suites", "only", "storage", "kube", "said"),
+    ("suites", "only", "said"),
     [
-        ("cis", [], "n", None, "kubernetes and cis need nodes with the role master"),
-        ("storage", [], None, object(), "the roles? mon and client"),
-        ("all", ["A-FS1"], None, object(), "the roles? mon and client"),
+        ("cis", [], "kubernetes and cis need"),
+        ("kubernetes", [], "kubernetes and cis need"),
+        ("all", ["A-S3-1"], "needs an object store"),
+        ("logs", [], "needs a site that keeps logs"),
+        ("all", ["A-AL-HIT"], "needs a cache that clients mount"),
+        ("storage", [], "the roles mon and client"),
+        ("all", ["A-FS1"], "the roles mon and client"),
         # Nothing at all is there: that is no good end of a run of everything.
-        ("all", [], None, None, "the roles? mon and client"),
+        ("all", [], "the roles mon and client"),
     ],
 )
-def test_what_is_asked_for_by_name_has_to_be_there(suites, only, storage, kube, said):
-    suite = SimpleNamespace(target=SimpleNamespace(storage=storage, kube=kube))
+def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
     site = SimpleNamespace(where=lambda path: "site.yml")
     with pytest.raises(AvadmError, match=said):
-        acceptance._execute(suite, only, suites, site)
+        acceptance_suites.execute(BARE, only, suites, site)
 
 
 def test_without_a_name_what_the_site_has_not_is_left_out(monkeypatch):
-    monkeypatch.setattr(acceptance.kubernetes, "execute", lambda suite, only: ["K-DNS"])
-    suite = SimpleNamespace(target=SimpleNamespace(storage=None, kube=object()))
-    assert acceptance._execute(suite, [], "all", None) == ["K-DNS"]
+    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", lambda suite, only: ["K-DNS"])
+    target = SimpleNamespace(**{**vars(BARE.target), "kube": object()})
+    assert acceptance_suites.execute(SimpleNamespace(target=target), [], "all", None) == ["K-DNS"]
 
 
 @pytest.mark.parametrize(("roles", "there"), [(["mon", "client"], "n"), (["mon"], None), (["master"], None)])
 def test_a_site_without_clients_of_ceph_has_no_storage_to_measure(roles, there):
-    node = {"name": "n", "address": "10.0.0.1", "roles": roles}
-    data = {"name": "t", "network": {"management": "10.0.0.0/24", "domain": "example"}, "nodes": [node]}
-    file = SiteFile(Path("site.yml"), Site.model_validate(data), profile.load("lab-bookworm"))
-    assert acceptance.target_of(file).storage == there
+    assert acceptance_target.target_of(site_with(roles)).storage == there
+
+
+def test_a_report_is_named_by_the_suites_of_its_checks():
+    checks = [
+        SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "A-AL-HIT", "K-DNS", "A-LOG-LOSS")
+    ]
+    assert acceptance_suites.name_of(checks) == "storage and objects and alluxio and kubernetes and logs"

@@ -17,7 +17,7 @@ from avadm.findings import Finding
 from avadm.site.components import Ceph
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from avadm.site.render import Vars
+from avadm.site.render import Vars, object_pools
 from avadm.site.render.ceph_pgs import pg_counts
 
 MIB = 1 << 20
@@ -166,6 +166,8 @@ def cephx(site: Site) -> Iterator[Entity]:
     for pool in ceph.rbd_pools:
         caps = {"mon": "profile rbd", "osd": f"profile rbd pool={pool.name}"}
         yield Entity(rbd_entity(pool.name), caps)
+    for node in object_pools.gateways(site):
+        yield Entity(object_pools.entity(node), object_pools.caps())
 
 
 def distinct(entities: Iterable[Entity]) -> list[Entity]:
@@ -217,6 +219,8 @@ def pool_vars(site: Site) -> dict[str, dict[str, Any]]:
         application = dict.fromkeys(shares, "cephfs")
     for pool in ceph.rbd_pools:
         shares[pool.name], application[pool.name] = pool.share, "rbd"
+    for name, share in object_pools.shares(site).items():
+        shares[name], application[name] = share, "rgw"
     counts = pg_counts(shares, osd_count(site), ceph.replicas)
     common = {"size": ceph.replicas, "min_size": ceph.min_replicas}
     return {n: {"name": n, "pg_num": counts[n], "application": application[n], **common} for n in shares}
@@ -236,6 +240,7 @@ def config(site: Site, profile: Profile) -> dict[str, Section]:
         sections["global"]["osd_pool_default_pg_autoscale_mode"] = "off"
         # CVE-2021-20288; from 14.2.20 on the cluster warns until old clients are shut out.
         sections["mon"]["auth_allow_insecure_global_id_reclaim"] = False
+    sections |= object_pools.sections(site)
     for name, options in ceph.config.items():
         section = sections.setdefault(name, {})
         section |= {re.sub(r"[ -]+", "_", key.strip()): value for key, value in options.items()}

@@ -21,12 +21,16 @@ ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
     "alertmanager": ("alertmanager",),
     "grafana": ("grafana",),
     "etcd": (),
+    "rgw": ("ceph_common", "ceph_rgw", "objects_vip"),
     "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
     "worker": ("kube_node", "calico"),
     "gpu": (),
     "dns": (),
     "ingress": ("ingress",),
     "registry": (),
+    "alluxio_master": (),
+    "alluxio_worker": (),
+    "alluxio_client": (),
 }
 """Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 

@@ -17,21 +17,26 @@ import yaml
 from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
+from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
     Vars,
     accounts,
     addons,
+    alluxio,
     ceph,
     core,
     etcd,
     kube_metrics,
     kube_nodes,
     kubernetes,
+    logs,
     masters,
     monitoring,
+    objects,
     volumes,
 )
 from avadm.site.rules.nodes import rack_group
@@ -71,10 +76,12 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     out = variables(site_file)
     vault = Vault.open(site_file.path)
     secrets = vault.ensure(out.secrets)
+    objects.require(site_file.site, secrets)
     if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
     masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
     accounts.keep_kubeconfigs(site_file.site, pki.Store.open(site_file.path), secrets)
+    objects.keep_credentials(site_file.site, pki.Store.open(site_file.path), secrets)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -119,6 +126,9 @@ def variables(site_file: SiteFile) -> Vars:
     addons.render(site, site_file.profile, certificates, out)
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)
+    objects.render(site, site_file.profile, certificates, out)
+    alluxio.render(site_file, certificates, out)
+    logs.render(site, site_file.profile, certificates, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)
@@ -136,6 +146,10 @@ def groups(site: Site) -> dict[str, list[str]]:
     for node in site.nodes:
         for group in (*node.roles, rack_group(node.rack)):
             found.setdefault(group, []).append(node.name)
+    if stores := pki_plan.log_stores(site):
+        found["log_store"] = [n.name for n in stores]
+    if clients := cache.clients(site):
+        found["alluxio_client"] = [n.name for n in clients]
     return dict(sorted(found.items()))
 
 

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from avadm.site import cache
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
@@ -21,6 +22,8 @@ PORTS = {
     "alertmanager": 9093,
     "blackbox": 9115,
     "gpu": 9400,
+    "alluxio-master": cache.MASTER_WEB_PORT,
+    "alluxio-worker": cache.WORKER_WEB_PORT,
 }
 GOSSIP_PORT = 9094
 """TCP and UDP port of Alertmanager's mesh."""
@@ -34,6 +37,8 @@ JOBS: dict[str, str | None] = {
     "prometheus": "prometheus",
     "alertmanager": "alertmanager",
     "gpu": "gpu",
+    "alluxio-master": "alluxio_master",
+    "alluxio-worker": "alluxio_worker",
 }
 
 # Blackbox probes: name, blackbox module, site role (None: every node), and what is probed.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from avadm.findings import Finding
 from avadm.site.components import Ceph
 from avadm.site.render.ceph import Entity, fs_entity, rbd_entity
+from avadm.site.render.object_pools import shares as objects
 from avadm.site.rules.draft import CEPH_ROLES, Draft
 from avadm.site.source import KeyPath
 
@@ -74,14 +75,16 @@ def shares(draft: Draft) -> Iterator[Finding]:
     if ceph is None:
         return
     total = sum(p.share for p in ceph.rbd_pools) + (ceph.filesystem.share if ceph.filesystem else 0)
+    if draft.ok("components", "object_store"):
+        total += sum(objects(draft.site).values())
     if total > 1 + 1e-9:
         yield draft.error(
             "shares-sum",
             CEPH,
-            "The shares of file system and pools come to more than the whole.",
+            "The shares of file system, pools and object store come to more than the whole.",
             f"{total:g}",
             "at most 1 together",
-            "Lower filesystem.share or a pool's share.",
+            "Lower filesystem.share, object_store.share or a pool's share.",
         )
 
 

@@ -125,7 +125,7 @@ def gpus(draft: Draft) -> Iterator[Finding]:
 def virtual_addresses(draft: Draft) -> Iterator[Finding]:
     """A virtual address is there where it is needed, lies in the management subnet and is nobody's."""
     net = draft.site.network
-    taken = _taken(draft)
+    others = taken(draft)
     holders = {"api_vip": ("master", net.api_vip), "ingress_vip": ("ingress", net.ingress_vip)}
     for key, (role, vip) in holders.items():
         path: KeyPath = ("network", key)
@@ -151,18 +151,18 @@ def virtual_addresses(draft: Draft) -> Iterator[Finding]:
                 f"at least 1 {role}",
                 f"Give a node the role {role}, or remove {key}.",
             )
-        yield from _free(draft, path, vip, taken)
-        taken.setdefault(vip, f"network.{key}, {draft.where(path)}")
+        yield from free(draft, path, vip, others)
+        others.setdefault(vip, f"network.{key}, {draft.where(path)}")
 
 
-def _taken(draft: Draft) -> dict[IPv4Address, str]:
+def taken(draft: Draft) -> dict[IPv4Address, str]:
     """Return the nodes' addresses, with whose each is and where it is written."""
-    taken: dict[IPv4Address, str] = {}
+    found: dict[IPv4Address, str] = {}
     for i, node in draft.nodes("address", "storage_address"):
         for key, address in (("address", node.address), ("storage_address", node.storage_address)):
             if address is not None:
-                taken.setdefault(address, f"{node.name}, {draft.where(('nodes', i, key))}")
-    return taken
+                found.setdefault(address, f"{node.name}, {draft.where(('nodes', i, key))}")
+    return found
 
 
 def load_balancer(draft: Draft) -> Iterator[Finding]:
@@ -183,18 +183,18 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
         )
         return
     for key, address in (("first", pool.first), ("last", pool.last)):
-        yield from _free(draft, (*path, key), address, {})
-    taken = _taken(draft)
+        yield from free(draft, (*path, key), address, {})
+    others = taken(draft)
     for name, vip in (("api_vip", net.api_vip), ("ingress_vip", net.ingress_vip)):
         if vip is not None and draft.ok("network", name):
-            taken.setdefault(vip, f"network.{name}, {draft.where(('network', name))}")
+            others.setdefault(vip, f"network.{name}, {draft.where(('network', name))}")
     for address in pool.addresses():
-        if address in taken:
+        if address in others:
             yield draft.error(
                 "load-balancer-taken",
                 path,
                 "An address of this range is somebody else's.",
-                f"{address}: {taken[address]}",
+                f"{address}: {others[address]}",
                 "addresses that nobody has",
                 "Choose another range.",
             )
@@ -209,7 +209,8 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
         )
 
 
-def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address, str]) -> Iterator[Finding]:
+def free(draft: Draft, path: KeyPath, vip: IPv4Address, others: dict[IPv4Address, str]) -> Iterator[Finding]:
+    """A virtual address is one of the management subnet that nobody of `others` has."""
     subnet = draft.site.network.management
     if draft.ok("network", "management") and (
         vip not in subnet or vip in (subnet.network_address, subnet.broadcast_address)
@@ -222,12 +223,12 @@ def _free(draft: Draft, path: KeyPath, vip: IPv4Address, taken: dict[IPv4Address
             f"{subnet.network_address + 1} to {subnet.broadcast_address - 1}",
             "Choose a free address of the subnet.",
         )
-    elif vip in taken:
+    elif vip in others:
         yield draft.error(
             "vip-taken",
             path,
             "This address is somebody else's.",
-            f"{vip}: {taken[vip]}",
+            f"{vip}: {others[vip]}",
             "an address that nobody has",
             "Choose a free address of the subnet.",
         )

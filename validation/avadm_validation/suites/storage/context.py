@@ -14,6 +14,9 @@ from typing import Any, Literal
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
+from avadm_validation.suites.alluxio.target import CacheTarget
+from avadm_validation.suites.logs.target import LogTarget
+from avadm_validation.suites.objects.target import ObjectTarget
 from avadm_validation.suites.storage.extract import compute, facts
 
 TOOLS = ("filegen.py", "rbdread.py", "rbdlock.py")
@@ -86,6 +89,9 @@ class Target:
         max_skew_ms: largest clock difference allowed.
         notes: what the reader must know of the site.
         kube: its Kubernetes, None where it has none.
+        objects: its object store, None where it has none.
+        cache: its cache, None where it has none.
+        logs: where its logs are kept, None where they are not.
     """
 
     site: str
@@ -103,6 +109,9 @@ class Target:
     max_skew_ms: float = 50.0
     notes: tuple[str, ...] = ()
     kube: KubeTarget | None = None
+    objects: ObjectTarget | None = None
+    cache: CacheTarget | None = None
+    logs: LogTarget | None = None
 
     @property
     def storage(self) -> str | None:

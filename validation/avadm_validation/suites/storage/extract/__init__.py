@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+from avadm_validation.suites.alluxio.extract import EXTRACTORS as CACHE
 from avadm_validation.suites.cis.extract import EXTRACTORS as CIS
 from avadm_validation.suites.kubernetes.extract import EXTRACTORS as KUBERNETES
 from avadm_validation.suites.kubernetes.extract_limits import EXTRACTORS as LIMITS
 from avadm_validation.suites.kubernetes.extract_volumes import EXTRACTORS as VOLUMES
+from avadm_validation.suites.logs.extract import EXTRACTORS as LOGS
+from avadm_validation.suites.objects.extract import EXTRACTORS as OBJECTS
+from avadm_validation.suites.objects.extract import s3_seconds
 from avadm_validation.suites.storage.extract.cluster import (
     busy_pgs,
     healthy,
@@ -81,6 +85,9 @@ EXTRACTORS: dict[str, Extractor] = (
     | VOLUMES
     | LIMITS
     | CIS
+    | OBJECTS
+    | LOGS
+    | CACHE
 )
 
 
@@ -103,6 +110,8 @@ def facts(name: str, inputs: Inputs, params: Params) -> tuple[float, float | Non
             return min(lasted(texts, int(params.get("repetition", 0))) for texts in inputs.values()), None
         if name in ("fio", "fio_latency"):
             return fio_seconds(inputs, params), None
+        if name == "s3_rate":
+            return s3_seconds(inputs), None
         if "made" in inputs:
             return 0.0, counted(inputs)[-1]
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError):

@@ -1,0 +1,188 @@
+"""`avadm doctor`: what is wrong with the running site, where, how it shows, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import console, print_json, stderr, visible
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
+
+if TYPE_CHECKING:
+    from avadm.doctor.base import Check, Result
+    from avadm.doctor.model import Snapshot
+
+SHOWN = 4
+"""Different pieces of evidence of one check that are told."""
+_MARK = {"bad": ("✗", "bold red"), "unknown": ("?", "magenta"), "warn": ("!", "yellow"), "ok": ("✓", "green")}
+
+
+@click.command()
+@click.argument("bundle", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--only", metavar="ID", multiple=True, help="Only this check, or topic; may be given more than once."
+)
+@click.option("--list", "only_list", is_flag=True, help="List the checks.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_app
+def doctor(app: App, bundle: Path | None, only: tuple[str, ...], only_list: bool, as_json: bool) -> int:
+    """Ask every node once and say what is wrong, changing nothing.
+
+    With BUNDLE, a file of `avadm support collect`, nobody is asked: what was collected is judged. Exit status 1 when
+    something is bad; 2 when nothing is, but something could not be looked at; warnings are shown only.
+    """
+    from avadm.doctor.base import run
+    from avadm.doctor.checks import choose
+    from avadm.doctor.model import read
+
+    checks = choose(only)
+    if only_list:
+        return _list(checks, as_json)
+    snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
+    results = run(snapshot, checks)
+    if as_json:
+        print_json({"checks": [r.as_dict() for r in results]})
+    else:
+        _print(snapshot, checks, results)
+    return exit_status(snapshot, results)
+
+
+def exit_status(snapshot: Snapshot, results: Sequence[Result]) -> int:
+    """Return 2 where no node answered, 1 where something is bad, 2 where something could not be looked at, else 0."""
+    seen = {str(r.status) for r in results}
+    if all(facts.silent for facts in snapshot.nodes.values()):
+        return EXIT_COULD_NOT_RUN
+    if "bad" in seen:
+        return EXIT_FOUND_BAD
+    return EXIT_COULD_NOT_RUN if "unknown" in seen or not seen else EXIT_GOOD
+
+
+def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
+    from avadm.doctor.base import parts
+    from avadm.doctor.collect import collect
+    from avadm.doctor.redaction import Cleaner, secrets_of
+    from avadm.errors import AvadmError
+
+    site_file = app.site_file()
+    try:
+        cleaner = Cleaner(secrets_of(site_file))
+    except AvadmError:
+        cleaner = Cleaner()  # on the screen of who has the site: patterns are enough
+    fleet, only = app.fleet(), None if checks is None else parts(checks)
+    if quiet or not stderr.is_terminal:
+        return collect(site_file, fleet, only, cleaner)
+    with stderr.status(f"asking {len(site_file.site.nodes)} nodes") as shown:
+        waiting = {n.name for n in site_file.site.nodes}
+
+        def told(name: str, done: int, of: int) -> None:
+            from avadm.cli.nodes import compact
+
+            waiting.discard(name)
+            shown.update(
+                f"{done} of {of} nodes have answered"
+                + (f", waiting for {compact(waiting)}" if waiting else "")
+            )
+
+        return collect(site_file, fleet, only, cleaner, told)
+
+
+def _list(checks: Sequence[Check], as_json: bool) -> int:
+    if as_json:
+        rows = [
+            {"id": c.id, "topic": c.topic, "title": c.title, "requirement": c.requirement} for c in checks
+        ]
+        print_json({"checks": rows})
+        return EXIT_GOOD
+    table = Table(
+        "check", "topic", "what it finds", "requirement", box=None, pad_edge=False, header_style="dim"
+    )
+    for c in checks:
+        table.add_row(c.id, c.topic, c.title, c.requirement)
+    console.print(table)
+    return EXIT_GOOD
+
+
+def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result]) -> None:
+    """Print the troubles, the worst first and the same one of many nodes once; then a line for each topic."""
+    for status in ("bad", "unknown", "warn"):
+        together: dict[tuple[str, str], list[Result]] = defaultdict(list)
+        for r in results:
+            if r.status == status:
+                # What cannot be asked of a silent node is told once, not for each check.
+                key = ("", r.evidence) if status == "unknown" else (r.id, r.remedy)
+                together[key].append(r)
+        for some in together.values():
+            console.print(_block(status, some))
+    console.print(_topics(checks, results))
+    names = ("bad", "warn", "unknown", "ok")
+    counts = {s: len({r.id for r in results if r.status == s}) for s in names}
+    words = f"{counts['bad']} bad, {counts['warn']} to watch, {counts['unknown']} not known"
+    console.print(
+        f"\n{len(snapshot.nodes)} nodes, {len({r.id for r in results})} checks, {snapshot.seconds:.1f} s: {words}."
+    )
+
+
+def _block(status: str, some: Sequence[Result]) -> Text:
+    from avadm.cli.nodes import compact
+
+    mark, style = _MARK[status]
+    first, ids = some[0], sorted({r.id for r in some})
+    places = list(dict.fromkeys(r.where for r in some))
+    where = (
+        compact(places) if all(re.fullmatch(r"[a-z0-9-]+", p) for p in places) else "; ".join(places[:SHOWN])
+    )
+    where += f" and {len(places) - SHOWN} more" if len(places) > SHOWN and "; " in where else ""
+    name = ids[0] if len(ids) == 1 else f"{len(ids)} checks"
+    head = Text.assemble((f"{mark} {name}", style), "  ", (visible(where), "bold"))
+    if first.requirement and len(ids) == 1:
+        head.append(f"  {first.requirement}", style="dim")
+    same = len(places) == 1 or len({r.evidence for r in some}) == 1
+    said = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
+    lines = [_folded(text) for text in said[:SHOWN]]
+    lines += [Text(f"    and {len(said) - SHOWN} more", style="dim")] if len(said) > SHOWN else []
+    lines += [_folded(first.remedy, "do  ")] if first.remedy else []
+    return Text("\n").join([head, *lines])
+
+
+def _folded(text: str, mark: str = "") -> Text:
+    """Return a text below its headline, its lines broken between words where there is a screen to fit."""
+    width = console.width - 4 - len(mark) if console.is_terminal else 10**6
+    broken = wrap(visible(text), max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]
+    found = Text("    ").append(mark, style="cyan").append(broken[0])
+    for line in broken[1:]:
+        found.append("\n" + " " * (4 + len(mark)) + line)
+    return found
+
+
+def _topics(checks: Sequence[Check], results: Sequence[Result]) -> Table:
+    """Return one row for each topic: how its checks ended."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    topic = {c.id: c.topic for c in checks}
+    for name in dict.fromkeys(c.topic for c in checks):
+        mine = [r for r in results if topic[r.id] == name]
+        if not mine:
+            continue
+        row = Text()
+        for status, (mark, style) in _MARK.items():
+            ids = list(dict.fromkeys(r.id for r in mine if r.status == status))
+            if status == "ok":
+                wrong = {r.id for r in mine if r.status != "ok"}
+                ids = [i for i in ids if i not in wrong]
+            if ids:
+                names = (
+                    ""
+                    if status == "ok"
+                    else " " + ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
+                )
+                row.append(f"{mark} {len(ids)}{names}  ", style=style)
+        table.add_row(Text(name, style="bold"), row)
+    return table

@@ -1,0 +1,193 @@
+"""`avadm logs`: search the logs of nodes and pods, or follow them."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import console, print_json, stderr, visible
+from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.findings import Finding
+
+if TYPE_CHECKING:
+    from avadm.logs.client import Client
+    from avadm.logs.query import Line, Query
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+STYLES = {
+    "warning": "yellow",
+    "err": "red",
+    "crit": "bold red",
+    "alert": "bold red",
+    "emerg": "bold red",
+}
+
+
+def seconds(text: str) -> float:
+    """Return seconds since 1970 of ``15m`` (so long ago) or of a time of RFC 3339; click.BadParameter."""
+    from avadm.logs.query import nanoseconds
+
+    if match := re.fullmatch(r"(\d{1,6})([smhd])", text):
+        return time.time() - int(match[1]) * UNITS[match[2]]
+    whole = text if re.search(r"(Z|[+-]\d\d:\d\d)$", text) else f"{text}Z"
+    found = nanoseconds(whole.replace(" ", "T"))
+    if not found:
+        raise click.BadParameter(
+            f"{text!r} is neither like 90s, 15m, 2h, 3d nor like 2026-11-22T13:00:00 (UTC)"
+        )
+    return found / 1e9
+
+
+@click.command()
+@click.option("--host", default="", metavar="NODE", help="Written on this node.")
+@click.option(
+    "--component", default="", metavar="NAME", help="Of this component, e.g. kubelet, ceph-osd, pod."
+)
+@click.option("--unit", default="", metavar="UNIT", help="Of this unit, e.g. kubelet.service; * at the end.")
+@click.option("--namespace", "-n", default="", metavar="NAME", help="Of pods in this namespace.")
+@click.option("--pod", default="", metavar="NAME", help="Of this pod, there or gone; * at the end.")
+@click.option("--container", default="", metavar="NAME", help="Of this container of the pods.")
+@click.option(
+    "--severity", default="", metavar="LEVEL", help="So severe or worse, e.g. warning, error, fatal."
+)
+@click.option("--grep", default="", metavar="TEXT", help="With this text, in any case.")
+@click.option(
+    "--since", default="1h", show_default=True, help="From then on: 15m (ago), 2h, 3d, or a time, UTC."
+)
+@click.option("--until", default=None, help="Before then.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The newest lines."
+)
+@click.option("--follow", "-f", is_flag=True, help="Go on with new lines until stopped.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow one line of it each.")
+@pass_app
+def logs(
+    app: App,
+    host: str,
+    component: str,
+    unit: str,
+    namespace: str,
+    pod: str,
+    container: str,
+    severity: str,
+    grep: str,
+    since: str,
+    until: str | None,
+    limit: int,
+    follow: bool,
+    as_json: bool,
+) -> int:
+    """Search the logs of nodes and pods, or follow them.
+
+    Each store is asked on its own node through ssh, and what they answer is one. Exit status 1 when a store did not
+    answer, though another did; 2 when none did.
+    """
+    from avadm.logs.client import NoStore
+    from avadm.logs.query import Query
+
+    query = Query(
+        host=host,
+        component=component,
+        unit=unit,
+        namespace=namespace,
+        pod=pod,
+        container=container,
+        severity=severity,
+        grep=grep,
+        since=seconds(since),
+        until=seconds(until) if until else None,
+    )
+    try:
+        query.text()
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    client = _client(app)
+    if follow:
+        return _follow(client, query, as_json)
+    try:
+        answer = client.search(query, limit)
+    except NoStore as error:
+        raise AvadmError(
+            Finding(
+                "log-stores",
+                "No store of logs answers.",
+                "components.logs.stores",
+                str(error),
+                "one that answers",
+                "On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
+            )
+        ) from error
+    if as_json:
+        print_json({"lines": [_data(i) for i in answer.lines], "silent": answer.silent, "cut": answer.cut})
+    else:
+        for line in answer.lines:
+            _print(line)
+        if answer.cut:
+            stderr.print(
+                Text(f"! The newest {len(answer.lines)}; --limit or --until shows others.", style="yellow")
+            )
+        _tell(answer.silent)
+    return EXIT_FOUND_BAD if answer.silent else EXIT_GOOD
+
+
+def _client(app: App) -> Client:
+    from avadm.logs.client import Client
+    from avadm.logs.transport import SshStore
+    from avadm.site.render.logs import USER, stores
+
+    site_file = app.site_file()
+    found = stores(site_file.site)
+    if not found:
+        raise AvadmError(
+            Finding(
+                "no-logs",
+                "The site keeps no logs in one place.",
+                site_file.where(["components"]),
+                "no components.logs",
+                "components.logs with stores",
+                "Name two nodes in components.logs.stores, then `avadm apply`.",
+            )
+        )
+    fleet, python = app.fleet(), site_file.profile.python
+    return Client([SshStore(s["name"], s["url"], USER, fleet, python) for s in found])
+
+
+def _follow(client: Client, query: Query, as_json: bool) -> int:
+    for line in client.follow(query, told=_tell):
+        if as_json:
+            import json
+
+            click.echo(json.dumps(_data(line), ensure_ascii=False))
+        else:
+            _print(line)
+    return EXIT_GOOD
+
+
+def _tell(silent: dict[str, str]) -> None:
+    """Say which stores are silent; what is shown is whole all the same, if another has all lines."""
+    for name, why in silent.items():
+        stderr.print(
+            Text(
+                f"! The store on {name} does not answer ({why}); shown is what the others have.",
+                style="yellow",
+            )
+        )
+
+
+def _data(line: Line) -> dict[str, str]:
+    from dataclasses import asdict
+
+    return {name: value for name, value in asdict(line).items() if value}
+
+
+def _print(line: Line) -> None:
+    where = f"{line.namespace}/{line.pod}/{line.container}" if line.pod else line.unit
+    text = Text(f"{line.time[:23].replace('T', ' ')} {line.host} {where} ")
+    text.append(line.severity, style=STYLES.get(line.severity, "dim"))
+    text.append(f": {visible(line.message)}")
+    console.print(text, soft_wrap=True, highlight=False)

@@ -1,0 +1,57 @@
+"""The doctor's checks; a new topic: one file with a tuple CHECKS, and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+from avadm.doctor.base import Check
+from avadm.doctor.checks import (
+    calico,
+    ceph,
+    ceph_daemons,
+    certificates,
+    etcd,
+    gpu,
+    hosts,
+    journal,
+    kubernetes,
+    monitoring,
+    pods,
+    services,
+)
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+MODULES = (
+    hosts,
+    services,
+    ceph,
+    ceph_daemons,
+    etcd,
+    kubernetes,
+    pods,
+    calico,
+    gpu,
+    monitoring,
+    certificates,
+    journal,
+)
+CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in module.CHECKS)
+
+
+def choose(wanted: Collection[str]) -> Sequence[Check]:
+    """Return the checks with these ids or topics, all where none is named.
+
+    Raises:
+        AvadmError: a name is neither a check nor a topic.
+    """
+    known = {c.id for c in CHECKS} | {c.topic for c in CHECKS}
+    if strange := [w for w in wanted if w not in known]:
+        near = [n for w in strange for n in get_close_matches(w, sorted(known), n=1)]
+        remedy = f"Did you mean {', '.join(near)}?" if near else "`avadm doctor --list` shows all."
+        what, topics = "There is no such check or topic.", ", ".join(sorted({c.topic for c in CHECKS}))
+        raise AvadmError(
+            Finding("unknown-check", what, "--only", ", ".join(strange), f"a topic: {topics}", remedy)
+        )
+    return [c for c in CHECKS if not wanted or c.id in wanted or c.topic in wanted]

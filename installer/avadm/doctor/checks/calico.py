@@ -1,0 +1,182 @@
+"""The network of pods: addresses (all used, leaked, or BGP down: told apart), plug-ins, DNS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
+from avadm.doctor.model import Snapshot
+
+FREE_WARN = 0.1
+LEAKED, LEAKED_SHARE = 16, 0.25
+"""Addresses more than pods: what is on its way, and what is no pod's (tunnels, ingress), is less."""
+
+
+def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for pool, (total, used) in sorted(data["pools"].items()):
+        own = {b: v for b, v in data["blocks"].items() if _inside(b, pool)}
+        size = max((t for t, _ in own.values()), default=0)
+        most = total // size if size else 0
+        free = total - used
+        text = f"pool {pool}: {used} of {total} addresses are in use, in {len(own)} of {most} blocks"
+        if free <= 0:
+            yield bad(f"{text}: no pod gets an address", "cluster")
+        elif own and len(own) >= most and (empty := _without(s, len(own))):
+            yield warn(f"{text}: {empty} nodes can have no block of their own", "cluster")
+        elif free < FREE_WARN * total:
+            yield warn(text, "cluster")
+    if not data["pools"]:
+        yield bad("there is no pool: no pod gets an address", "cluster")
+
+
+def _inside(block: str, pool: str) -> bool:
+    # The site's networks are IPv4's alone.
+    return ":" not in block + pool and IPv4Network(block).subnet_of(IPv4Network(pool))
+
+
+def _without(s: Snapshot, blocks: int) -> int:
+    """Return how many nodes of Kubernetes are without a block of their own, at least."""
+    return max(0, len(s.site.with_role("master", "worker")) - blocks)
+
+
+def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    kube = s.first("kubernetes")
+    if kube is None:
+        yield unknown("Kubernetes could not be asked how many pods have an address", "cluster")
+        return
+    used = sum(u for _, u in data["pools"].values())
+    pods = sum(row["addressed"] for row in kube["counts"].values())
+    if used - pods > max(LEAKED, LEAKED_SHARE * used):
+        yield warn(f"{used} addresses are taken, {pods} pods have one", "cluster")
+
+
+def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if s.site.pods and data["pools"] and s.site.pods not in data["pools"]:
+        yield bad(
+            f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})",
+            "cluster",
+        )
+
+
+def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if not data["ready"]:
+        words = data["said"].rpartition("calico/node is not ready: ")[2]
+        bgp = "BGP" in words
+        remedy = (
+            "See that port 179 (TCP) is open to the neighbours that are named, and that calico-node runs there."
+            if bgp
+            else "`journalctl -u calico-node -e` there; `systemctl restart calico-node`: pods' traffic goes on meanwhile."
+        )
+        yield bad(words or "calico-node does not answer", remedy=remedy)
+
+
+def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if not data["folder"]:
+        yield bad("/opt/cni/bin is missing")
+        return
+    if not data["configurations"]:
+        yield bad("no network of pods is configured: /etc/cni/net.d is empty")
+    if data["broken"]:
+        yield bad(f"the configuration cannot be read: {data['broken']}")
+    missing = sorted(({"loopback"} | set(data["named"])) - set(data["there"]))
+    if missing:
+        yield bad(f"missing in /opt/cni/bin: {', '.join(missing)}")
+
+
+def _lock(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["lock_is_folder"]:
+        yield bad("/run/xtables.lock is a folder: kube-proxy writes no rules of Services")
+
+
+def _dns(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for address, said in sorted(data.items()):
+        if said != "ok":
+            yield bad(f"{address} does not tell the API's name: {said}")
+
+
+KUBE = ("master", "worker")
+
+
+def _addresses(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:
+    also = ("kubernetes",)
+    return Check(
+        id_, "network", title, remedy, "calico_pool", judge, ("master",), "site", requirement, good, also
+    )
+
+
+CHECKS = (
+    _addresses(
+        "calico-addresses",
+        "pods' addresses that are used up",
+        "Where pods really hold them, add a pool (`avadm-calicoctl apply`) outside every other network; "
+        "where they do not, see calico-leaks.",
+        _exhausted,
+        "K4",
+        "addresses enough",
+    ),
+    _addresses(
+        "calico-leaks",
+        "addresses that are taken and no pod has",
+        "On a master: `avadm-calicoctl ipam check --show-problem-ips`, then `ipam release --ip=ADDRESS` "
+        "for each that no pod has. "
+        "See that calico-kube-controllers runs: it frees them.",
+        _leaked,
+        "K4",
+        "as many as pods, about",
+    ),
+    _addresses(
+        "calico-pool",
+        "a network of pods that is missing from Calico's configuration",
+        "`avadm apply nodes` writes the pool; a zone's own pod switch goes into network.pods of the site file first.",
+        _pool,
+        "K12",
+        "the site file's network of pods",
+    ),
+    Check(
+        "calico-ready",
+        "network",
+        "felix or bird of a node that is not ready, BGP sessions that are down",
+        "`journalctl -u calico-node -e` there.",
+        "calico",
+        _ready,
+        KUBE,
+        requirement="K4",
+        good="felix and all BGP sessions",
+    ),
+    Check(
+        "cni-plugins",
+        "network",
+        "a network plug-in that is missing, or no configuration",
+        "`avadm apply nodes` puts plug-ins and configuration there again.",
+        "cni",
+        _plugins,
+        KUBE,
+        requirement="K12",
+        good="all that the configuration names, and loopback",
+    ),
+    Check(
+        "xtables-lock",
+        "network",
+        "the lock of iptables is a folder",
+        "`rmdir /run/xtables.lock && touch /run/xtables.lock && systemctl restart kube-proxy calico-node` there.",
+        "cni",
+        _lock,
+        KUBE,
+        requirement="K2",
+        good="a file",
+    ),
+    Check(
+        "dns",
+        "network",
+        "a cluster DNS that does not answer, or not through its Service",
+        "`journalctl -u coredns -e` on the dns nodes; where those answer and the Service's address does "
+        "not, `journalctl -u kube-proxy -e` here.",
+        "dns",
+        _dns,
+        ("dns", "worker"),
+        requirement="I5",
+        good="the API's name is told",
+    ),
+)

@@ -1,0 +1,96 @@
+"""GPUs: devices, unified memory, what Kubernetes may give out, memory that no pod holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
+from avadm.doctor.model import Snapshot
+
+HELD = 0.1
+"""Share of a GPU's memory in use that is worth telling where no pod asks for a GPU."""
+
+
+def _uvm(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if not data["uvm"]:
+        yield bad("/dev/nvidia-uvm is missing: no CUDA program starts in a container")
+
+
+def _devices(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    wanted = next(n.gpus for n in s.site.nodes if n.name == node)
+    if data["said"]:
+        yield bad(f"the driver does not answer: {data['said']}")
+    elif len(data["seen"]) < wanted:
+        yield bad(f"the driver sees {len(data['seen'])} GPUs, the site file has {wanted}")
+
+
+def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    kube = s.first("kubernetes")
+    held = [r for r in data["seen"] if r["total_mib"] and r["used_mib"] > HELD * r["total_mib"]]
+    if held and kube is None:
+        yield unknown("memory is held, and Kubernetes could not be asked whether a pod here has a GPU")
+    if kube is None or kube["counts"].get(node, {}).get("gpus", 0):
+        return
+    for row in held:
+        yield warn(
+            f"GPU {row['index']}: {row['used_mib']} of {row['total_mib']} MiB are held, and no pod here has a GPU"
+        )
+
+
+def _given(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for n in s.site.with_role("gpu"):
+        state = data["nodes"].get(n.name)
+        if state is not None and state["gpus"] < n.gpus:
+            yield warn(f"Kubernetes may give out {state['gpus']} of {n.gpus} GPUs", n.name)
+
+
+CHECKS = (
+    Check(
+        "gpu-uvm",
+        "gpu",
+        "unified memory's device is missing",
+        "`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not "
+        "loaded: `journalctl -u avadm-nvidia-uvm`.",
+        "gpu",
+        _uvm,
+        ("gpu",),
+        requirement="K8",
+        good="/dev/nvidia-uvm is there",
+    ),
+    Check(
+        "gpu-devices",
+        "gpu",
+        "GPUs that the driver does not see",
+        "`nvidia-smi` and `dmesg -T | grep -e NVRM -e Xid` there; after an upgrade of the kernel `avadm apply gpu`.",
+        "gpu",
+        _devices,
+        ("gpu",),
+        requirement="K8",
+        good="all GPUs answer",
+    ),
+    Check(
+        "gpu-memory",
+        "gpu",
+        "GPU memory that is held though no pod has a GPU",
+        "`nvidia-smi` and `fuser -v /dev/nvidia*` there name the process: end it, if nobody works on the node by hand.",
+        "gpu",
+        _memory,
+        ("gpu",),
+        requirement="K8",
+        good="nobody but pods holds it",
+        also=("kubernetes",),
+    ),
+    Check(
+        "gpu-allocatable",
+        "gpu",
+        "GPUs that Kubernetes does not know of",
+        "`journalctl -u avadm-gpu-device-plugin -e` there; `systemctl restart avadm-gpu-device-plugin` registers them again.",
+        "kubernetes",
+        _given,
+        ("master",),
+        scope="site",
+        requirement="I5",
+        good="all can be given out",
+    ),
+)

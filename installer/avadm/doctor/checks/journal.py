@@ -1,0 +1,37 @@
+"""Known troubles that a line of the journal gives away; the table is patterns.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from avadm.doctor.base import Check, Judge, Trouble, bad, warn
+from avadm.doctor.model import Snapshot
+from avadm.doctor.parts import WINDOW_MINUTES, patterns
+
+
+def _judge(row: Mapping[str, str]) -> Judge:
+    tell = bad if row["status"] == "bad" else warn
+    late = int(row.get("within", WINDOW_MINUTES * 60))
+
+    def judge(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+        seen = data.get(row["id"])
+        if seen and seen["count"] >= int(row["from"]) and seen["age_s"] <= late:
+            yield tell(f"{seen['count']} lines within {WINDOW_MINUTES} minutes, the last: {seen['last']}")
+
+    return judge
+
+
+CHECKS = tuple(
+    Check(
+        row["id"],
+        "journal",
+        row["title"],
+        row["remedy"],
+        "journal",
+        _judge(row),
+        requirement=row["requirement"],
+        good="no such line",
+    )
+    for row in patterns()
+)

@@ -1,0 +1,95 @@
+"""Prometheus: what it does not reach, which alerts fire, whether its own data are well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, warn
+from avadm.doctor.model import Snapshot
+
+QUIET = ("none", "info", "")
+SHOWN = 30
+
+
+def _targets(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    # A pod asks to be scraped by itself: one that does not answer is its owner's.
+    down = [row for row in data["down"] if row[0] != "pods"]
+    for job, instance, error in down[:SHOWN]:
+        yield warn(f"{job} of {instance}: {error}")
+
+
+def _alerts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for a in data["firing"][:SHOWN]:
+        if a["severity"] not in QUIET:
+            text = f"{a['name']}: {a['summary']}"
+            yield (bad if a["severity"] == "critical" else warn)(text, a["node"] or "cluster", a["remedy"])
+
+
+def _own(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    own = data["own"]
+    for name, value in sorted(own.items()):
+        if name.endswith("_total") and value > 0:
+            yield warn(f"{name} is {value:g}")
+    if own.get("prometheus_config_last_reload_successful", 1.0) == 0:
+        yield warn(
+            "it runs with an old configuration: the last one was refused",
+            remedy="`promtool check config /etc/prometheus/prometheus.yml`.",
+        )
+
+
+def _replicas(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    able = [n.name for n in s.site.with_role("prometheus")]
+    deaf = [n for n in able if s.part(n, "prometheus") is None]
+    if len(able) > 1 and len(able) - len(deaf) == 1:
+        yield bad(f"only {len(able) - len(deaf)} of {len(able)} answers", ", ".join(deaf))
+
+
+CHECKS = (
+    Check(
+        "prometheus-targets",
+        "monitoring",
+        "something that Prometheus does not reach",
+        "Look at that service on its node (`systemctl status`), and try `curl` on its port from the Prometheus node.",
+        "prometheus",
+        _targets,
+        ("prometheus",),
+        requirement="I2",
+        good="every target is up",
+    ),
+    Check(
+        "alerts",
+        "monitoring",
+        "an alert that fires",
+        "docs/monitoring.md has the remedy of each alert.",
+        "prometheus",
+        _alerts,
+        ("prometheus",),
+        scope="site",
+        requirement="I2",
+        good="no warning, nothing critical",
+    ),
+    Check(
+        "prometheus-storage",
+        "monitoring",
+        "Prometheus' own data base or configuration in trouble",
+        "See its log and the space on its disk; where data are damaged, move them away and let it start anew: its twin has them.",
+        "prometheus",
+        _own,
+        ("prometheus",),
+        requirement="I2",
+        good="whole",
+    ),
+    Check(
+        "prometheus-replicas",
+        "monitoring",
+        "one Prometheus alone",
+        "`systemctl start prometheus` on the other, and read its log.",
+        "prometheus",
+        _replicas,
+        ("prometheus",),
+        scope="site",
+        requirement="I2",
+        good="as many as the site file has",
+    ),
+)

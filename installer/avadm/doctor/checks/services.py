@@ -1,0 +1,132 @@
+"""Services of nodes by general means: units, ports, virtual addresses; and what avadm's own ledger says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
+from avadm.doctor.model import Snapshot
+from avadm.doctor.parts import ROLE_PORTS
+
+OURS = (
+    "alertmanager",
+    "alluxio",
+    "avadm-",
+    "calico-",
+    "ceph-",
+    "chrony",
+    "coredns",
+    "docker",
+    "etcd",
+    "grafana",
+    "haproxy",
+    "keepalived",
+    "kube",
+    "nvidia-",
+    "prometheus",
+    "radosgw",
+    "traefik",
+    "vector",
+    "victoria",
+    "vlogs",
+)
+"""How the units begin that this site needs; any other one that is down is told as a warning."""
+LONG = ("simple", "exec", "notify", "forking", "dbus", "")
+"""Types of services that stay; "" are timers. Those that end (oneshot) or wait (idle) may be inactive."""
+RESTARTS = 20
+
+
+def _units(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for name, u in sorted(data.items()):
+        ours = name.startswith(OURS)
+        state = f"{name} is {u['active']} ({u['sub']}{', ' + u['result'] if u['result'] not in ('', 'success') else ''})"
+        remedy = (
+            f"`systemctl status {name}` and `journalctl -u {name} -e` there; then `systemctl restart {name}`."
+        )
+        if u["active"] == "failed" or u["sub"] == "auto-restart":
+            yield (bad if ours else warn)(state, remedy=remedy)
+        elif u["active"] == "deactivating" and ours:
+            stuck = "If it does not end at all, its process hangs in the kernel: restart the node (K5)."
+            yield bad(state, remedy=f"{remedy} {stuck}")
+        elif u["enabled"] and u["active"] == "inactive" and u["condition"] and u["type"] in LONG:
+            yield (bad if ours else warn)(f"{state} although it is enabled", remedy=remedy)
+        elif u["restarts"] > RESTARTS and ours:
+            yield warn(f"{name} was started again {u['restarts']} times by systemd", remedy=remedy)
+
+
+def _ports(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for port in data:
+        yield bad(f"nothing listens on port {port}")
+
+
+def _holders(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for address, role in s.site.addresses.items():
+        able = [n.name for n in s.site.with_role(role)]
+        known = {n: s.part(n, "addresses") for n in able}
+        held = [n for n, own in known.items() if own is not None and address in own]
+        blind = [n for n, own in known.items() if own is None]
+        what = f"the virtual address {address} of the {role} nodes"
+        if len(held) > 1:
+            yield bad(f"{what} is held by {', '.join(held)} at once", ", ".join(held))
+        elif not held and blind:
+            yield unknown(f"{what}: {', '.join(blind)} did not say", ", ".join(blind))
+        elif not held:
+            yield bad(f"{what} is held by none of them", role)
+
+
+def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if s.ledger is None:
+        yield unknown("the ledger of avadm cannot be read")
+        return
+    for phase, state in s.ledger.items():
+        if state == "failed":
+            yield warn(f"the phase {phase} has failed", phase)
+
+
+CHECKS = (
+    Check(
+        "units",
+        "services",
+        "a service that is enabled and does not run, has failed, or is started again and again",
+        "`systemctl status UNIT` and `journalctl -u UNIT -e` there.",
+        "units",
+        _units,
+        requirement="K2",
+        good="every enabled service runs",
+    ),
+    Check(
+        "ports",
+        "services",
+        "a port of the node's roles on which nothing listens",
+        "See whether the service runs (`systemctl status`) and where it listens (`ss -ltn`).",
+        "ports",
+        _ports,
+        roles=tuple(ROLE_PORTS),
+        requirement="I8",
+        good="something listens on every port",
+    ),
+    Check(
+        "virtual-address",
+        "services",
+        "a virtual address that nobody holds, or two nodes at once",
+        "Look at `journalctl -u keepalived -e` on those nodes; two holders do not hear each other's VRRP packets (protocol 112).",
+        "addresses",
+        _holders,
+        roles=("master", "ingress", "rgw"),
+        scope="site",
+        requirement="I11",
+        good="each virtual address has one holder",
+    ),
+    Check(
+        "ledger",
+        "services",
+        "a phase of the installation that has failed",
+        "See `avadm status` and `avadm runs show latest`; `avadm apply` goes on where it stood.",
+        "",
+        _ledger,
+        scope="controller",
+        requirement="K11",
+        good="no phase has failed",
+    ),
+)

@@ -1,0 +1,175 @@
+# What the doctor asks of Kubernetes: etcd, the servers, pods and nodes.
+
+KUBECONFIG = "/root/.kube/config"
+POD_FIELDS = 300  # troubled pods that are told
+WAITING = 120  # seconds after which a pod that does not run is worth telling
+KEPT = ("etcd_server_has_leader", "etcd_mvcc_db_total_size_in_bytes", "etcd_server_quota_backend_bytes")
+KEPT += ("etcd_debugging_mvcc_db_total_size_in_bytes", "etcd_disk_wal_fsync_duration_seconds_sum")
+KEPT += ("etcd_disk_wal_fsync_duration_seconds_count", "etcd_server_leader_changes_seen_total")
+KEPT += ("process_start_time_seconds",)
+
+
+def numbers(text, names):
+    """Return the values of metrics without labels."""
+    found = {}
+    for name, value in re.findall(r"^(\w+) (\S+)$", text, re.M):
+        if name in names:
+            found[name] = float(value)
+    return found
+
+
+def etcd(_):
+    """A member: its metrics twice, so that what happens now is told from what has ever happened; members, alarms, snapshots."""
+    first = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    time.sleep(3)
+    then = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    syncs = [k.replace("X", "etcd_disk_wal_fsync_duration_seconds") for k in ("X_sum", "X_count")]
+    spent, count = [then.get(k, 0.0) - first.get(k, 0.0) for k in syncs]
+    listed = json.loads(must(["avadm-etcd", "ctl", "member", "list", "-w", "json"]))["members"]
+    alarms = must(["avadm-etcd", "ctl", "alarm", "list"]).split("\n")
+    held = sorted(os.path.basename(p)[:-3] for p in glob.glob("/var/lib/etcd/snapshots/2*.db"))
+    return {
+        "metrics": then,
+        "sync_s": round(spent / count, 3) if count else None,
+        "syncs": count,
+        "members": dict((m.get("name", ""), m.get("clientURLs", [])) for m in listed),
+        "alarms": [line for line in alarms if line.strip()],
+        "snapshots": [moment(name) for name in held[:1] + held[-1:]],
+    }
+
+
+def moment(text):
+    """Return epoch seconds of 20261122T131500Z or of 2026-11-22T13:15:00Z; None for anything else."""
+    try:
+        return calendar.timegm(time.strptime(re.sub(r"[-:]", "", text or ""), "%Y%m%dT%H%M%SZ"))
+    except ValueError:
+        return None
+
+
+def kubectl(*words):
+    """Return what the API answers to root."""
+    return must(["kubectl", "--kubeconfig=" + KUBECONFIG, "--request-timeout=15s"] + list(words))
+
+
+def servers(params):
+    """Server of this master to what it says of its health, "ok" where it is well."""
+    found = {}
+    try:
+        own = "--server=https://%s:6443" % params["address"]
+        found["kube-apiserver"] = kubectl(own, "get", "--raw=/healthz").strip()
+    except Failed as error:
+        found["kube-apiserver"] = str(error)
+    for name, port in (("kube-controller-manager", 10252), ("kube-scheduler", 10251)):
+        try:
+            found[name] = fetch("http://127.0.0.1:%d/healthz" % port).strip()
+        except Failed as error:
+            found[name] = str(error)
+    return found
+
+
+def haproxy(_):
+    """Seconds after which haproxy ends a connection on which nothing is said: of clients and of servers."""
+    text = slurp("/etc/haproxy/haproxy.cfg")
+    if text is None:
+        return {}
+    unit = {"": 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    rows = re.findall(r"^\s*timeout\s+(client|server|tunnel)\s+(\d+)(ms|s|m|h|d)?\s*$", text, re.M)
+    return dict((kind, int(amount) * unit[u]) for kind, amount, u in rows)
+
+
+def kubernetes(params):
+    """Nodes with their conditions, pods in trouble, how many pods each node has, late warnings, and since when all exists."""
+    now = time.time()
+    nodes = json.loads(kubectl("get", "--raw=/api/v1/nodes"))["items"]
+    pods = json.loads(kubectl("get", "--raw=/api/v1/pods"))["items"]
+    events = json.loads(kubectl("get", "--raw=/api/v1/events?fieldSelector=type%3DWarning"))["items"]
+    origin = json.loads(kubectl("get", "--raw=/api/v1/namespaces/kube-system"))
+    counts = {}
+    for p in pods:
+        row = counts.setdefault(p["spec"].get("nodeName", ""), {"pods": 0, "addressed": 0, "gpus": 0})
+        over = p["status"].get("phase") in ("Succeeded", "Failed")
+        if not over:
+            row["pods"] += 1
+            row["addressed"] += bool(p["status"].get("podIP")) and not p["spec"].get("hostNetwork", False)
+            row["gpus"] += sum(asked_gpus(c) for c in p["spec"]["containers"])
+    told = [row for row in (pod_trouble(p, now) for p in pods) if row]
+    return {
+        "version": json.loads(kubectl("get", "--raw=/version"))["gitVersion"].lstrip("v"),
+        "since": moment(origin["metadata"]["creationTimestamp"]),
+        "nodes": dict((n["metadata"]["name"], node_state(n)) for n in nodes),
+        "counts": counts,
+        "pods": told[:POD_FIELDS],
+        "troubled": len(told),
+        "events": warnings(events, now - params["window"]),
+    }
+
+
+def asked_gpus(container):
+    """Return how many GPUs a container asks for."""
+    return int(container.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0))
+
+
+def node_state(node):
+    """Return what matters of a node."""
+    status = node["status"]
+    return {
+        "conditions": dict(
+            (c["type"], [c["status"], c.get("message", "")[:LONG_LINE]]) for c in status["conditions"]
+        ),
+        "kubelet": status["nodeInfo"]["kubeletVersion"].lstrip("v"),
+        "cordoned": bool(node["spec"].get("unschedulable")),
+        "gpus": int(status.get("allocatable", {}).get("nvidia.com/gpu", 0)),
+    }
+
+
+def pod_trouble(pod, now):
+    """Return what is wrong with a pod; None where nothing is."""
+    meta, status = pod["metadata"], pod["status"]
+    began = moment(status.get("startTime") or meta["creationTimestamp"]) or now
+    row = {"namespace": meta["namespace"], "name": meta["name"], "node": pod["spec"].get("nodeName", "")}
+    row.update(
+        {"phase": status.get("phase", ""), "reason": status.get("reason", ""), "age_s": int(now - began)}
+    )
+    row.update(
+        {
+            "restarts": 0,
+            "waiting": "",
+            "message": status.get("message", "")[:LONG_LINE],
+            "killed": "",
+            "late_s": 0,
+        }
+    )
+    for c in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
+        row["restarts"] = max(row["restarts"], c.get("restartCount", 0))
+        waiting = c.get("state", {}).get("waiting") or {}
+        row["waiting"] = row["waiting"] or waiting.get("reason", "")
+        row["message"] = row["message"] or waiting.get("message", "")[:LONG_LINE]
+        ended = c.get("lastState", {}).get("terminated") or c.get("state", {}).get("terminated") or {}
+        row["killed"] = row["killed"] or ("OOMKilled" if ended.get("reason") == "OOMKilled" else "")
+    for c in status.get("conditions", []):
+        if c["status"] == "False" and c["type"] == "PodScheduled":
+            row["message"], row["waiting"] = c.get("message", "")[:LONG_LINE], c.get("reason", "")
+    if meta.get("deletionTimestamp"):
+        row["late_s"] = max(0, int(now - (moment(meta["deletionTimestamp"]) or now)))
+    stuck = row["phase"] in ("Pending", "Unknown") and row["age_s"] > WAITING
+    ill = (
+        row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable")
+        or row["reason"] == "Evicted"
+    )
+    return row if stuck or ill or row["late_s"] > WAITING or row["killed"] else None
+
+
+def warnings(events, since):
+    """Return reason to count, last message and object of warnings since a moment, of those reasons that tell of trouble."""
+    found = {}
+    for e in events:
+        at = moment(e.get("lastTimestamp"))
+        if at is None or at < since:
+            continue
+        row = found.setdefault(e.get("reason", ""), {"count": 0, "message": "", "object": "", "at": 0})
+        row["count"] += 1
+        if at >= row["at"]:
+            about = e["involvedObject"]
+            row["object"] = "%s %s/%s" % (about.get("kind"), about.get("namespace", ""), about.get("name"))
+            row["message"], row["at"] = e.get("message", "")[:LONG_LINE], at
+    return found

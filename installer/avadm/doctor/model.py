@@ -1,0 +1,164 @@
+"""The snapshot: everything that was asked, as plain data; the only thing that the doctor's checks see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+
+FORMAT = 1
+"""Changes when an older doctor could no longer read a snapshot."""
+
+
+class _Data(BaseModel):
+    # A snapshot of a later avadm may say more.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class SiteNode(_Data):
+    """What the site file says of a node.
+
+    Attributes:
+        name: its name.
+        address: its address on the management network.
+        roles: its roles.
+        devices: how many devices are approved for OSDs.
+        gpus: how many GPUs it has.
+        ports: TCP ports that the site file names and on which something must listen there.
+    """
+
+    name: str
+    address: str
+    roles: tuple[str, ...] = ()
+    devices: int = 0
+    gpus: int = 0
+    ports: tuple[int, ...] = ()
+
+
+class SiteFacts(_Data):
+    """What checks need of the site file.
+
+    Attributes:
+        name: the site's name.
+        nodes: all its nodes, also those that were not asked.
+        versions: component to the version prefix that the profile wants.
+        addresses: virtual address to the role whose nodes hold it together.
+        pods: network of pods.
+        mount: where clients mount cephfs; "" for none.
+        disk_percent: free space in percent below which kubelet evicts pods.
+        snapshot_minutes: minutes between two snapshots of etcd.
+        max_skew_ms: largest difference between two clocks.
+    """
+
+    name: str
+    nodes: tuple[SiteNode, ...]
+    versions: dict[str, str] = {}
+    addresses: dict[str, str] = {}
+    pods: str = ""
+    mount: str = ""
+    disk_percent: float = 10.0
+    snapshot_minutes: int = 60
+    max_skew_ms: float = 50.0
+
+    def with_role(self, *roles: str) -> tuple[SiteNode, ...]:
+        """Return the nodes that have one of these roles."""
+        return tuple(n for n in self.nodes if set(roles) & set(n.roles))
+
+    def node_of(self, address: str) -> str:
+        """Return the name of the node with an address, the address itself where it is nobody's."""
+        return next((n.name for n in self.nodes if n.address == address), address)
+
+
+class ClockFacts(_Data):
+    """A node's clock against the controller's, milliseconds: node minus controller, and that figure's largest error."""
+
+    offset_ms: float
+    error_ms: float
+
+
+class NodeFacts(_Data):
+    """What a node said.
+
+    Attributes:
+        silent: why it could not be asked; "" where it answered.
+        clock: its clock.
+        parts: name of a part of the probe to what that returned.
+        errors: name of a part to why it returned nothing.
+    """
+
+    silent: str = ""
+    clock: ClockFacts | None = None
+    parts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+
+
+class Snapshot(_Data):
+    """Everything that was asked at one time.
+
+    Attributes:
+        format: see FORMAT.
+        avadm: version of avadm that made it.
+        taken: epoch seconds.
+        seconds: how long it took.
+        site: of the site file.
+        asked: parts that were asked for; checks of other parts are left out.
+        nodes: node name to what it said, of the nodes that were asked.
+        ledger: phase name to its state, as `avadm status` has it; None where it could not be read.
+    """
+
+    format: int = FORMAT
+    avadm: str = ""
+    taken: float
+    seconds: float = 0.0
+    site: SiteFacts
+    asked: tuple[str, ...] = ()
+    nodes: dict[str, NodeFacts]
+    ledger: dict[str, str] | None = None
+
+    def part(self, node: str, name: str) -> Any:
+        """Return what a node's part returned; None where there is nothing."""
+        facts = self.nodes.get(node)
+        return None if facts is None else facts.parts.get(name)
+
+    def first(self, name: str) -> Any:
+        """Return the first answer of any node to a part that is the same wherever it is asked; None without one."""
+        return next((f.parts[name] for f in self.nodes.values() if f.parts.get(name) is not None), None)
+
+    def as_json(self) -> str:
+        """Return the snapshot's text."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def parse(text: str, where: str) -> Snapshot:
+    """Return the snapshot that a text holds.
+
+    Raises:
+        AvadmError: it holds none, or one of another format.
+    """
+    try:
+        found = Snapshot.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise _refused(where, said[:200]) from error
+    if found.format != FORMAT:
+        raise _refused(where, f"format {found.format}")
+    return found
+
+
+def _refused(where: str, found: str) -> AvadmError:
+    what, wanted = "This is no snapshot that this avadm reads.", f"snapshot.json, format {FORMAT}"
+    remedy = "Name a bundle of `avadm support collect`, or use the avadm that made it."
+    return AvadmError(Finding("doctor-snapshot", what, where, found, wanted, remedy))
+
+
+def read(path: Path) -> Snapshot:
+    """Return the snapshot in a file: a bundle of `avadm support collect`, or a bare snapshot.json."""
+    from avadm.doctor.bundle import snapshot_text
+
+    return parse(snapshot_text(path), str(path))

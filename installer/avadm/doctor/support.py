@@ -1,0 +1,189 @@
+"""`avadm support collect`: collect → redact → analyse, into one bundle."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import Any
+
+from avadm import __version__
+from avadm.doctor import base
+from avadm.doctor.bundle import SNAPSHOT, pack
+from avadm.doctor.checks import CHECKS
+from avadm.doctor.collect import collect
+from avadm.doctor.model import Snapshot, parse
+from avadm.doctor.redaction import Cleaner, secrets_of
+from avadm.engine.ledger import state_folder
+from avadm.engine.runfolder import RunFolder, list_runs
+from avadm.errors import DAMAGE
+from avadm.runner.fleet import Fleet
+from avadm.site.load import SiteFile
+
+TIMEOUT = 180.0
+"""Seconds for a node's journal and configurations."""
+RUNS = 5
+"""Last runs whose logs are taken."""
+JOURNAL = 8 * 1024 * 1024
+"""Characters of a node's journal, the last ones."""
+LOG = 4 * 1024 * 1024
+"""Characters of a run's log, the last ones."""
+CONFIGURATIONS = (
+    "/etc/alertmanager/*",
+    "/etc/calico/*",
+    "/etc/ceph/*",
+    "/etc/chrony/*",
+    "/etc/cni/net.d/*",
+    "/etc/coredns/*",
+    "/etc/default/etcd",
+    "/etc/default/prometheus*",
+    "/etc/docker/daemon.json",
+    "/etc/etcd/*",
+    "/etc/haproxy/*.cfg",
+    "/etc/hosts",
+    "/etc/keepalived/*",
+    "/etc/kubernetes/*",
+    "/etc/prometheus/*.yml",
+    "/etc/resolv.conf",
+    "/etc/sysctl.d/*",
+    "/etc/systemd/system/*.service",
+    "/etc/systemd/system/*.d/*.conf",
+    "/etc/traefik/*",
+)
+"""What is taken of a node: named files, never a whole tree; a new component: one line."""
+LEFT_OUT = {
+    "SITE.vault.yml, SITE.vault-pass, keys beside the site file": "secrets",
+    "runs/*/inventory": "rendered variables may hold what a site file's author did not mark as secret",
+    "Secrets of Kubernetes, objects of users, contents of volumes": "not asked for",
+}
+Step = Callable[[str], None]
+
+
+@dataclass
+class _Content:
+    """What goes into the bundle.
+
+    Attributes:
+        cleaner: takes secrets out.
+        files: name to redacted text.
+        masked: name to how many places were masked, where any were.
+        left_out: name to the reason.
+    """
+
+    cleaner: Cleaner
+    files: dict[str, str] = field(default_factory=dict)
+    masked: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=lambda: dict(LEFT_OUT))
+
+    def add(self, name: str, text: str) -> None:
+        """Redact a text and take it in."""
+        before = self.cleaner.masked
+        self.files[name] = self.cleaner.text(text)
+        if count := self.cleaner.masked - before:
+            self.masked[name] = count
+
+
+def make(
+    site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Step = lambda words: None
+) -> Snapshot:
+    """Collect, redact, analyse and write a bundle; return the snapshot that is in it.
+
+    Args:
+        site_file: the site.
+        fleet: how to reach its nodes.
+        out: the bundle.
+        since: how far back the journal is taken, as journalctl says it.
+        step: is told what is being done.
+
+    Raises:
+        AvadmError: the vault cannot be opened (nothing could be redacted then), or the bundle cannot be written.
+    """
+    content = _Content(Cleaner(secrets_of(site_file)))
+    step("asking the nodes")
+    snapshot = collect(site_file, fleet, redactor=content.cleaner)
+    masked = content.cleaner.masked
+    step("fetching journals and configurations")
+    _nodes(content, site_file, fleet, since)
+    _controller(content, site_file)
+    step("redacting and analysing")
+    # Each text in it has been redacted by itself, so that it is still JSON; what its reader will judge, is judged here.
+    content.files[SNAPSHOT] = snapshot.as_json()
+    content.masked |= {SNAPSHOT: masked} if masked else {}
+    clean = parse(content.files[SNAPSHOT], SNAPSHOT)
+    results = [r.as_dict() for r in base.run(clean, CHECKS)]
+    content.files["doctor.json"] = json.dumps({"checks": results}, indent=1, ensure_ascii=False) + "\n"
+    about = {
+        "avadm": __version__,
+        "site": site_file.site.name,
+        "taken": snapshot.taken,
+        "since": since,
+        "redacted": content.masked,
+        "left_out": content.left_out,
+        "kept": "host names, IP addresses and names of users and pods are kept: without them nobody can help",
+    }
+    pack(out, f"support-{site_file.site.name}", content.files, about)
+    return clean
+
+
+def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> None:
+    """Take journal, configurations and versions of every node."""
+    params = {"patterns": list(CONFIGURATIONS), "since": since, "most": JOURNAL}
+    script = (resources("avadm.doctor") / "extracts_probe.py").read_text(encoding="utf-8")
+    stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}".encode()
+    command = f"{shlex.quote(site_file.profile.python)} -"
+    names = [n.name for n in site_file.site.nodes]
+
+    def ask(name: str) -> tuple[dict[str, Any] | None, str]:
+        result = fleet.run(name, command, timeout=TIMEOUT, stdin=stdin)
+        try:
+            return json.loads(zlib.decompress(base64.b64decode(result.stdout.strip(), validate=True))), ""
+        except (*DAMAGE, zlib.error):
+            said = (result.stderr.strip().splitlines() or [f"exit {result.rc}"])[-1]
+            return None, result.error or said
+
+    with ThreadPoolExecutor(len(names), thread_name_prefix="support") as pool:
+        try:
+            answers = dict(zip(names, pool.map(ask, names), strict=True))
+        except BaseException:
+            fleet.close(names)
+            raise
+    for name, (found, why) in answers.items():
+        if found is None:
+            content.left_out[f"nodes/{name}"] = f"the node gave nothing: {content.cleaner.text(why)}"
+            continue
+        for path, text in found["files"].items():
+            if text:
+                content.add(f"nodes/{name}/{path}", text)
+        for path, reason in found["left_out"].items():
+            content.left_out[f"nodes/{name}/{path}"] = reason
+
+
+def _of_site(run: RunFolder, name: str) -> bool:
+    """Return whether a run is this site's: of another one the secrets are not known, so that none could be taken out."""
+    for told in (run.read_json("summary.json"), run.read_json("plan.json")):
+        if isinstance(told, dict) and "site" in told:
+            return bool(told["site"] == name)
+    return False
+
+
+def _controller(content: _Content, site_file: SiteFile) -> None:
+    """Take the site file, the ledger and the last runs."""
+    content.add("controller/site.yml", site_file.path.read_text(encoding="utf-8", errors="replace"))
+    folder = state_folder(site_file.path, site_file.site.name)
+    for name in ("ledger.json", "fingerprints.json"):
+        if (folder / name).is_file():
+            content.add(f"controller/{name}", (folder / name).read_text(encoding="utf-8", errors="replace"))
+    for run in [r for r in list_runs() if _of_site(r, site_file.site.name)][-RUNS:]:
+        for name in ("log.txt", "summary.json", "plan.json"):
+            path = run.path / name
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            content.add(f"controller/runs/{run.id}/{name}", text[-LOG:])

@@ -1,0 +1,121 @@
+"""What acceptance measures at a site: its storage, its Kubernetes and its parts, from the site file."""
+
+from __future__ import annotations
+
+from avadm.artifacts.manifest import named
+from avadm.engine.cache_target import cache_target
+from avadm.pki import plan
+from avadm.site.load import SiteFile
+from avadm.site.model import Site
+from avadm.site.render.addons import IMAGES, REGISTRY_PORT
+from avadm.site.render.ceph import rbd_entity
+from avadm.site.render.kube_nodes import limits
+from avadm.site.render.logs import USER, stores
+from avadm.site.render.object_pools import AUTHORITY, gateways
+from avadm.site.render.objects import (
+    ACCEPT,
+    ACCEPT_QUOTA,
+    ACCEPT_QUOTA_MIB,
+    REGION,
+    endpoint,
+    keys_of,
+    require,
+)
+from avadm.site.render.volumes import classes
+from avadm.site.secrets import Vault
+from avadm_validation.suites.logs.target import LogTarget
+from avadm_validation.suites.objects.target import ObjectTarget
+from avadm_validation.suites.storage.context import KubeTarget, Target
+
+MIN_SIZE_NOTE = (
+    "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
+    "copy is lost before the other is back. Three copies with two needed remove this risk."
+)
+
+
+def target_of(site_file: SiteFile) -> Target:
+    """Return what acceptance measures at a site; parts that the site does not have are None, empty or ""."""
+    site, ceph = site_file.site, site_file.site.components.ceph
+    clients, mons = site.with_role("client"), site.with_role("mon")
+    pool = ceph.rbd_pools[0].name if ceph.rbd_pools else None
+    notes = []
+    if mons and ceph.min_replicas < 2:
+        notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
+    return Target(
+        site=site.name,
+        profile=site.profile,
+        kind="lab" if site_file.profile.features.get("acceptance") == "lab" else "site",
+        clients=tuple(n.name for n in clients),
+        mon=mons[0].name if mons else "",
+        nodes=tuple(n.name for n in site.nodes),
+        mds=tuple(n.name for n in site.with_role("mds")),
+        mount=ceph.filesystem.mount if ceph.filesystem and site.with_role("mds") else None,
+        pool=pool,
+        rbd_user=rbd_entity(pool).removeprefix("client.") if pool else "",
+        python=site_file.profile.python,
+        ceph_python=site_file.profile.ceph_python or site_file.profile.python,
+        max_skew_ms=site.time.max_skew_ms,
+        notes=tuple(notes),
+        kube=_kubernetes(site),
+        objects=_objects(site_file) if clients else None,
+        cache=cache_target(site),
+        logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
+    )
+
+
+def _objects(site_file: SiteFile) -> ObjectTarget | None:
+    """Return what is measured of a site's object store; None where it has none, or where it is not installed yet."""
+    site, store = site_file.site, site_file.site.components.object_store
+    if store is None:
+        return None
+    held = Vault.open(site_file.path).ensure({})
+    require(site, held)
+    own = {n.name: f"https://{n.address}:{store.port}" for n in gateways(site)}
+
+    def keys(user: str) -> tuple[str, str]:
+        access, secret = keys_of(site, user)
+        return held.get(access, ""), held.get(secret, "")
+
+    if not all(keys(ACCEPT)):
+        return None
+    return ObjectTarget(
+        endpoint=endpoint(site),
+        region=store.external.region if store.external and not own else REGION,
+        keys=keys(ACCEPT),
+        ca=AUTHORITY if own else "",
+        gateways=own,
+        limited=keys(ACCEPT_QUOTA) if own else (),
+        quota_bytes=ACCEPT_QUOTA_MIB << 20 if own else 0,
+    )
+
+
+def _kubernetes(site: Site) -> KubeTarget | None:
+    """Return what is measured of a site's Kubernetes; None without masters."""
+    masters = site.with_role("master")
+    if not masters:
+        return None
+    inside = [n for n in site.nodes if {"master", "worker"} & set(n.roles)]
+    outside = [n.name for n in site.nodes if n not in inside and "ingress" not in n.roles]
+    (artifact,) = named(("kubernetes",))
+    vip = site.network.ingress_vip if site.with_role("ingress") else None
+    knobs, kinds = site.components.kubernetes, tuple(classes(site))
+    registry = f"{plan.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
+    return KubeTarget(
+        master=masters[0].name,
+        nodes=tuple(n.name for n in inside),
+        version=f"v{artifact.version}",
+        image=registry + IMAGES["base-image"],
+        domain=site.network.domain,
+        addresses={n.name: str(n.address) for n in site.nodes},
+        ingress=str(vip or ""),
+        balancer=(str(pool.first), str(pool.last)) if (pool := site.network.load_balancer) else (),
+        outside=outside[0] if outside else "",
+        gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
+        masters=tuple(n.name for n in masters),
+        etcd=tuple(n.name for n in site.with_role("etcd")),
+        cluster_domain=plan.CLUSTER_DOMAIN,
+        classes=kinds,
+        default_class=knobs.default_class if knobs.default_class in kinds else "",
+        mounters=tuple(n.name for n in site.nodes if {"client", "worker"} <= set(n.roles)),
+        kubelet=limits(knobs),
+    )

@@ -1,0 +1,75 @@
+"""What looks like a secret: one list for our own logs (runner/redact.py) and for the nodes' (role log_shipper)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MASK = "***"
+"""What stands in the place of a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of secret, in words that Python's `re` and PCRE read alike.
+
+    Attributes:
+        secret: regular expression of what is masked.
+        keep: of what stands before it and is kept, with no capturing group; "" for nothing.
+        flags: letters for ``(?…)`` at the start: ``i`` any case, ``s`` a dot is also a line's end.
+    """
+
+    secret: str
+    keep: str = ""
+    flags: str = ""
+
+    def compiled(self) -> re.Pattern[str]:
+        """Return the expression for Python; group 1 is what is kept, where there is something."""
+        head = f"(?{self.flags})" if self.flags else ""
+        return re.compile(head + (f"({self.keep})" if self.keep else "") + self.secret)
+
+    def masked(self, text: str) -> str:
+        """Return a text with ``***`` for each secret of this kind."""
+        return self.compiled().sub(rf"\1{MASK}" if self.keep else MASK, text)
+
+    def pcre(self) -> str:
+        r"""Return the expression for PCRE, whose match is the secret alone (``\K`` forgets what is kept)."""
+        head = f"(?{self.flags})" if self.flags else ""
+        return head + (f"(?:{self.keep})\\K" if self.keep else "") + self.secret
+
+
+PATTERNS = (
+    Pattern(
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+        flags="s",
+    ),
+    # cephx keys: base64 of type 1 and a time stamp, 28 bytes in all (ceph's CryptoKey encoding).
+    Pattern(r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}"),
+    # crypt(3) hashes.
+    Pattern(r"\$(?:1|5|6|2[aby]|y)\$[./A-Za-z0-9$=,]{20,}"),
+    # Vault text.
+    Pattern(r"\$ANSIBLE_VAULT;[0-9.;A-Za-z0-9]+\s*(?:[0-9a-f]{8,}\s*)*"),
+    # user:password@ in URLs.
+    Pattern(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
+    # name=value and "name": "value" where the name says it is a secret.
+    Pattern(
+        r"(?!\*\*\*)[^\s\"',}]{4,}",
+        keep=r"(?<![a-z])(?:[a-z0-9_]*_)?(?:password|passwd|passphrase|secret|token|api_?key|secret_?key)"
+        r"[\"']?\s*[=:]\s*[\"']?",
+        flags="i",
+    ),
+)
+"""Applied in this order."""
+
+LINE_PATTERNS = (
+    # A private key that a program printed comes line by line: its body is masked without the first line in sight.
+    # Certificates' bodies look the same and go with it.
+    Pattern(r"^[A-Za-z0-9+/]{64,}={0,2}$"),
+    # A token of Kubernetes or of a web service (JSON Web Token, RFC 7519).
+    Pattern(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    # What a client shows of itself in HTTP.
+    Pattern(
+        r"[A-Za-z0-9._~+/=-]{8,}", keep=r"\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic)\s+", flags="i"
+    ),
+)
+"""Further ones for single lines of nodes' logs."""

@@ -1,0 +1,74 @@
+"""What the object store asks of ceph: pools, placement shares, configuration, and what its gateways may do.
+
+Pure functions of the site, apart from render/objects.py, so that render/ceph.py can use them.
+"""
+
+from __future__ import annotations
+
+from avadm.site.model import Node, Site
+
+DATA, INDEX = "default.rgw.buckets.data", "default.rgw.buckets.index"
+# radosgw makes pools that are missing by itself, with the cluster's defaults; all of the zone `default` are made before,
+# so that they have the site's rule and its gateways need not be able to make any (doc/radosgw/pools.rst).
+SHARES = {
+    ".rgw.root": 0.005,
+    "default.rgw.control": 0.005,
+    "default.rgw.meta": 0.005,
+    "default.rgw.log": 0.005,
+    INDEX: 0.05,
+    "default.rgw.buckets.non-ec": 0.005,
+    DATA: 0.925,
+}
+"""Pool to its part of the object store's share."""
+CERTIFICATE, KEY, AUTHORITY = (f"/etc/avadm/objects/{n}" for n in ("server.crt", "server.key", "ca.crt"))
+Options = dict[str, str | int | float | bool]
+
+
+def gateways(site: Site) -> list[Node]:
+    """Return the nodes that run the site's own gateways; none with an external store, or without any."""
+    store = site.components.object_store
+    return site.with_role("rgw") if store is not None and store.provider == "ceph-rgw" else []
+
+
+def name(site: Site) -> str:
+    """Return the DNS name of the site's own object store."""
+    store = site.components.object_store
+    return (store.name if store else None) or f"objects.{site.network.domain}"
+
+
+def shares(site: Site) -> dict[str, float]:
+    """Return pool to its share of the cluster's data."""
+    store = site.components.object_store
+    if store is None or not gateways(site):
+        return {}
+    return {pool: part * store.share for pool, part in SHARES.items()}
+
+
+def entity(node: Node) -> str:
+    """Return the cephx identity of a node's gateway."""
+    return f"client.rgw.{node.name}"
+
+
+def caps() -> dict[str, str]:
+    """Return what a gateway may do: read the maps, and use its own pools and no other."""
+    return {"mon": "allow r", "osd": ", ".join(f"allow rwx pool={pool}" for pool in SHARES)}
+
+
+def sections(site: Site) -> dict[str, Options]:
+    """Return the sections of ceph.conf for the gateways."""
+    store = site.components.object_store
+    if store is None:
+        return {}
+    return {
+        entity(node): {
+            # TLS alone: there is no port for plain HTTP that could be found open.
+            "rgw_frontends": f"beast ssl_endpoint={node.address}:{store.port} ssl_certificate={CERTIFICATE} "
+            f"ssl_private_key={KEY}",
+            "rgw_dns_name": name(site),
+            # No Swift, and no administration over the network.
+            "rgw_enable_apis": "s3",
+            # Each gateway counts what passes through itself; after so many seconds it knows of the others (default 180).
+            "rgw_user_quota_bucket_sync_interval": 60,
+        }
+        for node in gateways(site)
+    }

@@ -1,0 +1,133 @@
+"""Jars: where they are asked for, and that none is taken that the recipe does not list."""
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from avadm.artifacts import maven, recipe
+from avadm.artifacts.commands import Done
+from avadm.artifacts.manifest import Artifact, Wanted, manifest
+from avadm.artifacts.store import State, Store
+from avadm.errors import AvadmError
+from tests.unit.artifacts.conftest import FakeCommands
+from tests.unit.artifacts.test_builder import Site
+
+MIRROR = "<settings xmlns='x'><mirrors><mirror><id>a</id><mirrorOf>{of}</mirrorOf><url>https://{of_url}/m</url></mirror></mirrors></settings>"
+SUPER = "<project xmlns='http://x'><repositories><repository><id>central</id><url>https://own.test/c</url></repository></repositories></project>"
+A, B = b"jar a", b"jar b"
+
+
+def home(tmp_path: Path, conf: str = "") -> Path:
+    maven_home = tmp_path / "maven"
+    for name in ("lib", "conf", "bin"):
+        (maven_home / name).mkdir(parents=True)
+    with zipfile.ZipFile(maven_home / "lib/maven-model-builder-3.x.jar", "w") as jar:
+        jar.writestr(maven.SUPER_POM, SUPER)
+    if conf:
+        (maven_home / "conf/settings.xml").write_text(conf)
+    return maven_home
+
+
+@pytest.mark.parametrize(
+    ("of", "taken"),
+    [("*", True), ("central", True), ("external:*", True), ("*,!central", False), ("external:http:*", False)],
+)
+def test_the_machine_s_own_mirror_of_the_central_repository_is_taken(
+    of: str, taken: bool, tmp_path: Path
+) -> None:
+    own = home(tmp_path, MIRROR.format(of=of, of_url="mirror.test"))
+    found = maven.central(own, tmp_path / "none")
+    assert found == ("https://mirror.test/m" if taken else "https://own.test/c")
+
+
+def test_the_user_s_settings_come_before_the_machine_s(tmp_path: Path) -> None:
+    user = tmp_path / "settings.xml"
+    user.write_text(MIRROR.format(of="central", of_url="user.test"))
+    own = home(tmp_path, MIRROR.format(of="*", of_url="machine.test"))
+    assert maven.central(own, user) == "https://user.test/m"
+
+
+def test_a_maven_without_a_super_pom_is_told(tmp_path: Path) -> None:
+    with pytest.raises(maven.MavenError, match="super pom"):
+        maven.central(tmp_path, tmp_path / "none")
+
+
+def test_lists_are_read_as_they_are_written() -> None:
+    found = {"b.jar": "2" * 64, "a.jar": "1" * 64}
+    text = maven.listed(found)
+    assert text.splitlines()[0].endswith("  a.jar")
+    assert maven.parse(f"# words\n\n{text}") == found
+
+
+class Fetching(FakeCommands):
+    """Plays mvn: it brings two jars, and one that the recipe does without."""
+
+    def run(self, argv, **more):  # type: ignore[no-untyped-def,override]
+        if argv[0] != "mvn":
+            return super().run(argv, **more)
+        target = Path(next(a.partition("=")[2] for a in argv if a.startswith("-DoutputDirectory=")))
+        target.mkdir(parents=True)
+        for name, content in (("a.jar", A), ("b.jar", B), ("old-1.19.jar", b"old")):
+            (target / name).write_bytes(content)
+        self.settings = Path(argv[argv.index("-gs") + 1]).read_text()
+        return Done(0)
+
+
+STEPS = (
+    "  - maven: {pom: pom.xml, sums: jars.sha256, without: [old-*.jar, none-*.jar], to: tree/jars}\n"
+    "  - archive: {folder: tree, output: out.tar}\n"
+)
+
+
+@pytest.fixture
+def at(artifact: Artifact, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    own = home(tmp_path)
+    (own / "bin/mvn").write_text("")
+    monkeypatch.setattr(shutil, "which", lambda name: str(own / "bin/mvn"))
+    monkeypatch.setattr(maven, "USER_SETTINGS", tmp_path / "none")
+    (artifact.folder / "pom.xml").write_text("<project/>")
+    one = artifact.model_copy(update={"files": {"out.tar": Wanted()}})
+    return Site(one, store, Fetching(tmp_path))
+
+
+def test_the_jars_of_the_list_are_packed_and_one_mirror_stands_for_all(at: Site, tmp_path: Path) -> None:
+    (tmp_path / "a.jar").write_bytes(A)
+    (tmp_path / "b.jar").write_bytes(B)
+    (at.artifact.folder / "jars.sha256").write_text(maven.listed(maven.sums(tmp_path)))
+    at.build(STEPS)
+    assert at.store.state(at.artifact, deep=True) is State.PRESENT
+    settings = at.commands.settings  # type: ignore[attr-defined]
+    assert settings.count("<mirrorOf>*</mirrorOf>") == 1
+    assert "https://own.test/c" in settings
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ("", "a.jar is not in the list; b.jar is not in the list"),
+        (
+            f"{'1' * 64}  a.jar\n{'2' * 64}  b.jar\n{'3' * 64}  c.jar\n",
+            "c.jar is missing; a.jar has other bytes",
+        ),
+    ],
+)
+def test_other_jars_than_the_list_s_are_refused_and_told(at: Site, listed: str, said: str) -> None:
+    (at.artifact.folder / "jars.sha256").write_text(listed)
+    with pytest.raises(AvadmError) as caught:
+        at.build(STEPS)
+    assert said in caught.value.findings[0].found
+    assert at.store.state(at.artifact) is State.ABSENT
+    assert "  a.jar" in at.store.log(at.artifact).read_text()
+
+
+def test_every_pom_pins_every_version_and_leaves_out_what_cannot_be_had() -> None:
+    for artifact in manifest().values():
+        for step in (s.action for s in recipe.load(artifact.folder).steps):
+            if isinstance(step, recipe.Maven):
+                pom = (artifact.folder / step.pom).read_text()
+                assert f"<alluxio.version>{artifact.version}</alluxio.version>" in pom
+                assert pom.count("<groupId>org.alluxio<") == pom.count("<artifactId>miredot-annotations<")
+                assert pom.count("<dependency>") + 2 == pom.count("<version>")
+                assert "<repositor" not in pom

@@ -1,0 +1,199 @@
+"""A snapshot of a site in which nothing is wrong, as plain data: tests change it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from avadm.doctor.model import Snapshot
+from avadm.doctor.parts import PARTS
+
+NOW = 1_800_000_000.0
+DAY = 86400
+NODES = {
+    "stor1": ("10.0.0.11", ["mon", "mgr", "osd", "mds"], 2, 0),
+    "stor2": ("10.0.0.12", ["mon", "mgr", "osd", "mds"], 2, 0),
+    "stor3": ("10.0.0.13", ["mon", "mgr", "osd", "mds"], 2, 0),
+    "mast1": ("10.0.0.21", ["etcd", "master"], 0, 0),
+    "mast2": ("10.0.0.22", ["etcd", "master"], 0, 0),
+    "mast3": ("10.0.0.23", ["etcd", "master"], 0, 0),
+    "comp1": ("10.0.0.31", ["client", "prometheus", "worker", "dns", "ingress", "registry"], 0, 0),
+    "comp2": ("10.0.0.32", ["client", "prometheus", "worker", "gpu"], 0, 4),
+}
+CEPH = "16.2.15"
+
+
+def unit(active: str = "active", sub: str = "running", **more: Any) -> dict[str, Any]:
+    base = {"active": active, "sub": sub, "enabled": True, "type": "simple", "condition": True}
+    return {**base, "result": "success", "restarts": 0, **more}
+
+
+def mount(point: str = "/", free: float = 60.0, **more: Any) -> dict[str, Any]:
+    base = {"point": point, "device": "/dev/sda1", "read_only": False, "total_mib": 100000}
+    return {**base, "free_percent": free, "free_mib": int(free * 1000), "inodes_percent": 90.0, **more}
+
+
+def kube_node(ready: str = "True", **more: Any) -> dict[str, Any]:
+    conditions = {"Ready": [ready, "kubelet is posting ready status"], "DiskPressure": ["False", ""]}
+    return {"conditions": conditions, "kubelet": "1.9.11", "cordoned": False, "gpus": 0, **more}
+
+
+def pod(**more: Any) -> dict[str, Any]:
+    base = {"namespace": "lab", "name": "p1", "node": "comp1", "phase": "Running", "reason": "", "age_s": 900}
+    return {**base, "restarts": 0, "waiting": "", "message": "", "killed": "", "late_s": 0, **more}
+
+
+def etcd() -> dict[str, Any]:
+    metrics = {"etcd_server_has_leader": 1.0, "etcd_mvcc_db_total_size_in_bytes": 50 * 2.0**20}
+    metrics |= {"etcd_server_quota_backend_bytes": 8 * 2.0**30, "process_start_time_seconds": NOW - 9 * DAY}
+    members = {n: [f"https://{a}:2379"] for n, (a, roles, _, _) in NODES.items() if "etcd" in roles}
+    held = [NOW - 5 * DAY, NOW - 1200]
+    return {
+        "metrics": metrics,
+        "sync_s": 0.004,
+        "syncs": 20,
+        "members": members,
+        "alarms": [],
+        "snapshots": held,
+    }
+
+
+def ceph() -> dict[str, Any]:
+    names = ["stor1", "stor2", "stor3"]
+    osds = {str(i): {"up": 1, "in": 1, "address": f"10.0.0.{11 + i // 2}"} for i in range(6)}
+    base = {"fsid": "f", "health": "HEALTH_OK", "checks": {}, "quorum": names, "monitors": names, "flags": ""}
+    versions = {f"ceph version {CEPH} (x) pacific (stable)": 12}
+    return {**base, "osds": osds, "versions": versions, "filesystems": ["cephfs"], "boots": {"1": 1}}
+
+
+def kubernetes() -> dict[str, Any]:
+    nodes = {n: kube_node() for n, row in NODES.items() if {"master", "worker"} & set(row[1])}
+    nodes["comp2"]["gpus"] = 4
+    counts = {
+        "comp1": {"pods": 6, "addressed": 5, "gpus": 0},
+        "comp2": {"pods": 4, "addressed": 4, "gpus": 2},
+    }
+    base = {"version": "1.9.11", "since": NOW - 30 * DAY, "nodes": nodes, "counts": counts}
+    return {**base, "pods": [], "troubled": 0, "events": {}}
+
+
+def everywhere(name: str) -> dict[str, Any]:
+    """Return the parts that every node tells."""
+    own = [NODES[name][0], "127.0.0.1"]
+    own += ["10.0.0.250"] if name == "mast2" else []
+    own += ["10.0.0.251"] if name == "comp1" else []
+    inotify = {"refused": "", "used": 12, "instances": 128, "watches": 8192}
+    return {
+        "units": {"prometheus-node-exporter.service": unit(), "kubelet.service": unit()},
+        "mounts": [mount(), mount("/run", 99.0)],
+        "memory": {"total": 64000, "available": 40000, "swap": 0, "swap_free": 0},
+        "addresses": own,
+        "kernel": {"release": "6.1", "inotify": inotify, "files": {"open": 3000, "most": 900000}},
+        "private_mounts": [],
+        "certificates": {"/etc/kubernetes/pki/ca.crt": [NOW - 30 * DAY, NOW + 335 * DAY]},
+        "journal": {},
+        "ports": [],
+    }
+
+
+def by_role(name: str) -> dict[str, dict[str, Any]]:
+    """Return role to the parts that its nodes tell beside."""
+    kube = {
+        "calico": {"ready": True, "said": ""},
+        "cni": {
+            "folder": True,
+            "there": ["calico", "calico-ipam", "loopback", "portmap"],
+            "configurations": ["/etc/cni/net.d/10-calico.conflist"],
+            "named": ["calico", "calico-ipam", "portmap"],
+            "broken": "",
+            "lock_is_folder": False,
+        },
+        "containers": {"count": 2, "deaf": []},
+    }
+    programs = {"installed": CEPH, "running": {f"osd.{name}": CEPH}, "deaf": [], "replaced": []}
+    mds = {
+        "state": "up:active" if name == "stor1" else "up:standby",
+        "clients": {},
+        "operations": 0,
+        "oldest_s": 0.0,
+    }
+    if name == "stor1":
+        mds["clients"] = {"comp1": 1, "comp2": 2}
+    return {
+        "mon": {"ceph_programs": programs, "ceph": ceph()},
+        "mds": {"mds": {f"mds.{name}": mds}},
+        "client": {
+            "ceph_programs": {
+                "installed": CEPH,
+                "running": {"client.admin": CEPH},
+                "deaf": [],
+                "replaced": [],
+            },
+            "cephfs": {"kind": "fuse.ceph-fuse", "answers": True, "said": "", "seconds": 0.02},
+        },
+        "etcd": {"etcd": etcd()},
+        "master": {
+            "servers": dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler"), "ok"),
+            "haproxy": {"client": 14400, "server": 14400},
+            "kubernetes": kubernetes(),
+            "calico_pool": {"pools": {"10.244.0.0/16": [65536, 12]}, "blocks": {"10.244.1.0/26": [64, 7]}},
+            **kube,
+        },
+        "worker": {"dns": {"10.96.0.10": "ok"}, **kube},
+        "dns": {"dns": {"10.0.0.31": "ok", "10.96.0.10": "ok"}},
+        "gpu": {
+            "gpu": {
+                "uvm": True,
+                "devices": 4,
+                "seen": [{"index": i, "used_mib": 3, "total_mib": 16384} for i in range(4)],
+                "said": "",
+            }
+        },
+        "prometheus": {
+            "prometheus": {
+                "targets": 60,
+                "down": [],
+                "firing": [{"name": "Watchdog", "severity": "none", "node": "", "summary": "", "remedy": ""}],
+                "own": {
+                    "prometheus_tsdb_wal_corruptions_total": 0.0,
+                    "prometheus_config_last_reload_successful": 1.0,
+                },
+            }
+        },
+    }
+
+
+def data() -> dict[str, Any]:
+    """Return the snapshot's data; each call a new one."""
+    nodes = {}
+    for name, (_, roles, _, _) in NODES.items():
+        parts = everywhere(name)
+        for role in roles:
+            parts |= by_role(name).get(role, {})
+        nodes[name] = {
+            "silent": "",
+            "clock": {"offset_ms": 3.0, "error_ms": 8.0},
+            "parts": parts,
+            "errors": {},
+        }
+    for name, part in (("mast3", "kubernetes"), ("mast3", "calico_pool"), ("stor3", "ceph")):
+        del nodes[name]["parts"][part]  # two witnesses are enough
+    site = {
+        "name": "t",
+        "nodes": [
+            {"name": n, "address": a, "roles": r, "devices": d, "gpus": g}
+            for n, (a, r, d, g) in NODES.items()
+        ],
+        "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},
+        "addresses": {"10.0.0.250": "master", "10.0.0.251": "ingress"},
+        "pods": "10.244.0.0/16",
+        "mount": "/mnt/cephfs",
+    }
+    asked = [p.name for p in PARTS]
+    ledger = {"base": "done", "ceph": "done"}
+    return copy.deepcopy({"taken": NOW, "site": site, "asked": asked, "nodes": nodes, "ledger": ledger})
+
+
+def snapshot(changed: dict[str, Any] | None = None) -> Snapshot:
+    """Return a snapshot of data, the healthy ones where none are given."""
+    return Snapshot.model_validate(data() if changed is None else changed)

@@ -1,0 +1,87 @@
+"""Each check of the doctor both ways: nothing to say of a healthy site, the right word about each trouble."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from avadm.doctor.base import Status, run
+from avadm.doctor.checks import CHECKS
+from tests.unit.doctor.healthy import data, snapshot
+from tests.unit.doctor.troubles import CASES
+
+
+def test_a_healthy_site_is_well_and_every_check_has_looked():
+    results = run(snapshot(), CHECKS)
+    assert [r for r in results if r.status is not Status.OK] == []
+    assert {r.id for r in results} == {c.id for c in CHECKS}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_trouble_is_found_where_it_is(case):
+    changed = data()
+    case.change(changed)
+    mine = [r for r in run(snapshot(changed), CHECKS) if r.id == case.check and r.status is not Status.OK]
+    hits = [r for r in mine if case.where in r.where and case.says in r.evidence]
+    assert hits, mine
+    assert hits[0].status == case.status
+    assert hits[0].remedy
+
+
+def test_every_check_has_a_trouble_in_the_table():
+    assert {c.check for c in CASES} == {c.id for c in CHECKS}
+
+
+def test_every_known_incident_has_a_check():
+    found = {word for c in CHECKS for word in re.findall(r"K\d+", c.requirement)}
+    assert found == {f"K{i}" for i in range(1, 13)}
+
+
+@pytest.mark.parametrize("check", [c for c in CHECKS if c.part], ids=lambda c: c.id)
+def test_what_could_not_be_looked_at_is_unknown_and_never_ok(check):
+    changed = data()
+    for node in changed["nodes"].values():
+        node["parts"].pop(check.part, None)
+        node["errors"][check.part] = "it said nothing"
+    mine = [r for r in run(snapshot(changed), CHECKS) if r.id == check.id]
+    assert mine
+    assert {r.status for r in mine} == {Status.UNKNOWN}
+    assert mine[0].evidence == "it said nothing"
+
+
+@pytest.mark.parametrize("nonsense", [[], {}, "x", 7, [None], {"a": None}], ids=repr)
+def test_nonsense_of_nodes_ends_no_run(nonsense):
+    changed = data()
+    for node in changed["nodes"].values():
+        node["parts"] = dict.fromkeys(node["parts"], nonsense)
+    assert run(snapshot(changed), CHECKS)
+
+
+def test_nonsense_is_unknown():
+    changed = data()
+    changed["nodes"]["stor1"]["parts"]["memory"] = {}
+    (result,) = [r for r in run(snapshot(changed), CHECKS) if r.id == "memory"]
+    assert (result.status, result.where) == (Status.UNKNOWN, "stor1")
+
+
+def test_a_second_witness_answers_for_the_first():
+    changed = data()
+    changed["nodes"]["stor1"] |= {"silent": "down", "parts": {}, "clock": None}
+    health = [r for r in run(snapshot(changed), CHECKS) if r.id == "ceph-health"]
+    assert [r.status for r in health] == [Status.OK]
+
+
+def test_parts_that_were_not_asked_for_are_not_told():
+    changed = data() | {"asked": ["memory"]}
+    found = {r.id for r in run(snapshot(changed), CHECKS)}
+    assert found == {"memory", "node-reached", "node-clock", "ledger"}
+
+
+@pytest.mark.parametrize("part", ["etcd", "kubernetes"])
+def test_a_comparison_with_what_is_not_known_is_unknown(part):
+    changed = data()
+    for node in changed["nodes"].values():
+        node["parts"].pop(part, None)
+    by = {r.id: r.status for r in run(snapshot(changed), CHECKS)}
+    assert by["kube-reset" if part == "etcd" else "calico-leaks"] is Status.UNKNOWN

@@ -1,0 +1,46 @@
+"""What the doctor knows of a site's parts: their ports, and their virtual addresses."""
+
+import base64
+
+import pytest
+
+from avadm.doctor.parts import parameters, site_facts
+from avadm.lab.layout import PARTS, Config, nodes
+from avadm.lab.sitefile import text
+from avadm.site.load import load
+
+KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
+
+
+@pytest.fixture
+def site(tmp_path):
+    def made(parts):
+        config = Config(parts=parts)
+        labs = nodes(config)
+        path = tmp_path / "site.yml"
+        path.write_text(
+            text(config, labs, {n.name: f"ssh-ed25519 {KEY}" for n in labs}, "http://10.77.0.1:3142")
+        )
+        return load(path)
+
+    return made
+
+
+def asked(site_file, name):
+    facts = site_facts(site_file)
+    return set(parameters(site_file, facts, next(n for n in facts.nodes if n.name == name), None)["ports"])
+
+
+def test_every_part_is_asked_for_its_ports_where_it_runs(site):
+    every, none = site(PARTS), site(())
+    assert {n: asked(every, n) - asked(none, n) for n in ("stor1", "stor3", "comp1", "comp3")} == {
+        "stor1": {7443},
+        "stor3": set(),
+        "comp1": {19998, 19999, 29999, 29998, 9428},
+        "comp3": set(),
+    }
+
+
+def test_the_object_stores_address_is_one_that_somebody_has_to_hold(site):
+    assert site_facts(site(("objects",))).addresses["10.77.0.249"] == "rgw"
+    assert "rgw" not in site_facts(site(())).addresses.values()

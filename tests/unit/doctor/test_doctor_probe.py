@@ -1,0 +1,316 @@
+"""The script that nodes run: as a whole on this machine, and its readers of what programs say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from importlib.resources import files
+
+import pytest
+
+from avadm.doctor.collect import FILES, probe
+from avadm.doctor.parts import PARTS, patterns
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script's names; without PARAMS it runs nothing."""
+    scope = {"__name__": "probe"}
+    exec(probe(), scope)  # noqa: S102  our own script
+    return scope
+
+
+def run(parts, **more):
+    params = {
+        "parts": parts,
+        "certificates": [],
+        "ports": [],
+        "patterns": {},
+        "window": 900,
+        "dns": [],
+        "mount": "/x",
+        **more,
+    }
+    text = f"PARAMS = {json.dumps(json.dumps(params))}\n{probe()}"
+    done = subprocess.run(
+        [sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_part_has_its_function(script):
+    assert [p.name for p in PARTS if not callable(script.get(p.name))] == []
+
+
+@pytest.mark.parametrize("name", [*FILES, "extracts_probe"])
+def test_it_is_ascii_and_has_nothing_that_python_2_lacks(name):
+    text = (files("avadm.doctor") / f"{name}.py").read_bytes().decode("ascii")
+    bad = (
+        ast.JoinedStr,
+        ast.AnnAssign,
+        ast.AsyncFunctionDef,
+        ast.NamedExpr,
+        ast.Nonlocal,
+        ast.YieldFrom,
+        ast.Starred,
+    )
+    tree = ast.walk(ast.parse(text))
+    assert [
+        n.lineno for n in tree if isinstance(n, bad) and not isinstance(getattr(n, "ctx", None), ast.Store)
+    ] == []
+
+
+def test_machine_parts_on_this_machine():
+    found = run(dict.fromkeys(("mounts", "memory", "addresses", "kernel"), 20))
+    assert found["errors"] == {}
+    parts = found["parts"]
+    assert any(m["point"] == "/" and 0 <= m["free_percent"] <= 100 for m in parts["mounts"])
+    assert parts["memory"]["total"] > parts["memory"]["available"] > 0
+    assert "127.0.0.1" in parts["addresses"]
+    assert parts["kernel"]["inotify"]["refused"] == ""
+
+
+def test_a_part_that_fails_hides_no_other():
+    found = run({"memory": 20, "etcd": 20, "haproxy": 20})
+    assert "memory" in found["parts"]
+    assert "2381" in found["errors"]["etcd"]
+
+
+def test_a_part_that_hangs_is_given_up(script, monkeypatch):
+    monkeypatch.setitem(script, "memory", lambda params: time.sleep(5))
+    begun = time.monotonic()
+    found = script["main"]({"parts": {"memory": 1, "addresses": 10}})
+    assert time.monotonic() - begun < 4
+    assert found["errors"] == {"memory": "no answer within 1 s"}
+    assert "127.0.0.1" in found["parts"]["addresses"]
+
+
+def test_ports_on_which_nobody_listens(script):
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as other:
+        heard = server.getsockname()[1]
+        other.bind(("127.0.0.1", 0))
+        free = other.getsockname()[1]
+        assert script["ports"]({"ports": [heard, free]}) == [free]
+
+
+def test_dns_is_asked_by_itself(script, monkeypatch):
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    asked = []
+
+    def answer():
+        packet, sender = server.recvfrom(512)
+        asked.append(packet)
+        server.sendto(packet[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + packet[12:], sender)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    real = socket.socket.sendto
+    port = server.getsockname()[1]
+
+    class Socket(socket.socket):
+        def sendto(self, data, where):
+            return real(self, data, (where[0], port))
+
+    fake = type("S", (), {**vars(socket), "socket": Socket})
+    monkeypatch.setitem(script, "socket", fake)
+    assert script["dns"]({"dns": ["127.0.0.1"]}) == {"127.0.0.1": "ok"}
+    thread.join()
+    server.close()
+    assert b"\x0akubernetes\x07default\x03svc\x07cluster\x05local\0\0\1\0\1" in asked[0]
+
+
+def test_a_certificate_is_read_with_its_dates(script, tmp_path):
+    path = tmp_path / "a.crt"
+    argv = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "10",
+    ]
+    subprocess.run(
+        [*argv, "-subj", "/CN=a", "-keyout", "/dev/null", "-out", path], check=True, capture_output=True
+    )
+    (tmp_path / "b.crt").write_text("nothing")
+    found = script["certificates"]({"certificates": [f"{tmp_path}/*.crt"]})
+    begins, ends = found[str(path)]
+    assert abs(begins - time.time()) < 300
+    assert ends - begins == 10 * 86400
+    assert found[str(tmp_path / "b.crt")].startswith("no certificate")
+
+
+MOUNTS = "23 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+
+
+@pytest.mark.parametrize(
+    ("inside", "copies"),
+    [
+        ("40 39 8:1 / /host rw,relatime - ext4 /dev/sda1 rw\n", 1),
+        ("40 39 8:1 / /host rw,relatime master:1 - ext4 /dev/sda1 rw\n", 0),
+        ("40 39 8:1 / /host rw,relatime shared:1 - ext4 /dev/sda1 rw\n", 0),
+        ("40 39 8:1 /var/lib/x / rw,relatime - ext4 /dev/sda1 rw\n", 0),
+        ("40 39 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n", 1),
+    ],
+)
+def test_private_copies_of_the_hosts_root(script, monkeypatch, inside, copies):
+    texts = {"/proc/1/mountinfo": MOUNTS, "/proc/7/mountinfo": inside, "/proc/7/comm": "node_exporter\n"}
+    monkeypatch.setitem(script, "slurp", texts.get)
+    spaces = {"/proc/1/ns/mnt": "mnt:[1]", "/proc/7/ns/mnt": "mnt:[2]"}
+    os = type(
+        "O",
+        (),
+        {"readlink": staticmethod(spaces.__getitem__), "listdir": staticmethod(lambda p: ["1", "7", "self"])},
+    )
+    monkeypatch.setitem(script, "os", os)
+    assert len(script["private_mounts"]({})) == copies
+
+
+def test_units_by_what_systemctl_says(script, monkeypatch):
+    said = (
+        "Id=a.service\nActiveState=failed\nSubState=failed\nUnitFileState=static\nType=simple\nConditionResult=yes\n"
+        "Result=exit-code\nNRestarts=3\n\nId=b.service\nActiveState=active\nUnitFileState=enabled-runtime\n"
+        "NRestarts=[not set]\n\n"
+        "Id=c.service\nActiveState=inactive\nUnitFileState=disabled\n"
+    )
+    monkeypatch.setitem(script, "must", lambda *a: said)
+    found = script["units"]({})
+    assert sorted(found) == ["a.service", "b.service"]
+    assert (found["a.service"]["restarts"], found["b.service"]["enabled"]) == (3, True)
+
+
+NOW = 1_800_000_000  # 2027-01-15T08:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (
+            "2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1,v1:10.0.0.1:6801/1] boot",
+            {"2": 1},
+        ),
+        ("2027-01-15T09:50:00.1+0200 mon.a (mon.0) 9 : cluster [INF] osd.12 10.0.0.1:6800/1 boot", {"12": 1}),
+        (
+            "2027-01-15T07:00:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1] boot",
+            {},
+        ),
+        ("2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 marked itself down", {}),
+        ("nonsense", {}),
+    ],
+)
+def test_boots_of_osds_by_the_clusters_log(script, line, found):
+    assert script["boots"](line, NOW) == found
+
+
+def test_pools_and_blocks_of_addresses(script, monkeypatch):
+    said = """
++----------+---------------+-----------+------------+--------------+
+| GROUPING |     CIDR      | IPS TOTAL | IPS IN USE |   IPS FREE   |
++----------+---------------+-----------+------------+--------------+
+| IP Pool  | 10.244.0.0/16 |     65536 | 14 (0%)    | 65522 (100%) |
+| Block    | 10.244.1.0/26 |        64 | 8 (12%)    | 56 (88%)     |
+|          | 10.244.2.0/26 |        64 | 6 (9%)     | 58 (91%)     |
++----------+---------------+-----------+------------+--------------+
+"""
+    monkeypatch.setitem(script, "must", lambda *a: said)
+    found = script["calico_pool"]({})
+    assert found["pools"] == {"10.244.0.0/16": [65536, 14]}
+    assert found["blocks"] == {"10.244.1.0/26": [64, 8], "10.244.2.0/26": [64, 6]}
+
+
+def test_haproxys_timeouts_in_seconds(script, monkeypatch):
+    monkeypatch.setitem(
+        script,
+        "slurp",
+        lambda path: "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n",
+    )
+    assert script["haproxy"]({}) == {"client": 14400, "server": 60}
+
+
+def pod(**status):
+    meta = {
+        "namespace": "a",
+        "name": "b",
+        "creationTimestamp": "2027-01-15T07:00:00Z",
+        **status.pop("meta", {}),
+    }
+    return {"metadata": meta, "spec": {"nodeName": "n", "containers": []}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "value"),
+    [
+        ({"phase": "Pending"}, "age_s", 3600),
+        ({"phase": "Failed", "reason": "Evicted"}, "reason", "Evicted"),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [
+                    {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+                ],
+            },
+            "restarts",
+            4,
+        ),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [{"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}],
+            },
+            "killed",
+            "OOMKilled",
+        ),
+        ({"phase": "Running", "meta": {"deletionTimestamp": "2027-01-15T07:50:00Z"}}, "late_s", 600),
+    ],
+)
+def test_pods_in_trouble(script, status, key, value):
+    assert script["pod_trouble"](pod(**status), NOW)[key] == value
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{"phase": "Running"}, {"phase": "Succeeded"}, {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z"}],
+)
+def test_pods_that_are_well(script, status):
+    assert script["pod_trouble"](pod(**status), NOW) is None
+
+
+LINES = {
+    "log-superblock": "mount: /mnt: can't read superblock on /dev/rbd0.",
+    "log-refused-format": "volume x: /dev/loop3 is not proven blank: it carries ext4; nothing was written",
+    "log-private-mount": "umount: /mnt/x: target is busy.",
+    "log-hung-task": "INFO: task ceph-osd:123 blocked for more than 120 seconds.",
+    "log-oom": "Memory cgroup out of memory: Killed process 12 (python)",
+    "log-disk-error": "blk_update_request: I/O error, dev sdb, sector 8",
+    "log-uvm": "nvidia-container-cli: mount error: stat failed: /dev/nvidia-uvm: no such file or directory",
+    "log-gpu-memory": "RuntimeError: CUDA out of memory. Tried to allocate 20 MiB",
+    "log-loopback": 'NetworkPlugin cni failed: failed to find plugin "loopback" in path [/opt/cni/bin]',
+    "log-no-address": "failed to request 1 IPv4 addresses. IPAM allocated only 0",
+    "log-watch": "watch of *v1.Pod: Unexpected watch close - watch lasted less than a second and no items received",
+    "log-xtables": "can't open lock file /run/xtables.lock: Is a directory",
+    "log-ceph-version": "libceph: mon0 10.0.0.1:6789 feature set mismatch, my 40 < server's 2040",
+    "log-port-twice": "listen tcp :9100: bind: address already in use",
+}
+
+
+def test_lines_of_the_journal_by_pattern(script, monkeypatch):
+    known = {row["id"]: row["pattern"] for row in patterns()}
+    assert sorted(LINES) == sorted(known)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime(time.time() - 30))
+    lines = [f"{stamp} host unit[1]: {text}" for text in LINES.values()]
+    lines += [f"{stamp} host sudo[2]: can't read superblock", f"{stamp} host unit[1]: all is well"]
+    monkeypatch.setitem(script, "must", lambda *a: "\n".join(lines))
+    found = script["journal"]({"patterns": known, "window": 900})
+    assert {name: row["count"] for name, row in found.items()} == dict.fromkeys(LINES, 1)
+    assert all(25 <= row["age_s"] <= 40 for row in found.values())

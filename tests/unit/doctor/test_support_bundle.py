@@ -1,0 +1,242 @@
+"""`avadm support collect`: no secret of any kind that a site has gets into a bundle; `avadm doctor BUNDLE` reads it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+import subprocess
+import sys
+import tarfile
+import zlib
+from importlib.resources import files
+from urllib.parse import quote
+
+import pytest
+
+from avadm.doctor import support
+from avadm.doctor.base import Status, run
+from avadm.doctor.checks import CHECKS
+from avadm.doctor.model import read
+from avadm.doctor.redaction import Cleaner, secrets_of
+from avadm.errors import AvadmError
+from avadm.runner.fleet import Result
+from avadm.site.load import load
+from avadm.site.secrets import Vault
+from tests.unit.doctor.healthy import data
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqG\nSM49AwEHBG0wawIBAQQg\n-----END PRIVATE KEY-----\n"
+VAULTED = "vault-value-Zq81kd/02+x y"
+# Kind to (the secret, how it lies in a text).
+KINDS = {
+    "vault, plain": (VAULTED, f"ceph says {VAULTED} and goes"),
+    "vault, base64": (
+        base64.b64encode(VAULTED.encode()).decode(),
+        f"data: {base64.b64encode(VAULTED.encode()).decode()}",
+    ),
+    "vault, URL": (quote(VAULTED, safe=""), f"GET /?q={quote(VAULTED, safe='')}"),
+    "private key": ("MIGHAgEAMBMGByqGSM49AgEGCCqG", KEY),
+    "private key, JSON": ("MIGHAgEAMBMGByqGSM49AgEGCCqG", json.dumps({"x": KEY})),
+    "private key, base64": (
+        base64.b64encode(KEY.encode()).decode()[30:60],
+        "x: " + base64.b64encode(KEY.encode()).decode(),
+    ),
+    "kubeconfig": ("QkFTRTY0S0VZREFUQQ", "    client-key-data: QkFTRTY0S0VZREFUQQ=="),
+    "cephx": ("AQDRk1Rjj3iNAhAAXeLZ8hR9Jb1kCWXxEwYRdg", "key = AQDRk1Rjj3iNAhAAXeLZ8hR9Jb1kCWXxEwYRdg=="),
+    "crypt": ("$6$saltsalt$Xk9wQyTgBWvhUzVsd", "root:$6$saltsalt$Xk9wQyTgBWvhUzVsd:19000:0"),
+    "proxy": ("hunter2proxy", "http://user:hunter2proxy@10.0.0.5:3142/"),
+    "token of a service account": (
+        "eyJhbGciOiJSUzI1NiJ9",
+        "token eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl",
+    ),
+    "bearer": ("abcdef0123456789zz", "Authorization: Bearer abcdef0123456789zz"),
+    "basic": ("dXNlcjpwYXNzd29yZA", "authorization: Basic dXNlcjpwYXNzd29yZA=="),
+    "join token": ("0123456789abcdef", "kubeadm join --token abcdef.0123456789abcdef"),
+    "S3 access": ("AKIAIOSFODNN7EXAMPLE", "using AKIAIOSFODNN7EXAMPLE for the bucket"),
+    "S3 secret": ("wJalrXUtnFEMI/K7MDENG", 'aws.secretKey: "wJalrXUtnFEMI/K7MDENG/bPx"'),
+    "S3 of Alluxio": ("wJalrXUtnFEMI/K7MDENG", "-Ds3a.secretKey=wJalrXUtnFEMI/K7MDENG/bPx"),
+    "access key, JSON": ("0555b35654ad1656d804", '{"access_key": "0555b35654ad1656d804"}'),
+    "encryption of Secrets": ("c2VjcmV0IGlzIHNlY3VyZQ", "      secret: c2VjcmV0IGlzIHNlY3VyZQ=="),
+    "grafana": ("adm1n-pass-phrase", "admin_password = adm1n-pass-phrase"),
+    "keepalived": ("vrrp-pass9", "    auth_pass vrrp-pass9"),
+    "haproxy": ("admin:stats-pass", "  stats auth admin:stats-pass"),
+    "with blanks": ("correct horse battery", '"db_password": "correct horse battery"'),
+    "with blanks, YAML": ("correct horse battery", "db_password: 'correct horse battery'"),
+    "JSON in JSON": (
+        "correct horse battery",
+        json.dumps({"a": json.dumps({"password": "correct horse battery"})}),
+    ),
+    "on a command line": ("cmdline-secret-1", "mongod --keyFile x --db-password=cmdline-secret-1"),
+    "webhook": ("T000/B000/XXXX", "slack_api_url: https://hooks.example.com/services/T000/B000/XXXX"),
+    "signed URL": ("9f86d081884c7d65", "GET http://rgw/b?X-Amz-Signature=9f86d081884c7d65"),
+    "site file": ("extra-var-pw", "mongo_admin_password: extra-var-pw"),
+    "site's webhook": (
+        "https://alerts.example.com/in/Xk29s",
+        "posting to https://alerts.example.com/in/Xk29s failed",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    # Once: to make a vault takes its time on purpose.
+    path = tmp_path_factory.mktemp("site") / "site.yml"
+    path.write_text(
+        "name: base\nprofile: lab-bookworm\nnetwork: {management: 10.0.0.0/24, domain: lab.internal}\n"
+        "time: {servers: [ntp.example.com]}\n"
+        "components: {monitoring: {webhook_url: 'https://alerts.example.com/in/Xk29s'}}\n"
+        "nodes: [{name: cpu01, address: 10.0.0.1}, {name: cpu02, address: 10.0.0.2}]\n"
+    )
+    Vault.open(path).ensure({"vault_x": lambda: VAULTED})
+    return load(path)
+
+
+@pytest.fixture(scope="module")
+def secrets(site):
+    return secrets_of(site)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_secret_of_each_kind_is_masked(secrets, kind):
+    secret, text = KINDS[kind]
+    assert secret in text or kind == "private key, JSON"
+    clean = Cleaner(secrets).text(f"before\n{text}\nafter")
+    assert secret not in clean
+    assert "***" in clean
+    assert clean.startswith("before\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Accepted publickey for root from 10.0.0.1 port 22",
+        "the secretName of the volume is ceph-secret",
+        "kubelet 1.9.11 on comp1.lab.internal (10.0.0.31)",
+        "osd.3 failed (root=default,host=stor2) (2 reporters from different host after 22.1 >= grace 20.0)",
+        '{"tokens": 3, "keys": 12}',
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    ],
+)
+def test_what_is_no_secret_stays(secrets, text):
+    assert Cleaner(secrets).text(text) == text
+
+
+class Fleet:
+    """Two nodes: the first tells every secret in every place where it may tell anything, the second nothing."""
+
+    def run(self, node, command, *, timeout=60.0, stdin=None):
+        if node == "cpu02":
+            return Result(
+                node, command, 255, "", "", 0.0, 0.0, "no route, proxy http://user:hunter2proxy@10.0.0.5"
+            )
+        every = "\n".join(text for _, text in KINDS.values())
+        if stdin is None:
+            return Result(node, command, 0, "100.0\n", "", 100.0, 0.0)
+        if b"def extracts" in stdin:
+            told = {
+                "files": {"journal.txt": every, "config/etc/ceph/ceph.conf": every},
+                "left_out": {"config/etc/ceph/k.keyring": "a key"},
+            }
+            return Result(
+                node,
+                command,
+                0,
+                base64.b64encode(zlib.compress(json.dumps(told).encode())).decode(),
+                "",
+                0.0,
+                0.0,
+            )
+        parts = dict(data()["nodes"]["comp2"]["parts"])
+        rows = {
+            f"u{i}": {"count": 1, "last": text[:300], "age_s": 1}
+            for i, (_, text) in enumerate(KINDS.values())
+        }
+        del parts["kernel"]
+        parts["journal"] = {**rows, "log-superblock": {"count": 1, "last": KINDS["proxy"][1], "age_s": 1}}
+        said = json.dumps({"parts": parts, "errors": {"kernel": KINDS["grafana"][1]}})
+        return Result(node, command, 0, f"100.0\n{said}\n100.1\n", "", 100.0, 0.1)
+
+    def close(self, nodes=None):
+        pass
+
+
+@pytest.fixture(scope="module")
+def bundle(site, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("made")
+    runs = tmp_path / "runs"
+    mine, other = runs / "20270101T000000Z-apply", runs / "20270102T000000Z-apply"
+    for folder, name in ((mine, "base"), (other, "stranger")):
+        folder.mkdir(parents=True)
+        (folder / "summary.json").write_text(json.dumps({"site": name}))
+        (folder / "log.txt").write_text("\n".join(text for _, text in KINDS.values()))
+    path = tmp_path / "out" / "b.tar.gz"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AVADM_RUNS", str(runs))
+        support.make(site, Fleet(), path, "-1h")
+    return path
+
+
+def members(path):
+    with tarfile.open(path) as tar:
+        return {m.name.partition("/")[2]: tar.extractfile(m).read().decode() for m in tar}
+
+
+def test_no_planted_secret_is_in_the_bundle(bundle):
+    held = members(bundle)
+    leaks = [
+        (name, kind) for name, text in held.items() for kind, (secret, _) in KINDS.items() if secret in text
+    ]
+    assert leaks == []
+
+
+def test_it_is_for_its_owner_alone_and_says_what_is_in_it(bundle):
+    assert stat.S_IMODE(bundle.stat().st_mode) == 0o600
+    held = members(bundle)
+    manifest = json.loads(held["manifest.json"])
+    assert {row["name"] for row in manifest["files"]} == set(held) - {"manifest.json"}
+    assert manifest["redacted"]["nodes/cpu01/journal.txt"] >= len(KINDS) - 5
+    assert manifest["left_out"]["nodes/cpu01/config/etc/ceph/k.keyring"] == "a key"
+    assert "no route" in manifest["left_out"]["nodes/cpu02"]
+    assert "controller/runs/20270101T000000Z-apply/log.txt" in held
+    assert not [name for name in held if "20270102" in name], "another site's secrets are not known"
+    assert not [name for name in held if "vault" in name]
+
+
+def test_the_doctor_judges_it_offline_as_it_did_when_it_was_made(bundle):
+    results = [r.as_dict() for r in run(read(bundle), CHECKS)]
+    assert results == json.loads(members(bundle)["doctor.json"])["checks"]
+    by = {(r["id"], r["where"]): r["status"] for r in results}
+    assert by["node-reached", "cpu02"] == Status.BAD
+    assert by["inotify", "cpu01"] == Status.UNKNOWN
+    assert by["log-superblock", "cpu01"] == Status.BAD
+
+
+def test_without_the_vaults_password_there_is_no_bundle(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("AVADM_VAULT_PASSWORD_FILE", str(tmp_path / "lost"))
+    with pytest.raises(AvadmError):
+        support.make(site, Fleet(), tmp_path / "b.tar.gz", "-1h")
+    assert not (tmp_path / "b.tar.gz").exists()
+
+
+def test_a_node_keeps_its_keys_to_itself(tmp_path):
+    for name, text in (
+        ("a.conf", "x = 1"),
+        ("b.key", "k"),
+        ("ceph.client.admin.keyring", "k"),
+        ("health.pem", "k"),
+        ("kubelet.kubeconfig", "k"),
+        ("c.conf", KEY),
+    ):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "d.conf").write_bytes(b"\0\1")
+    os.truncate(tmp_path / "b.key", 1)
+    params = {"patterns": [f"{tmp_path}/*"], "since": "-1h", "most": 1000}
+    script = (files("avadm.doctor") / "extracts_probe.py").read_text()
+    text = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
+    done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, check=True)
+    told = json.loads(zlib.decompress(base64.b64decode(done.stdout)))
+    assert [n for n in told["files"] if n.startswith("config")] == [f"config{tmp_path}/a.conf"]
+    assert sorted(n.rpartition("/")[2] for n in told["left_out"]) == sorted(
+        ["b.key", "c.conf", "ceph.client.admin.keyring", "d.conf", "health.pem", "kubelet.kubeconfig"]
+    )

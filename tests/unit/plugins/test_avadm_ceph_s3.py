@@ -1,0 +1,134 @@
+"""avadm_ceph_s3: which commands make users right, and that no key is ever an argument."""
+
+import copy
+import json
+
+import pytest
+from ansible.module_utils.avadm_ceph import CephError
+from avadm_ceph_s3 import Users
+
+ACCESS, SECRET = "ACCESSACCESSACCESS00", "SecretSecretSecretSecretSecretSecretSecr"
+WANTED = {"name": "ai", "access_key": ACCESS, "secret_key": SECRET, "max_bytes": 100, "max_objects": -1}
+QUOTA = {"enabled": True, "check_on_raw": False, "max_size": 100, "max_size_kb": 1, "max_objects": -1}
+RECORD = {
+    "key": "user:ai",
+    "ver": {"tag": "t", "ver": 1},
+    "data": {
+        "user_id": "ai",
+        "display_name": "ai",
+        "keys": [{"user": "ai", "access_key": ACCESS, "secret_key": SECRET}],
+        "user_quota": QUOTA,
+    },
+}
+
+
+class Gateway:
+    """A radosgw-admin with a table of users."""
+
+    def __init__(self, **records):
+        self.records, self.ran, self.stdin = records, [], []
+        self.rc = 0
+
+    def run(self, argv, data=None):
+        assert argv[:3] == ["timeout", "120", "radosgw-admin"]
+        words = argv[3:]
+        self.ran.append(" ".join(words))
+        if self.rc:
+            return self.rc, "", "it went wrong"
+        if words[:2] == ["user", "list"]:
+            return 0, json.dumps(list(self.records)), ""
+        if words[:2] == ["user", "create"]:
+            made = copy.deepcopy(RECORD)
+            made["data"]["keys"][0].update(access_key="MADE", secret_key="made")
+            made["data"]["user_quota"].update(enabled=False, max_size=-1)
+            self.records["ai"] = made
+        if words[:2] == ["metadata", "get"]:
+            return 0, json.dumps(self.records[words[2].partition(":")[2]]), ""
+        if words[:2] == ["metadata", "put"]:
+            self.stdin.append(data)
+            self.records[words[2].partition(":")[2]] = json.loads(data)
+        return 0, "{}", ""
+
+
+def changing(gateway):
+    return [r for r in gateway.ran if not r.startswith(("user list", "metadata get"))]
+
+
+def test_nothing_is_done_when_all_is_right():
+    gateway = Gateway(ai=copy.deepcopy(RECORD))
+    work = Users(gateway.run)
+    work.ensure([WANTED])
+    assert (changing(gateway), work.actions) == ([], [])
+
+
+def test_a_new_user_gets_our_keys_and_its_quota_and_the_next_run_does_nothing_about_keys():
+    gateway = Gateway()
+    work = Users(gateway.run)
+    work.ensure([WANTED])
+    assert changing(gateway) == [
+        "user create --uid=ai --display-name=ai",
+        "metadata put user:ai",
+        "quota set --quota-scope=user --uid=ai --max-size=100 --max-objects=-1",
+        "quota enable --quota-scope=user --uid=ai",
+    ]
+    assert gateway.records["ai"]["data"]["keys"] == RECORD["data"]["keys"]
+    again = Users(gateway.run)
+    again.ensure([{**WANTED, "max_bytes": -1}])
+    assert again.actions == []
+
+
+def test_no_key_is_an_argument_or_told():
+    gateway = Gateway()
+    work = Users(gateway.run)
+    work.ensure([WANTED])
+    assert SECRET not in " ".join(gateway.ran + work.actions)
+    assert ACCESS not in " ".join(gateway.ran + work.actions)
+    assert SECRET in gateway.stdin[0]
+
+
+@pytest.mark.parametrize(
+    ("differs", "commands"),
+    [
+        ({"max_size": 50}, ["quota set --quota-scope=user --uid=ai --max-size=100 --max-objects=-1"]),
+        ({"max_objects": 9}, ["quota set --quota-scope=user --uid=ai --max-size=100 --max-objects=-1"]),
+        ({"enabled": False}, ["quota enable --quota-scope=user --uid=ai"]),
+        ({"max_objects": 0}, []),  # some releases write 0 for no limit
+    ],
+)
+def test_what_differs_of_the_quota_is_set_and_nothing_else(differs, commands):
+    record = copy.deepcopy(RECORD)
+    record["data"]["user_quota"].update(differs)
+    gateway = Gateway(ai=record)
+    Users(gateway.run).ensure([WANTED])
+    assert changing(gateway) == commands
+
+
+def test_a_quota_that_is_no_longer_wanted_is_switched_off():
+    gateway = Gateway(ai=copy.deepcopy(RECORD))
+    Users(gateway.run).ensure([{**WANTED, "max_bytes": -1}])
+    assert changing(gateway) == ["quota disable --quota-scope=user --uid=ai"]
+
+
+def test_a_second_key_pair_is_taken_away():
+    record = copy.deepcopy(RECORD)
+    record["data"]["keys"].append({"user": "ai", "access_key": "B", "secret_key": "b"})
+    gateway = Gateway(ai=record)
+    Users(gateway.run).ensure([WANTED])
+    assert [k["access_key"] for k in gateway.records["ai"]["data"]["keys"]] == [ACCESS]
+
+
+def test_a_dry_run_changes_nothing_and_says_what_would():
+    gateway = Gateway()
+    work = Users(gateway.run, check_mode=True)
+    work.ensure([WANTED])
+    assert (changing(gateway), work.actions) == ([], ["make ai"])
+
+
+@pytest.mark.parametrize(
+    ("rc", "reason"), [(124, "placement groups"), (1, "it went wrong"), (127, "ceph-common")]
+)
+def test_a_failure_says_why(rc, reason):
+    gateway = Gateway()
+    gateway.rc = rc
+    with pytest.raises(CephError, match=reason):
+        Users(gateway.run).ensure([WANTED])

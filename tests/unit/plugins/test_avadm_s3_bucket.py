@@ -1,0 +1,97 @@
+"""avadm_s3_bucket: which requests make buckets right."""
+
+import pytest
+from ansible.module_utils.avadm_s3 import S3Error
+from avadm_s3_bucket import Buckets
+
+BUCKET = {"name": "data", "versioning": False, "access_key": "A", "secret_key": "S"}
+
+
+class Store:
+    """A store with one owner's buckets, name to its versioning ("" for never)."""
+
+    def __init__(self, **buckets):
+        self.buckets, self.asked, self.foreign, self.down = buckets, [], set(), 0
+
+    def ask(self, bucket, method, query, body):
+        self.asked.append(f"{method} {'?versioning' if query else ''}".strip())
+        if self.down:
+            self.down -= 1
+            raise S3Error("nobody there")
+        name = bucket["name"]
+        if name in self.foreign:
+            return 403, "<Code>AccessDenied</Code>"
+        if method == "HEAD":
+            return (200 if name in self.buckets else 404), ""
+        if method == "GET":
+            state = self.buckets[name]
+            return (
+                200,
+                f"<VersioningConfiguration>{state and f'<Status>{state}</Status>'}</VersioningConfiguration>",
+            )
+        if query:
+            self.buckets[name] = "Enabled" if b"Enabled" in body else "Suspended"
+        else:
+            self.buckets[name] = ""
+            self.body = body
+        return 200, ""
+
+
+def run(store, timeout=0, place="", check_mode=False, **changes):
+    work = Buckets(store.ask, place, check_mode, sleep=lambda s: None, clock=iter(range(100)).__next__)
+    work.ensure({**BUCKET, **changes}, timeout)
+    return work.actions
+
+
+def test_a_bucket_that_is_there_is_left_alone():
+    store = Store(data="")
+    assert run(store) == []
+    assert store.asked == ["HEAD", "GET ?versioning"]
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "after", "actions"),
+    [
+        ("", True, "Enabled", ["versioning of data: Enabled"]),
+        ("Suspended", True, "Enabled", ["versioning of data: Enabled"]),
+        ("Enabled", True, "Enabled", []),
+        ("Enabled", False, "Suspended", ["versioning of data: Suspended"]),
+        ("Suspended", False, "Suspended", []),
+    ],
+)
+def test_versioning_is_as_the_site_file_says(before, wanted, after, actions):
+    store = Store(data=before)
+    assert run(store, versioning=wanted) == actions
+    assert store.buckets == {"data": after}
+
+
+def test_a_missing_bucket_is_made_with_the_place_where_one_is_named():
+    store = Store()
+    assert run(store, versioning=True) == ["make data", "versioning of data: Enabled"]
+    assert store.body == b""
+    store = Store()
+    run(store, place="z0")
+    assert b"<LocationConstraint>z0</LocationConstraint>" in store.body
+
+
+def test_somebody_elses_bucket_is_an_error_that_says_so():
+    store = Store()
+    store.foreign.add("data")
+    with pytest.raises(S3Error, match="belongs to somebody else"):
+        run(store)
+    assert store.asked == ["HEAD"]
+
+
+def test_it_waits_for_a_store_that_starts_and_not_for_ever():
+    store = Store(data="")
+    store.down = 3
+    assert run(store, timeout=10) == []
+    store.down = 50
+    with pytest.raises(S3Error, match="nobody there"):
+        run(store, timeout=10)
+
+
+def test_a_dry_run_asks_and_changes_nothing():
+    store = Store()
+    assert run(store, check_mode=True, versioning=True) == ["make data"]
+    assert store.buckets == {}

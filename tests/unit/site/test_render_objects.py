@@ -1,0 +1,171 @@
+"""What the object store's roles are told, and that a site without one is told nothing of it."""
+
+import copy
+import json
+import stat
+
+import pytest
+
+from avadm.errors import AvadmError
+from avadm.pki import plan
+from avadm.pki import store as pki
+from avadm.plan.phases import PHASES
+from avadm.site import profile as profiles
+from avadm.site.model import Site
+from avadm.site.render import Vars, ceph, monitoring, object_pools, objects
+
+STORAGE = {"roles": ["mon", "mgr", "osd", "rgw"]}
+SITE = {
+    "name": "demo",
+    "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
+    "nodes": [
+        {"name": "s1", "address": "10.0.0.1", "devices": [{"serial": "A"}], **STORAGE},
+        {"name": "s2", "address": "10.0.0.2", "devices": [{"serial": "B"}], **STORAGE},
+        {"name": "c1", "address": "10.0.0.4", "roles": ["client", "prometheus"]},
+        {"name": "c2", "address": "10.0.0.5", "roles": ["prometheus", "alertmanager"]},
+    ],
+}
+OWN = {
+    "vip": "10.0.0.99",
+    "users": [{"name": "ai-lab", "quota_mib": 10, "quota_objects": 7}, {"name": "free"}],
+    "buckets": [{"name": "data", "owner": "ai-lab", "versioning": True}],
+}
+EXTERNAL = {
+    "provider": "external",
+    "external": {"endpoint": "https://s3.kodo.test/"},
+    "buckets": [{"name": "data"}],
+}
+
+
+def site(store):
+    data = copy.deepcopy(SITE)
+    data["components"] = {"object_store": store} if store is not None else {}
+    if store is None or store.get("provider") == "external":
+        for node in data["nodes"]:
+            node["roles"] = [r for r in node["roles"] if r != "rgw"]
+    return Site.model_validate(data)
+
+
+@pytest.fixture
+def made(tmp_path):
+    def render(store, profile="lab-bookworm"):
+        one, chosen = site(store), profiles.load(profile)
+        path = tmp_path / "demo.yml"
+        pki.issue(pki.Store.open(path), one, {name: make() for name, make in pki.makers(one).items()})
+        out = Vars(all={"base_hosts": "10.0.0.1 s1"})
+        ceph.render(one, chosen, out)
+        monitoring.render(one, chosen, out)
+        objects.render(one, chosen, pki.Store.open(path), out)
+        return out
+
+    return render
+
+
+def test_a_site_without_an_object_store_is_told_nothing_of_one(made):
+    out = made(None)
+    assert "rgw" not in json.dumps([out.all, out.hosts, sorted(out.secrets)])
+    assert not [k for k in out.all if k.startswith(("ceph_rgw", "objects_", "blackbox_exporter_objects"))]
+    assert out.all["base_hosts"] == "10.0.0.1 s1"
+    assert plan.leaves(site(None)) == []
+    assert next(p for p in PHASES if p.name == "objects").hosts(site(None)) == ()
+
+
+def test_gateways_speak_tls_alone_each_at_its_own_address(made):
+    config = made(OWN).all["ceph_common_config"]
+    for name, address in (("s1", "10.0.0.1"), ("s2", "10.0.0.2")):
+        frontend = config[f"client.rgw.{name}"]["rgw_frontends"]
+        assert frontend.startswith(f"beast ssl_endpoint={address}:7443 ssl_certificate=")
+        assert " endpoint=" not in frontend
+        assert " port=" not in frontend
+
+
+def test_a_gateway_may_use_its_pools_and_make_none(made):
+    out = made(OWN)
+    caps = {e["entity"]: e["caps"] for e in out.all["ceph_mon_entities"]}["client.rgw.s1"]
+    assert caps["mon"] == "allow r"
+    assert "allow *" not in caps["osd"]
+    pools = {p["name"] for p in out.all["ceph_rgw_pools"]}
+    assert pools == {p.partition("pool=")[2] for p in caps["osd"].split(", ")} == set(object_pools.SHARES)
+    assert {p["application"] for p in out.all["ceph_rgw_pools"]} == {"rgw"}
+    assert {(p["size"], p["min_size"]) for p in out.all["ceph_rgw_pools"]} == {(2, 1)}
+
+
+def test_keys_are_in_the_vault_and_quotas_in_bytes(made):
+    out = made(OWN)
+    first = out.all["ceph_rgw_users"][0]
+    assert first == {
+        "name": "ai-lab",
+        "access_key": "{{ vault_s3_access_ai_lab }}",
+        "secret_key": "{{ vault_s3_secret_ai_lab }}",
+        "max_bytes": 10 << 20,
+        "max_objects": 7,
+    }
+    assert {"vault_s3_access_ai_lab", "vault_s3_secret_ai_lab"} <= set(out.secrets)
+    names = [u["name"] for u in out.all["ceph_rgw_users"]]
+    assert names == ["ai-lab", "free", "avadm-accept", "avadm-accept-quota"]
+    free = out.all["ceph_rgw_users"][1]
+    assert (free["max_bytes"], free["max_objects"]) == (-1, -1)
+    bucket = out.all["ceph_rgw_buckets"][0]
+    assert (bucket["name"], bucket["versioning"]) == ("data", True)
+    assert bucket["secret_key"] == first["secret_key"]
+
+
+def test_certificates_name_the_store_its_buckets_and_every_address(made):
+    made(OWN)
+    leaf = next(one for one in plan.leaves(site(OWN)) if one.name == "rgw-s2")
+    assert leaf.names == ("objects.demo.test", "*.objects.demo.test", "s2", "s2.demo.test")
+    assert leaf.addresses == ("10.0.0.99", "10.0.0.2", "127.0.0.1")
+    assert leaf.server
+    assert not leaf.client
+
+
+def test_every_node_knows_the_name_and_monitoring_asks_there(made):
+    out = made(OWN)
+    assert out.all["base_hosts"].splitlines()[-1] == "10.0.0.99 objects.demo.test"
+    probes = [t for t in out.all["prometheus_targets"]["probe"] if t["labels"]["probe"].startswith("objects")]
+    assert [t["targets"][0] for t in probes] == [f"https://10.0.0.{n}:7443/" for n in (1, 2, 99)]
+    assert out.all["prometheus_more_rules"] == ["objects"]
+
+
+@pytest.mark.parametrize("profile", profiles.names())
+def test_every_profile_names_the_packages(made, profile):
+    out = made(OWN, profile)
+    for role in ("ceph_rgw", "objects_vip", "objects_client"):
+        assert out.all[f"{role}_packages"]
+
+
+def test_an_external_store_needs_no_gateway_and_its_keys_are_the_vaults(made):
+    out = made(EXTERNAL)
+    assert out.all["ceph_rgw_endpoint"] == "https://s3.kodo.test"
+    assert out.all["ceph_rgw_own"] is False
+    assert out.all["ceph_rgw_buckets"][0]["secret_key"] == "{{ vault_objects_secret_key }}"
+    assert "ceph_rgw_users" not in out.all
+    assert "client.rgw.s1" not in json.dumps(out.all)
+
+
+def test_an_external_store_whose_keys_nobody_gave_is_an_error_that_says_how():
+    with pytest.raises(AvadmError) as error:
+        objects.require(site(EXTERNAL), {"vault_objects_access_key": "A"})
+    (finding,) = error.value.findings
+    assert "vault_objects_secret_key" in finding.found
+    assert "ansible-vault edit" in finding.remedy
+    objects.require(site(EXTERNAL), {"vault_objects_access_key": "A", "vault_objects_secret_key": "S"})
+
+
+def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
+    held = {name: name.upper() for user in ("ai-lab", "free") for name in objects.key_names(user)}
+    objects.keep_credentials(site(OWN), pki.Store.open(tmp_path / "demo.yml"), held)
+    path = tmp_path / "demo.objects.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    kept = json.loads(path.read_text())
+    assert kept["endpoint"] == "https://objects.demo.test:7443"
+    assert kept["users"]["ai-lab"] == {
+        "access_key": "VAULT_S3_ACCESS_AI_LAB",
+        "secret_key": "VAULT_S3_SECRET_AI_LAB",
+    }
+
+
+def test_keys_are_long_and_never_the_same():
+    assert len({objects.secret_key() for _ in range(20)}) == 20
+    assert all(len(objects.secret_key()) == 40 and objects.secret_key().isalnum() for _ in range(5))
+    assert len(objects.access_key()) == 20

@@ -1,0 +1,93 @@
+"""The cache suite: a good cache passes and verifies, each planted fault is seen, nothing is left behind."""
+
+import pytest
+from cache_fakes import FakeCache, clean
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.alluxio import run
+from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.runner import Suite
+from avadm_validation.suites.storage.extract import compute, facts
+from tests.controls.cache import FAULTS
+
+SMALL = {"size": 1024, "large_size": 4096, "small_size": 512, "large_count": 2, "small_count": 3, "count": 3}
+SHORT = {"settle_s": 0, "more_s": 0.2, "beyond_s": 0.2, "for_s": 0.6, "kill_s": 0.1, "repetitions": 2}
+EFFORTS = run.efforts
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    def efforts(kind, effort):
+        own = {c: {**p, **SMALL, **SHORT} for c, p in EFFORTS(kind, effort).items()}
+        own["A-AL-EVICT"]["size"] = 1 << 20
+        return own
+
+    monkeypatch.setattr(run, "efforts", efforts)
+
+
+def suite(folder, cache):
+    report = folder / "report"
+    report.mkdir()
+    made = Suite(cache.target(), cache, report, Criteria.load("lab"), "quick", "run1" + folder.name[-8:])
+    made.warn = lambda text: None
+    return made
+
+
+def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
+    cache = FakeCache(tmp_path / "nodes")
+    made = suite(tmp_path, cache)
+    checks = run.execute(made)
+    assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
+    assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
+    about = {
+        "site": "s",
+        "profile": "p",
+        "suite": "alluxio",
+        "effort": "quick",
+        "class_": "lab",
+        "seed": 1,
+        "notes": [],
+    }
+    times = {"started": "2026-11-22T00:00:00Z", "finished": "2026-11-22T00:01:00Z"}
+    rest = {"versions": {}, "git_commit": "", "inventory_hash": "", "environment": {}}
+    claimed = Report(**about, **times, **rest, config_hash=made.criteria.digest(), checks=checks)
+    report = made.manifest.seal(claimed, made.folder)
+    assert verify(report, made.folder, compute, facts, made.criteria) == []
+    assert made.left == []
+    assert clean(cache.store)
+
+
+def test_the_first_and_the_second_read_have_an_interval_for_large_and_small_files(tmp_path):
+    checks = run.execute(suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-HIT"])
+    metrics = {m.name: m for m in checks[1].metrics}
+    for kind in ("large", "small"):
+        assert metrics[f"{kind}-cephfs"].ci95 is not None
+        assert len(metrics[f"{kind}-cephfs"].samples) == SHORT["repetitions"]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_a_planted_fault_is_seen(tmp_path, fault):
+    cache = FakeCache(tmp_path / "nodes")
+    fault.plant(cache)
+    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
+    checks = {c.id: c for c in run.execute(suite(tmp_path, cache), only)}
+    check = checks[fault.check]
+    assert check.verdict == fault.verdict, check.reasons
+    assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics), check.reasons
+    assert check.remedy
+    if fault.check == PRECONDITIONS.ID:
+        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+    assert clean(cache.store)
+
+
+@pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
+def test_every_check_of_the_cache_has_a_fault(check):
+    assert [f for f in FAULTS if f.check == check]
+
+
+@pytest.mark.parametrize("kind", ["lab", "site"])
+@pytest.mark.parametrize("effort", ["quick", "full"])
+def test_every_check_of_the_cache_has_an_effort(kind, effort):
+    assert set(EFFORTS(kind, effort)) == {c.ID for c in (PRECONDITIONS, *CHECKS)}

@@ -1,0 +1,152 @@
+"""The objects suite: a good store passes and verifies, each planted fault is seen, keys stay in standard input."""
+
+import pytest
+from objects_fakes import KEYS, LIMITED, FakeStore
+
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.objects import run
+from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.runner import Suite, class_of
+from avadm_validation.suites.storage.extract import compute, facts
+from tests.controls.objects import FAULTS
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda s: None)
+
+
+def suite(folder, store, effort="quick", **changes):
+    fleet = store.fleet()
+    made = Suite(store.target(**changes), fleet, folder, Criteria.load("lab"), effort, "run1")
+    made.warn = lambda text: None
+    return made, fleet
+
+
+def report(made, checks, folder):
+    claimed = Report(
+        site="s",
+        profile="p",
+        suite="objects",
+        effort="quick",
+        class_=class_of("lab", "quick"),
+        started="2026-11-22T00:00:00Z",
+        finished="2026-11-22T00:01:00Z",
+        seed=1,
+        versions={},
+        git_commit="",
+        config_hash=made.criteria.digest(),
+        inventory_hash="",
+        environment={},
+        notes=[],
+        checks=checks,
+    )
+    return made.manifest.seal(claimed, folder)
+
+
+def test_a_good_store_passes_and_its_report_verifies(tmp_path):
+    made, _ = suite(tmp_path, FakeStore())
+    checks = run.execute(made)
+    assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
+    assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
+    assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
+    assert made.left == []
+
+
+def test_an_edit_of_what_a_client_measured_shows(tmp_path):
+    made, _ = suite(tmp_path, FakeStore())
+    done = report(made, run.execute(made), tmp_path)
+    path = next((tmp_path / "raw" / "A-S3-1").glob("*-functions-*"))
+    path.write_text(path.read_text().replace('"a": "1"', '"a": "9"', 1))
+    problems = verify(done, tmp_path, compute, facts, made.criteria)
+    assert any("sha256" in p for p in problems)
+    assert any("A-S3-1.wrong" in p for p in problems)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.check}-{f.name}")
+def test_a_planted_fault_is_seen(tmp_path, fault):
+    store = FakeStore()
+    fault.plant(store)
+    made, _ = suite(tmp_path, store)
+    checks = {c.id: c for c in run.execute(made)}
+    found = checks[fault.check]
+    assert found.verdict == fault.verdict, found.reasons
+    bad = {m.name for m in found.metrics if m.verdict not in (None, Verdict.PASS)}
+    assert set(fault.metrics) == bad
+    if fault.check == "A-S3-PRE":
+        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+
+
+def test_no_key_is_in_a_command_line_or_in_a_file(tmp_path):
+    made, fleet = suite(tmp_path, FakeStore())
+    run.execute(made)
+    secrets = {KEYS[1], LIMITED[1]}
+    assert not [c for _, c in fleet.ran if any(s in c for s in secrets)]
+    texts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file()]
+    assert texts
+    assert not [t for t in texts if any(s in t for s in secrets)]
+    assert not any(s in repr(made.target) for s in secrets)
+
+
+def test_the_gateway_that_is_stopped_starts_again_by_itself_and_by_us(tmp_path):
+    made, fleet = suite(tmp_path, FakeStore())
+    run.execute(made, ["A-S3-5"])
+    (stop,) = fleet.commands("systemctl stop")
+    assert "systemd-run" in stop.partition("systemctl stop")[0]
+    assert fleet.commands("systemctl start ceph-radosgw@rgw.s1; sleep")
+
+
+def test_buckets_are_removed_at_the_end_even_where_a_check_breaks(tmp_path, monkeypatch):
+    store = FakeStore()
+
+    def broken(ctx):
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(CHECKS[0], "run", broken)
+    made, fleet = suite(tmp_path, store)
+    checks = {c.id: c for c in run.execute(made)}
+    assert checks["A-S3-1"].verdict is Verdict.FAIL
+    assert [verb for _, verb, _ in store.jobs][-1] == "sweep"
+    assert "rm -rf" in fleet.ran[-1][1]
+    assert store.jobs[-1][2]["more_keys"] == [list(LIMITED)]
+
+
+def test_what_stays_is_told(tmp_path):
+    store = FakeStore()
+    made, _ = suite(tmp_path, store)
+    first = run.PRECONDITIONS.run
+
+    def then_stuck(ctx):
+        outcome = first(ctx)
+        store.stayed.append("bucket avadm-accept-x (AccessDenied)")
+        return outcome
+
+    run.PRECONDITIONS.run, before = then_stuck, first
+    try:
+        run.execute(made, ["A-S3-2"])
+    finally:
+        run.PRECONDITIONS.run = before
+    assert made.left == ["bucket avadm-accept-x (AccessDenied) could not be removed"]
+
+
+def test_a_store_that_others_run_is_measured_without_what_is_theirs(tmp_path):
+    made, _ = suite(tmp_path, FakeStore(), gateways={}, limited=(), quota_bytes=0, ca="")
+    checks = {c.id: c.verdict for c in run.execute(made)}
+    assert checks == dict.fromkeys(["A-S3-PRE", "A-S3-1", "A-S3-2", "A-S3-4"], Verdict.PASS)
+    assert [n.split(" was left out")[0] for n in made.left] == ["A-S3-3", "A-S3-5"]
+
+
+def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
+    store = FakeStore()
+    made, _ = suite(tmp_path, store)
+    run.execute(made, ["A-S3-4"])
+    gets = [job for _, verb, job in store.jobs if verb == "load" and job["op"] == "get"]
+    assert gets
+    puts = [
+        len(store.load(job)["done_ms"])
+        for _, verb, job in store.jobs
+        if verb == "load" and job["op"] == "put"
+    ]
+    assert {job["counts"][0] for job in gets} <= {max(puts[2:])}

@@ -1,0 +1,111 @@
+"""A-AL-HIT: the second read of a file comes from the cache, by the workers' own counters, and how much faster it is."""
+
+from __future__ import annotations
+
+from avadm_validation.protocol.model import Metric
+from avadm_validation.suites.alluxio.cache import Cache
+from avadm_validation.suites.alluxio.target import Store
+from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.suites.storage.measure import metric
+
+ID = "A-AL-HIT"
+TITLE = ("cache: first against second read", "缓存:首次读与再次读")
+NEEDS = ""
+
+
+def run(ctx: Context) -> Outcome:
+    """For each under store and size: files that nobody has read, read twice, several times over."""
+    cache, metrics = Cache(ctx), []
+    every: list[str] = []
+    shares, misses, large = [], [], []
+    for store in (s for s in cache.target.stores if not s.read_only):
+        for kind in ("large", "small"):
+            found, reads, pages = _pairs(ctx, cache, store, kind)
+            metrics += found
+            large += found[0].samples if kind == "large" else []
+            every += reads
+            for before, after in pages:
+                inputs = {"before": before, "after": after}
+                shares.append(ctx.sample("cache_hit_share", inputs))
+                misses.append(ctx.sample("cache_grown", inputs, names="Worker_BlocksReadUfs"))
+    wrong = ctx.sample("cache_wrong", {"reads": every})
+    p = ctx.params
+    return Outcome(
+        method=f"files written by another client straight to the under store, or through the cache and freed there; read twice "
+        f"through the mount by a client without a worker where there is one; {p['repetitions']} repetitions with fresh files: "
+        f"{p['large_count']} of {p['large_size']} B, {p['small_count']} of {p['small_size']} B; only reading is timed; every "
+        "byte is compared with what the file's name says it is; hits and misses of the second read are the workers' counters",
+        metrics=[
+            metric(
+                "hits",
+                ("second read: blocks from the cache / all, by workers' counters", "再次读命中率(计数器)"),
+                "ratio",
+                "cluster",
+                shares,
+            ),
+            metric(
+                "misses",
+                ("second read: blocks from the under store, by workers' counters", "再次读未命中块数"),
+                "blocks",
+                "cluster",
+                misses,
+            ),
+            metric(
+                "wrong",
+                ("files with other bytes than were written", "内容错误的文件数"),
+                "files",
+                "client",
+                [wrong],
+            ),
+            metric(
+                "large",
+                ("large files of all under stores: first read / second", "大文件加速比(全部存储)"),
+                "ratio",
+                "client",
+                large,
+            ),
+            *metrics,
+        ],
+        remedy="`avadm-alluxio fs ls` shows how much of a file is cached; a tier smaller than what is read serves nothing.",
+    )
+
+
+def _pairs(
+    ctx: Context, cache: Cache, store: Store, kind: str
+) -> tuple[list[Metric], list[str], list[tuple[list[str], list[str]]]]:
+    """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones."""
+    size, count = int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])
+    ratios, rates, reads, pages = [], [], [], []
+    for turn in range(int(ctx.params["repetitions"])):
+        name = f"{store.name}-{kind}-{turn}"
+        ctx.step(f"{store.name}, {kind} files, {turn + 1}")
+        cache.make(store, name, size, count)
+        first = cache.read(store, name, size, count)
+        cache.settle()
+        before = cache.workers("before")
+        second = cache.read(store, name, size, count)
+        pages.append((before, cache.workers("after")))
+        reads += [first, second]
+        ratios.append(ctx.sample("cache_speedup", {"first": [first], "second": [second]}, bytes=size * count))
+        rates.append(ctx.sample("cache_rate", {"reads": [second]}))
+    zh = {"large": "大文件", "small": "小文件"}[kind]
+    made = [
+        metric(
+            f"{kind}-{store.name}",
+            (
+                f"{store.name}, {kind} files: seconds of the first read / of the second",
+                f"{store.name} {zh}加速比",
+            ),
+            "ratio",
+            "client",
+            ratios,
+        ),
+        metric(
+            f"{kind}-{store.name}-rate",
+            (f"{store.name}, {kind} files: second read", f"{store.name} {zh}再次读速率"),
+            "B/s",
+            "client",
+            rates,
+        ),
+    ]
+    return made, reads, pages

@@ -1,0 +1,15 @@
+"""A-AL-LOST-MASTER: a master of the cache dies while files are read: nothing wrong is read, and reads go on."""
+
+from __future__ import annotations
+
+from avadm_validation.suites.alluxio.lost import lost
+from avadm_validation.suites.storage.context import Context, Outcome
+
+ID = "A-AL-LOST-MASTER"
+TITLE = ("cache: a master is lost under reads", "缓存:读取中丢失主节点")
+NEEDS = ""
+
+
+def run(ctx: Context) -> Outcome:
+    """Kill it under reads."""
+    return lost(ctx, "master")

@@ -1,0 +1,9 @@
+"""The checks of the objects suite, in the order in which they run."""
+
+from __future__ import annotations
+
+from avadm_validation.suites.objects.checks import functions, loss, pre, quota, refusals, throughput
+from avadm_validation.suites.storage import Check
+
+PRECONDITIONS: Check = pre
+CHECKS: tuple[Check, ...] = (functions, refusals, quota, throughput, loss)

@@ -1,0 +1,73 @@
+"""Runs the objects suite: preconditions, checks, judgement, and every bucket of ours removed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from avadm_validation.protocol.model import CheckResult, Verdict
+from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.target import ObjectTarget
+from avadm_validation.suites.runner import Suite, shielded
+from avadm_validation.suites.storage import Check
+
+
+def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each check for a kind of target and an effort."""
+    data = YAML(typ="safe").load((files("avadm_validation.suites.objects") / "effort.yml").read_text("utf-8"))
+    chosen = data[kind][effort]
+    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+
+
+def unfit(check: Check, target: ObjectTarget) -> str:
+    """Return why a check has nothing to measure at this site, "" where it has."""
+    if check.NEEDS == "own" and not (target.gateways and target.limited):
+        return "others run the object store: its quotas are theirs"
+    if check.NEEDS == "gateways" and len(target.gateways) < 2:
+        return "the site has no second gateway"
+    return ""
+
+
+def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
+
+    Args:
+        suite: the run, with its target, criteria, manifest and notes.
+        only: ids of checks; none: all that the site has.
+    """
+    target = suite.target.objects
+    if target is None:
+        raise ValueError("the site has no object store")
+    params = efforts(suite.target.kind, suite.effort)
+    results: list[CheckResult] = []
+    try:
+        first = suite.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+        results.append(first)
+        for check in CHECKS:
+            why = unfit(check, target)
+            if only and check.ID not in only:
+                continue
+            if why and not only:
+                suite.left.append(f"{check.ID} was left out: {why}.")
+            elif first.verdict is not Verdict.PASS:
+                reasons = ["the preconditions are not met", *first.reasons]
+                results.append(suite.blank(check, Verdict.BLOCKED, reasons))
+            elif why:
+                results.append(suite.blank(check, Verdict.NOT_RUN, [why]))
+            else:
+                results.append(suite.one(check, params[check.ID]))
+    finally:
+        with shielded():
+            ctx = suite.context("guard", params[PRECONDITIONS.ID])
+            ctx.tell("remove the buckets")
+            store = Store(ctx)
+            stayed = store.sweep(float(ctx.params["sweep_s"]))
+            store.leave()
+            suite.left += stayed
+            for text in stayed:
+                suite.warn(text)
+    return results

@@ -1,0 +1,95 @@
+"""The object store as the checks use it: the tool on clients, with its job through standard input."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from typing import Any
+
+from avadm_validation.suites.objects.target import ObjectTarget
+from avadm_validation.suites.storage.context import Context, MeasureError
+
+TOOL, PARTS = "s3client.py", ("s3client.py", "s3load.py")
+"""What is run on clients, and the files that it consists of."""
+
+
+class Store:
+    """One check's way to the store.
+
+    Args:
+        ctx: the check's view of the run.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        if ctx.target.objects is None:
+            raise MeasureError("the site has no object store")
+        self.ctx = ctx
+        self.target: ObjectTarget = ctx.target.objects
+
+    @property
+    def bucket(self) -> str:
+        """Name of this check's bucket: at most 63 characters, ours by its beginning."""
+        return f"{self.ctx.name}-{self.ctx.rec.check.lower()}"
+
+    def job(self, **more: Any) -> bytes:
+        """Return a job for the tool; it holds keys, so that it goes through standard input and nowhere else."""
+        own = {
+            "endpoint": self.target.endpoint,
+            "region": self.target.region,
+            "ca": self.target.ca,
+            "keys": list(self.target.keys),
+            "bucket": self.bucket,
+        }
+        return json.dumps({**own, **more}).encode()
+
+    def line(self, verb: str) -> str:
+        """Return the command line of a verb on a client."""
+        line = [self.ctx.target.ceph_python, f"{self.ctx.tools}/{TOOL}", verb]
+        return f"{self.ctx.noted} exec {' '.join(map(shlex.quote, line))}"
+
+    def ask(self, verb: str, timeout: float, client: str = "", **more: Any) -> str:
+        """Run a verb on a client (the first one); return its raw file; MeasureError where it fails."""
+        return self.all(verb, timeout, {client or self.ctx.target.clients[0]: more})[0]
+
+    def all(self, verb: str, timeout: float, jobs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Run a verb on several clients at once, each with its own job; return their raw files in order."""
+        fleet, line = self.ctx.rec.fleet, self.line(verb)
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            done = list(
+                pool.map(
+                    lambda one: fleet.run(one[0], line, timeout=timeout, stdin=self.job(**one[1])),
+                    jobs.items(),
+                )
+            )
+        for result in done:
+            self.ctx.rec.keep(result, verb)
+        return [self.ctx.rec.last(self.ctx.must(result).node) for result in done]
+
+    def install(self) -> None:
+        """Put the tool on the clients."""
+        folder = shlex.quote(self.ctx.tools)
+        for client in self.ctx.target.clients:
+            self.ctx.must(self.ctx.rec.fleet.run(client, f"mkdir -m 700 -p {folder}"))
+            for name in PARTS:
+                source = (files("avadm_validation") / "tools" / name).read_bytes()
+                self.ctx.must(self.ctx.rec.fleet.put(client, source, f"{self.ctx.tools}/{name}", mode=0o755))
+
+    def sweep(self, timeout: float) -> list[str]:
+        """Remove every bucket of acceptance runs; return what stayed, in sentences. Nothing is raised."""
+        more = [list(self.target.limited)] if self.target.limited else []
+        client = self.ctx.target.clients[0]
+        done = self.ctx.rec.fleet.run(
+            client, self.line("sweep"), timeout=timeout, stdin=self.job(more_keys=more)
+        )
+        self.ctx.rec.keep(done, "sweep")
+        if done.rc or done.error:
+            return [f"{client}: buckets may have stayed: {done.error or done.stderr.strip()}"]
+        return [f"{text} could not be removed" for text in json.loads(done.stdout)["stayed"]]
+
+    def leave(self) -> None:
+        """Remove the tool."""
+        line = f"rm -rf {shlex.quote(self.ctx.tools)}"
+        self.ctx.rec.map(dict.fromkeys(self.ctx.target.clients, line), "remove-tools", timeout=60)

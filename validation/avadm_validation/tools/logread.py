@@ -1,0 +1,58 @@
+"""Reads a store of logs on its own node until lines are there, or time is up. Python 2.7 or later; for `python -`.
+
+JOB (JSON, put before this text): url, user, marker (a word that all lines hold), wanted (how many), wait_s. Prints JSON:
+{"found": {TEXT: seconds from when it was written to when it was first seen}, "asked": times, "error": the last one or ""}.
+"""
+
+import base64
+import io
+import json
+import ssl
+import sys
+import time
+
+try:
+    from urllib.parse import urlencode
+    from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+except ImportError:
+    from urllib import urlencode
+
+    from urllib2 import HTTPSHandler, ProxyHandler, Request, build_opener
+
+PASSWORD, AUTHORITY = "/etc/avadm/logs/store.password", "/etc/avadm/logs/ca.crt"
+
+
+def ask(job):
+    """Return the rows of all lines with the marker."""
+    word = job["user"] + ":" + io.open(PASSWORD).read().strip()
+    head = {"Authorization": "Basic " + base64.b64encode(word.encode()).decode()}
+    query = '_time:1h _msg:"%s" | fields _msg' % job["marker"]
+    body = urlencode({"query": query, "limit": "100000"}).encode()
+    opener = build_opener(
+        ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=AUTHORITY))
+    )
+    text = opener.open(Request(job["url"] + "/select/logsql/query", body, head), timeout=20).read()
+    return [json.loads(row) for row in text.decode("utf-8", "replace").splitlines() if row.strip()]
+
+
+def main(job):
+    """Ask once a second until all are there."""
+    found, error, asked, end = {}, "", 0, time.time() + job["wait_s"]
+    while True:
+        asked += 1
+        try:
+            now_error = ""
+            for row in ask(job):
+                text = row["_msg"]
+                # The line's last word is when it was written, by its node's clock.
+                found.setdefault(text, time.time() - float(text.split()[-1]))
+        except Exception as why:
+            now_error = str(why)
+        error = now_error
+        if len(found) >= job["wanted"] or time.time() > end:
+            break
+        time.sleep(1)
+    json.dump({"found": found, "asked": asked, "error": error}, sys.stdout, sort_keys=True)
+
+
+main(JOB)  # noqa: F821
