@@ -30,7 +30,9 @@ PACKAGES = (
     "libcurl3-gnutls,libglib2.0-0,{icu},libxml2,"
     "python3-requests,python3-yaml,python3-six,python3-pkg-resources,python3-distutils,python3-prettytable"
 )
+# Manual pages are left out, the folder is not: update-alternatives of Java links into it.
 _HOOK = """set -e
+mkdir -p "$1/usr/share/man/man1"
 rm -f "$1"/etc/ssh/ssh_host_*
 : > "$1/etc/machine-id"
 chroot "$1" systemctl -q enable avadm-lab-etc.service
