@@ -25,7 +25,7 @@ options:
         type: str
         required: true
       store:
-        description: Address of the under store, C(s3://…) or an absolute path.
+        description: Address of the under store, C(s3://...) or an absolute path.
         type: str
         required: true
       folder:

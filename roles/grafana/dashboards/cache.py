@@ -3,7 +3,7 @@
 from panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
-HITS = f"sum(rate(Worker_BlocksReadLocal{{{N}}}[5m])) + sum(rate(Worker_BlocksReadRemote{{{N}}}[5m]))"
+HITS = f"sum(rate(Worker_BlocksReadLocal{{{N}}}[5m]))"
 MISSES = f"sum(rate(Worker_BlocksReadUfs{{{N}}}[5m]))"
 
 PANELS = [

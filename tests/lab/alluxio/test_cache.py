@@ -28,9 +28,9 @@ def test_the_second_read_comes_from_the_cache_by_the_workers_counters(cache, fil
     time.sleep(6)
     assert cache.sh(cache.reader, f"sha256sum < {seen}/a") == wanted
     time.sleep(3)
-    before = cache.total("Worker_BlocksReadUfs"), cache.total("Worker_BlocksReadRemote")
+    before = cache.total("Worker_BlocksReadUfs"), cache.total("Worker_BlocksReadLocal")
     assert cache.sh(cache.reader, f"sha256sum < {seen}/a") == wanted
-    after = cache.total("Worker_BlocksReadUfs"), cache.total("Worker_BlocksReadRemote")
+    after = cache.total("Worker_BlocksReadUfs"), cache.total("Worker_BlocksReadLocal")
     assert after[0] == before[0]
     assert after[1] > before[1]
 

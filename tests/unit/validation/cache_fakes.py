@@ -110,7 +110,7 @@ class FakeCache:
             "Worker_CapacityTotal": 2.0 * MIB,
             "Worker_CapacityUsed": self.used * 2 * MIB,
             "Worker_BlocksReadUfs": float(self.misses * half),
-            "Worker_BlocksReadRemote": float(self.hits * half),
+            "Worker_BlocksReadLocal": float(self.hits * half),
             "Worker_BlocksEvicted": float(self.evicted * half),
         }
         return "# HELP x\n" + "".join(f"{k} {v}\n" for k, v in numbers.items())

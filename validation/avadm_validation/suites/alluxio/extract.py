@@ -13,7 +13,8 @@ from typing import Any
 from avadm_validation.suites.storage.extract.raw import document
 from avadm_validation.suites.storage.extract.types import Inputs, Params
 
-HITS = ("Worker_BlocksReadLocal", "Worker_BlocksReadRemote")
+HITS = ("Worker_BlocksReadLocal",)
+"""Blocks that a worker read from its tiers, also for clients on other nodes: there is no other counter of them."""
 MISSES = ("Worker_BlocksReadUfs",)
 
 
