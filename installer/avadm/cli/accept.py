@@ -207,7 +207,7 @@ class _Progress:
 
     def done(self, result: CheckResult) -> None:
         """Print a check's line."""
-        line = Text(f"{result.id:<14}")
+        line = Text(f"{result.id:<17}")
         line.append(f"{result.verdict:<13}", style=STYLES[result.verdict])
         line.append(_headline(result) + (f"  ({result.seconds:.0f} s)" if result.seconds else ""))
         stderr.print(line)

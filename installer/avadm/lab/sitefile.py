@@ -75,7 +75,7 @@ def _cache(config: Config) -> dict[str, Any]:
         "master_heap_mib": 384,
         "worker_heap_mib": 384,
         "client_heap_mib": 192,
-        "tiers": [{"kind": "MEM", "path": "/var/lib/alluxio/mem", "quota_mib": 256}],
+        "tiers": [{"kind": "MEM", "path": "/var/lib/alluxio/mem", "quota_mib": 128}],
         "block_mib": 8,
         # Short, so that a change in the under store is seen within a test.
         "sync_interval_s": 5,

@@ -81,6 +81,8 @@ class Cache:
         if not store.folder:
             path = self.seen(store, name).removeprefix(self.target.mount)
             self.run(self.target.masters[0], f"avadm-alluxio fs free {shlex.quote(path)}", "free")
+            # Workers hear of it a heartbeat later, and would take away again what was read and cached until then.
+            self.settle()
 
     def read(self, store: Store, name: str, size: int, count: int, **options: str | float) -> str:
         """Read files through the mount; return the raw file."""
