@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAB = ROOT / ".lab-bench"
 RUNS = ROOT / "runs" / "bench"
 DOCUMENT = ROOT / "docs" / "performance.md"
-NODES = ("--name", "bench", "--subnet", "10.77.99.0/24", "--masters", "0")
+NODES = ("--name", "bench", "--subnet", "10.77.99.0/24", "--masters", "0", "--with", "none")
 AVADM = (sys.executable, "-m", "avadm")
 MARGINAL = "controller CPU per host and task"
 # One node of each kind: all playbooks and tasks run, on as few nodes as there can be.

@@ -68,10 +68,12 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
 
     from avadm.lab import folder
     from avadm.lab.lab import Lab
-    from avadm.lab.layout import Config
+    from avadm.lab.layout import PARTS, Config
     from avadm.lab.proc import LocalProc
 
     place = folder.default()
+    # What Debian 11's lab would make of them was never seen.
+    usual = {} if wanted.get("storage") == 0 or wanted.get("release") == "bullseye" else {"parts": PARTS}
     given = {k: v for k, v in wanted.items() if v is not None}
     try:
         before = place.config()
@@ -80,7 +82,7 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
             raise
         before = None
     try:
-        config = Config.model_validate({**(before.model_dump() if before else {}), **given})
+        config = Config.model_validate({**(before.model_dump() if before else usual), **given})
     except ValidationError as e:
         raise AvadmError(
             [
@@ -123,8 +125,9 @@ def lab() -> None:
     "--with",
     "parts",
     multiple=True,
-    type=click.Choice(["objects", "cache", "logs"]),
-    help="A part that a lab has only when it is named; repeatable [default: none].",
+    type=click.Choice(["objects", "cache", "logs", "none"]),
+    help="A part beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
+    "lab with storage on Debian 12].",
 )
 def up(
     name: str | None,
@@ -161,7 +164,7 @@ def up(
             disk_bytes=parse_size(disk_size) if disk_size else None,
             subnet=network,
             release=release,
-            parts=tuple(sorted(set(parts))) or None,
+            parts=tuple(sorted(set(parts) - {"none"})) if parts else None,
         )
         changed = it.up()
     seconds = time.monotonic() - begun

@@ -19,7 +19,7 @@ _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
 PARTS = ("objects", "cache", "logs")
-"""Parts that a lab has only where `lab up --with` names them."""
+"""Parts beside ceph, monitoring and Kubernetes; `lab up --with` chooses among them."""
 GATEWAYS = 2
 """How many storage nodes run an S3 gateway, with the part objects."""
 GPUS = 4
@@ -38,7 +38,7 @@ class Config(BaseModel):
         disk_bytes: size of each device, bytes (sparse: what is not written takes no space).
         subnet: network of the nodes; the first address is this machine's.
         release: Debian release of the nodes; the profile lab-RELEASE has its versions.
-        parts: parts that not every lab has (``PARTS``).
+        parts: which of ``PARTS`` it has.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
