@@ -59,6 +59,13 @@ FAULTS = (
         lambda c: setattr(c, "change_is_lost", True),
     ),
     Fault(
+        "never-seen-s3",
+        "the changed object of a bucket is never seen, the changed file of cephfs is",
+        "A-AL-CHANGE",
+        ("late",),
+        lambda c: setattr(c, "object_is_lost", True),
+    ),
+    Fault(
         "half-old",
         "the changed file is read with bytes of the old one",
         "A-AL-CHANGE",
@@ -70,7 +77,21 @@ FAULTS = (
         "the file was read wrong before it was changed",
         "A-AL-CHANGE",
         ("wrong",),
-        lambda c: setattr(c, "spoils", "read-one"),
+        lambda c: setattr(c, "spoils", "read-one-cephfs"),
+    ),
+    Fault(
+        "wrong-before-s3",
+        "the object was read wrong before it was changed",
+        "A-AL-CHANGE",
+        ("wrong",),
+        lambda c: setattr(c, "spoils", "read-one-s3"),
+    ),
+    Fault(
+        "unread-before-s3",
+        "the object could not be read before it was changed, so that nothing old was in the cache",
+        "A-AL-CHANGE",
+        ("unread",),
+        lambda c: setattr(c, "loses", "read-one-s3"),
     ),
     Fault(
         "never-evicts",

@@ -58,7 +58,7 @@ def target_of(site_file: SiteFile) -> Target:
         notes=tuple(notes),
         kube=_kubernetes(site),
         objects=_objects(site_file) if clients else None,
-        cache=cache_target(site),
+        cache=cache_target(site_file),
         logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
     )
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from avadm.site import cache
-from avadm.site.model import Site
-from avadm_validation.suites.alluxio.target import CacheTarget, Store
+from avadm.site.components import S3Store
+from avadm.site.load import SiteFile
+from avadm.site.render.alluxio import reach
+from avadm.site.secrets import Vault
+from avadm_validation.suites.alluxio.target import Bucket, CacheTarget, Store
 
 
-def cache_target(site: Site) -> CacheTarget | None:
+def cache_target(site_file: SiteFile) -> CacheTarget | None:
     """Return what is measured of a site's cache; None where it has none, or no client mounts it."""
+    site = site_file.site
     knobs, fs = site.components.alluxio, site.components.ceph.filesystem
     if knobs is None or not knobs.fuse:
         return None
@@ -16,7 +20,7 @@ def cache_target(site: Site) -> CacheTarget | None:
     stores = [
         Store("cephfs", m.path, f"{fs.mount}{m.cephfs}", writers, m.read_only)
         if m.cephfs and fs
-        else Store("s3", m.path, read_only=m.read_only)
+        else Store("s3", m.path, read_only=m.read_only, bucket=_bucket(site_file, m.s3))
         for m in knobs.mounts
     ]
     return CacheTarget(
@@ -30,3 +34,12 @@ def cache_target(site: Site) -> CacheTarget | None:
         master_port=cache.MASTER_WEB_PORT,
         worker_port=cache.WORKER_WEB_PORT,
     )
+
+
+def _bucket(site_file: SiteFile, s3: S3Store | None) -> Bucket | None:
+    """Return a bucket of the site's own object store with its owner's keys; None for another's, or before there are keys."""
+    if s3 is None or s3.endpoint or site_file.site.components.object_store is None:
+        return None
+    way, held = reach(s3, site_file.site), Vault.open(site_file.path).ensure({})
+    keys = held.get(way.access_key, ""), held.get(way.secret_key, "")
+    return Bucket(s3.bucket, f"{s3.folder}/" if s3.folder else "", keys) if all(keys) else None

@@ -13,6 +13,7 @@ import gpu
 import hosts
 import kubernetes
 import logs
+import objects
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
 DASHBOARDS = {
@@ -24,6 +25,7 @@ DASHBOARDS = {
     "hosts": hosts.build,
     "kubernetes": kubernetes.build,
     "logs": logs.build,
+    "objects": objects.build,
 }
 
 

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 FOLDER = "/tmp/avadm-fault-s3"
 TOOLS = ("s3client.py", "s3load.py")
 SECONDS = 45
+FIRST_OSD = "ls /var/lib/ceph/osd | sed -n '1s/.*-//p'"
 STATES = """python3 -c 'import socket
 s = socket.socket(socket.AF_UNIX)
 s.connect("/run/haproxy/admin.sock")
@@ -141,16 +142,41 @@ def test_the_node_that_holds_the_address_is_lost_under_load(lab, tried):
     judged(row, doc, 60)
 
 
-def test_a_slow_osd_makes_objects_slow_and_takes_no_gateway_away(lab, tried):
+def up_since(lab):
+    """Return each OSD to the map's number since which it is up: another one later means that it was marked down."""
+    dump = json.loads(lab.sh(lab.names("mon")[0], "timeout 20 ceph osd dump --format json 2>/dev/null"))
+    return {osd["osd"]: osd["up_from"] for osd in dump["osds"]}
+
+
+# How an OSD is slow: words, what does it, what undoes it, and the pause in seconds that there is at least, if it is slow at all.
+SLOW = {
+    "network": (
+        "{node} sends 20 Mbit/s at most, queued up to 300 ms (tbf)",
+        "tc qdisc add dev eth0 root tbf rate 20mbit burst 32k latency 300ms",
+        "if tc qdisc show dev eth0 | grep -q tbf; then tc qdisc del dev eth0 root; fi",
+        0,
+    ),
+    # As a disk that answers late: shorter than ceph takes to call the OSD lost (20 s without heartbeats).
+    "stalls": (
+        "the first OSD of {node} stands still for 3 of every 4 s (SIGSTOP)",
+        f"id=$({FIRST_OSD}); systemd-run --quiet --collect --unit=avadm-fault-slow sh -c "
+        '"while systemctl kill -s STOP ceph-osd@$id; do sleep 3; systemctl kill -s CONT ceph-osd@$id; sleep 1; done"',
+        f"systemctl stop avadm-fault-slow 2>/dev/null || true; systemctl kill -s CONT ceph-osd@$({FIRST_OSD})",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("how", sorted(SLOW))
+def test_a_slow_osd_makes_objects_slow_and_takes_no_gateway_away(lab, tried, how):
     node = lab.names("osd")[-1]
+    words, do, undo, least = SLOW[how]
     row = tried(
         "slow OSD under S3",
-        f"{node} sends 20 Mbit/s at most, queued up to 300 ms (tbf)",
-        "no error, nothing wrong, every gateway stays in haproxy",
+        words.format(node=node),
+        "no error, nothing wrong, no pause above 45 s, every gateway stays in haproxy, no OSD is marked down",
     )
-    load = Load(lab)
-    do = "tc qdisc add dev eth0 root tbf rate 20mbit burst 32k latency 300ms"
-    undo = "if tc qdisc show dev eth0 | grep -q tbf; then tc qdisc del dev eth0 root; fi"
+    load, before = Load(lab), up_since(lab)
     states = []
 
     def look():
@@ -161,7 +187,8 @@ def test_a_slow_osd_makes_objects_slow_and_takes_no_gateway_away(lab, tried):
     with planted(lab, node, "slow-osd", do, undo):
         doc = load.during(look)
     healthy(lab)
-    judged(row, doc, 45)
+    assert judged(row, doc, 45) >= least, "the OSD was not slow"
     lines = [line.split(",") for text in states for line in text.splitlines() if line.startswith("gateways,")]
     seen = {(line[1], line[17].split()[0]) for line in lines if line[1] != "BACKEND"}
     assert seen == {(gateway, "UP") for gateway in lab.names("rgw")}
+    assert up_since(lab) == before

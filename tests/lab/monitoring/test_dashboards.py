@@ -27,7 +27,13 @@ def substituted(expr, dashboard):
     return expr
 
 
-NEEDS = {"cache": "alluxio_master", "control-plane": "master", "kubernetes": "master", "gpu": "gpu"}
+NEEDS = {
+    "cache": "alluxio_master",
+    "control-plane": "master",
+    "gpu": "gpu",
+    "kubernetes": "master",
+    "objects": "rgw",
+}
 """Dashboard to the role without which it has nothing to show."""
 
 

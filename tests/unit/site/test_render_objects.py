@@ -65,6 +65,7 @@ def test_a_site_without_an_object_store_is_told_nothing_of_one(made):
     out = made(None)
     assert "rgw" not in json.dumps([out.all, out.hosts, sorted(out.secrets)])
     assert not [k for k in out.all if k.startswith(("ceph_rgw", "objects_", "blackbox_exporter_objects"))]
+    assert "grafana_more_dashboards" not in out.all
     assert out.all["base_hosts"] == "10.0.0.1 s1"
     assert plan.leaves(site(None)) == []
     assert next(p for p in PHASES if p.name == "objects").hosts(site(None)) == ()
@@ -125,6 +126,7 @@ def test_every_node_knows_the_name_and_monitoring_asks_there(made):
     probes = [t for t in out.all["prometheus_targets"]["probe"] if t["labels"]["probe"].startswith("objects")]
     assert [t["targets"][0] for t in probes] == [f"https://10.0.0.{n}:7443/" for n in (1, 2, 99)]
     assert out.all["prometheus_more_rules"] == ["objects"]
+    assert out.all["grafana_more_dashboards"] == ["objects"]
 
 
 @pytest.mark.parametrize("profile", profiles.names())
@@ -140,6 +142,7 @@ def test_an_external_store_needs_no_gateway_and_its_keys_are_the_vaults(made):
     assert out.all["ceph_rgw_own"] is False
     assert out.all["ceph_rgw_buckets"][0]["secret_key"] == "{{ vault_objects_secret_key }}"
     assert "ceph_rgw_users" not in out.all
+    assert "grafana_more_dashboards" not in out.all
     assert "client.rgw.s1" not in json.dumps(out.all)
 
 

@@ -1,15 +1,55 @@
-"""A cache without nodes: the mount is a link to the under store, the tool really runs, the workers' counters are played."""
+"""A cache without nodes: the mount is links to under stores, the tools really run, the workers' counters are played.
 
+The bucket is a folder, which a stand-in for boto3 writes to.
+"""
+
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from acceptance_fakes import NOW, Result
 
-from avadm_validation.suites.alluxio.target import CacheTarget, Store
+from avadm_validation.suites.alluxio.target import Bucket, CacheTarget, Store
+from avadm_validation.suites.objects.target import ObjectTarget
 from avadm_validation.suites.storage.context import Target
 
 MIB = 1 << 20
+OWNER = ("ACCESS-OF-THE-OWNER", "SECRET-OF-THE-OWNER")
+BOTO3 = """
+import os
+
+ROOT = os.environ["FAKE_BUCKETS"]
+
+
+class Client:
+    def put_object(self, Bucket, Key, Body):
+        path = os.path.join(ROOT, Bucket, Key)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "wb") as stream:
+            stream.write(Body)
+        os.rename(path + ".new", path)
+
+    def delete_object(self, Bucket, Key, VersionId):
+        os.unlink(os.path.join(ROOT, Bucket, Key))
+        os.removedirs(os.path.dirname(os.path.join(ROOT, Bucket, Key)))
+
+    def get_paginator(self, name):
+        return self
+
+    def paginate(self, Bucket, Prefix):
+        top = os.path.join(ROOT, Bucket)
+        keys = [os.path.relpath(os.path.join(at, n), top) for at, _, names in os.walk(top) for n in names]
+        return [{"Versions": [{"Key": k, "VersionId": "null"} for k in sorted(keys) if k.startswith(Prefix)]}]
+
+    def list_multipart_uploads(self, Bucket, Prefix):
+        return {}
+
+
+def client(kind, **options):
+    return Client()
+"""
 
 
 class FakeCache:
@@ -18,27 +58,38 @@ class FakeCache:
     def __init__(self, folder):
         self.root = Path(folder)
         self.mount, self.store = self.root / "mnt", self.root / "store"
-        self.mount.mkdir(parents=True)
-        self.store.mkdir()
+        self.bucket = self.root / "buckets" / "sets" / "part"
+        for made in (self.mount, self.store, self.bucket, self.root / "lib" / "botocore"):
+            made.mkdir(parents=True)
+        (self.bucket / "kept").write_text("somebody's")
         (self.mount / "cephfs").symlink_to(self.store)
+        (self.mount / "s3").symlink_to(self.bucket)
+        (self.root / "lib" / "boto3.py").write_text(BOTO3)
+        (self.root / "lib" / "botocore" / "__init__.py").write_text("UNSIGNED = None\n")
+        (self.root / "lib" / "botocore" / "config.py").write_text("Config = dict\n")
         self.led, self.caches, self.evicts, self.used = True, True, True, 0.9
         self.folders, self.others, self.silent = set(), set(), set()
         self.spoils = self.loses = ""
-        self.change_is_lost = self.mixes = self.immortal = False
+        self.change_is_lost = self.object_is_lost = self.mixes = self.immortal = False
+        self.bucket_read_only, self.objects_there, self.cephfs_there = False, True, True
         self.ran, self.hits, self.misses, self.evicted, self.seen = [], 0, 0, 0, set()
 
     def target(self):
         address = {n: f"10.0.0.{i}" for i, n in enumerate(("c1", "c2", "c3"), 1)}
-        store = Store("cephfs", "/cephfs", str(self.store), ("c1", "c2", "c3"))
-        cache = CacheTarget(
-            ("c1",), ("c1", "c2"), ("c1", "c2", "c3"), str(self.mount), address, (store,), 1.0
-        )
-        return Target("s", "p", "lab", ("c1",), "m", ("c1",), python=sys.executable, cache=cache)
+        cephfs = Store("cephfs", "/cephfs", str(self.store), ("c1", "c2", "c3"))
+        own = Bucket("sets", "part/", OWNER)
+        bucket = Store("s3", "/s3", read_only=self.bucket_read_only, bucket=own)
+        stores = (cephfs, bucket) if self.cephfs_there else (bucket,)
+        cache = CacheTarget(("c1",), ("c1", "c2"), ("c1", "c2", "c3"), str(self.mount), address, stores, 1.0)
+        objects = ObjectTarget("https://objects.x.test:7443", "default", ("ACCESS", "SECRET-OF-THE-SUITE"))
+        python = {"python": sys.executable, "ceph_python": sys.executable}
+        there = objects if self.objects_there else None
+        return Target("s", "p", "lab", ("c1",), "m", ("c1",), cache=cache, objects=there, **python)
 
     # What a fleet does.
     def run(self, node, command, *, timeout=60.0, stdin=None):
         self.ran.append((node, command))
-        rc, out = self.answer(node, command)
+        rc, out = self.objects(command, stdin) if stdin else self.answer(node, command)
         return Result(node, command, rc=rc, stdout=out, started=NOW)
 
     def map(self, commands, *, timeout=60.0, stdin=None):
@@ -59,11 +110,28 @@ class FakeCache:
             return 0, "proc /proc proc rw 0 0\n" + (
                 "" if node in self.folders else f"x {self.mount} {kind} rw 0 0\n"
             )
+        if "avadm-alluxio" in command and "free" in command:
+            return 0, "freed\n"
         if "systemctl kill" in command:
             return (1, "") if self.immortal else (0, "killed\n")
         if "cacheread.py" in command and "mkdir" not in command:
             return self.tool(command)
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def objects(self, command, stdin):
+        """Let the objects suite's tool do its job, unless the object that changes is to be lost."""
+        if self.object_is_lost and json.loads(stdin).get("version") == 2:
+            return 0, '{"bytes": 0}'
+        env = {"PYTHONPATH": str(self.root / "lib"), "FAKE_BUCKETS": str(self.root / "buckets")}
+        done = subprocess.run(
+            ["sh", "-c", command],
+            input=stdin.decode(),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | env,
+        )
         return done.returncode, done.stdout
 
     def tool(self, command):

@@ -1,7 +1,7 @@
 """The cache suite: a good cache passes and verifies, each planted fault is seen, nothing is left behind."""
 
 import pytest
-from cache_fakes import FakeCache, clean
+from cache_fakes import OWNER, FakeCache, clean
 
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Report, Verdict
@@ -57,6 +57,7 @@ def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
     assert verify(report, made.folder, compute, facts, made.criteria) == []
     assert made.left == []
     assert clean(cache.store)
+    assert clean(cache.bucket)
 
 
 def test_the_first_and_the_second_read_have_an_interval_for_large_and_small_files(tmp_path):
@@ -80,6 +81,47 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     if fault.check == PRECONDITIONS.ID:
         assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
     assert clean(cache.store)
+    assert clean(cache.bucket)
+
+
+def test_a_change_is_tried_in_cephfs_and_in_a_bucket(tmp_path):
+    checks = run.execute(suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-CHANGE"])
+    metrics = {m.name: m for m in checks[1].metrics}
+    assert {"seen-cephfs", "seen-s3"} < metrics.keys()
+    assert all(0 <= metrics[f"seen-{name}"].mean < 1 for name in ("cephfs", "s3"))
+    assert {len(metrics[name].samples) for name in ("late", "mixed", "wrong", "unread")} == {2}
+
+
+@pytest.mark.parametrize("cephfs", [True, False])
+@pytest.mark.parametrize("objects", [True, False])
+def test_a_change_is_tried_where_somebody_can_write_behind_the_cache(tmp_path, cephfs, objects):
+    cache = FakeCache(tmp_path / "nodes")
+    cache.cephfs_there, cache.objects_there = cephfs, objects
+    check = run.execute(suite(tmp_path, cache), ["A-AL-CHANGE"])[1]
+    seen = {m.name for m in check.metrics if m.name.startswith("seen")}
+    assert seen == {*(["seen-cephfs"] if cephfs else []), *(["seen-s3"] if objects else [])}
+    assert check.verdict == (Verdict.PASS if seen else Verdict.BLOCKED), check.reasons
+
+
+def test_what_was_written_to_a_bucket_that_the_cache_may_not_change_is_removed_by_s3(tmp_path):
+    cache = FakeCache(tmp_path / "nodes")
+    cache.bucket_read_only = True
+    made = suite(tmp_path, cache)
+    check = run.execute(made, ["A-AL-CHANGE"])[1]
+    assert check.verdict is Verdict.PASS, check.reasons
+    assert made.left == []
+    assert [p.name for p in cache.bucket.iterdir()] == ["kept"]
+
+
+def test_an_owners_keys_are_in_no_command_line_and_in_no_file_of_the_report(tmp_path):
+    cache = FakeCache(tmp_path / "nodes")
+    made = suite(tmp_path, cache)
+    run.execute(made, ["A-AL-CHANGE"])
+    assert not [c for _, c in cache.ran if OWNER[1] in c]
+    texts = [p.read_text() for p in made.folder.rglob("*") if p.is_file()]
+    assert texts
+    assert not [t for t in texts if OWNER[1] in t]
+    assert OWNER[1] not in repr(made.target)
 
 
 @pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])

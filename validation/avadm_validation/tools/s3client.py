@@ -219,6 +219,21 @@ def load(job):
     return s3load.load(job)
 
 
+def put(job):
+    """Write one object whose bytes cacheread.py, which is beside it, takes for a version of a file."""
+    from cacheread import blocks
+
+    data = b"".join(blocks(job["seed"], str(job["version"]), job["name"], job["size"]))
+    client(job).put_object(Bucket=job["bucket"], Key=job["prefix"] + job["name"], Body=data)
+    return {"bytes": len(data)}
+
+
+def clear(job):
+    """Remove what lies below a prefix of somebody's bucket."""
+    empty(client(job), job["bucket"], job["prefix"])
+    return {}
+
+
 def sweep(job):
     """Remove our buckets with all that is in them; tell which stayed."""
     stayed = []
@@ -233,12 +248,12 @@ def sweep(job):
     return {"stayed": stayed}
 
 
-def empty(s3, bucket):
-    """Remove all objects, versions and unfinished uploads of a bucket."""
-    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+def empty(s3, bucket, prefix=""):
+    """Remove all objects, versions and unfinished uploads of a bucket, or those below a prefix."""
+    for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix):
         for one in page.get("Versions", []) + page.get("DeleteMarkers", []):
             s3.delete_object(Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"])
-    for upload in s3.list_multipart_uploads(Bucket=bucket).get("Uploads", []):
+    for upload in s3.list_multipart_uploads(Bucket=bucket, Prefix=prefix).get("Uploads", []):
         s3.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
 
 
@@ -252,7 +267,7 @@ def hello(job):
     }
 
 
-VERBS = {f.__name__: f for f in (functions, refusals, quota, load, sweep, hello)}
+VERBS = {f.__name__: f for f in (functions, refusals, quota, load, put, clear, sweep, hello)}
 
 
 def main():

@@ -146,7 +146,9 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
 
 
 def _monitoring(site: Site, knobs: ObjectStore, store: Store, out: Vars) -> None:
-    """Have every gateway, and the address that clients use, probed over TLS; give Prometheus the alerts about them."""
+    """Have every gateway, and the address that clients use, probed over TLS; add its alerts and dashboard."""
+    # Most of the dashboard is of ceph's managers and of users, and there without probes too.
+    out.all["grafana_more_dashboards"] = [*out.all.get("grafana_more_dashboards", []), "objects"]
     targets = out.all.get("prometheus_targets", {})
     if "probe" not in targets:
         return

@@ -9,12 +9,13 @@ import time
 from collections.abc import Sequence
 from importlib.resources import files
 
+from avadm_validation.suites.alluxio import bucket
 from avadm_validation.suites.alluxio.extract import total
 from avadm_validation.suites.alluxio.target import CacheTarget, Store
 from avadm_validation.suites.storage.context import Context, MeasureError
 
 TOOL = "cacheread.py"
-SWEEP = "rm -rf --one-file-system {folders}; rm -rf {tools}; ls -d {folders} 2>/dev/null; true"
+SWEEP = "rm -rf --one-file-system {folders}; ls -d {folders} 2>/dev/null; true"
 
 
 class Cache:
@@ -50,10 +51,16 @@ class Cache:
         """Return where clients see the same files."""
         return f"{self.target.mount}{store.path}/{self.ctx.name}/{self.ctx.rec.check}/{name}"
 
+    @property
+    def seed(self) -> str:
+        """What every byte that the run writes follows from, beside the file's name."""
+        return f"{self.ctx.run}-{self.ctx.seed}"
+
     def tool(self, command: str, folder: str, size: int, count: int, **options: str | float) -> str:
         """Return the command line of the tool."""
-        seed = f"{self.ctx.run}-{self.ctx.seed}"
-        return self.ctx.tool(TOOL, command, "--dir", folder, seed=seed, size=size, count=count, **options)
+        return self.ctx.tool(
+            TOOL, command, "--dir", folder, seed=self.seed, size=size, count=count, **options
+        )
 
     def put(self, nodes: Sequence[str]) -> None:
         """Put the tool on nodes that have not got it in this run."""
@@ -83,6 +90,24 @@ class Cache:
             self.run(self.target.masters[0], f"avadm-alluxio fs free {shlex.quote(path)}", "free")
             # Workers hear of it a heartbeat later, and would take away again what was read and cached until then.
             self.settle()
+
+    def behind(self, store: Store) -> str:
+        """Return the node that can write to an under store behind the cache's back, "" where none can."""
+        if store.folder:
+            return self.writer(store)
+        return bucket.writer(self.ctx) if store.bucket else ""
+
+    def replace(self, store: Store, name: str, size: int, version: int) -> None:
+        """Write one file behind the cache's back, so that whoever reads it there has all of one version."""
+        node = self.behind(store)
+        if store.bucket:
+            self.put([node])
+            self.ctx.shared.setdefault("cache buckets", set()).add(store.path)
+            folder = f"{self.ctx.name}/{self.ctx.rec.check}/{name}"
+            bucket.put(self.ctx, store.bucket, folder, size, version, self.seed)
+        else:
+            line = self.tool("make", self.folder(store, name), size, 1, version=version, rename=1)
+            self.run(node, line, f"replace-{name}")
 
     def read(self, store: Store, name: str, size: int, count: int, **options: str | float) -> str:
         """Read files through the mount; return the raw file."""
@@ -144,9 +169,13 @@ class Cache:
         for store in self.target.stores:
             base = store.folder or f"{self.target.mount}{store.path}"
             node = self.writer(store) if store.folder else self.reader
-            line = SWEEP.format(folders=f"{base}/{self.ctx.name}", tools=shlex.quote(self.ctx.tools))
-            done = self.ctx.rec.fleet.run(node, line, timeout=600)
-            left += [f"{node}: {text} could not be taken away" for text in done.stdout.splitlines()]
+            if store.folder or not store.read_only:
+                line = SWEEP.format(folders=f"{base}/{self.ctx.name}")
+                done = self.ctx.rec.fleet.run(node, line, timeout=600)
+                left += [f"{node}: {text} could not be taken away" for text in done.stdout.splitlines()]
+            # What the mount does not show, or may not remove.
+            if store.bucket and store.path in self.ctx.shared.get("cache buckets", ()):
+                left += bucket.clear(self.ctx, store.bucket, self.ctx.name)
         for node in self.ctx.shared.get("cache tools", ()):
             self.ctx.rec.fleet.run(node, f"rm -rf {shlex.quote(self.ctx.tools)}", timeout=60)
         return left

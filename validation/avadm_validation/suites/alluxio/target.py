@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket of the site's own object store, as its owner writes to it.
+
+    Attributes:
+        name: the bucket's.
+        prefix: what keys of the mounted part start with: "" or a folder with its slash.
+        keys: its owner's access key and secret key; never shown.
+    """
+
+    name: str
+    prefix: str
+    keys: tuple[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -16,6 +31,7 @@ class Store:
         folder: where it is mounted on ``writers``; "" where no node can write to it but through the cache.
         writers: nodes that write to it straight.
         read_only: whether the cache refuses to write.
+        bucket: the bucket that can be written to behind the cache; None where there is none.
     """
 
     name: str
@@ -23,6 +39,7 @@ class Store:
     folder: str = ""
     writers: tuple[str, ...] = ()
     read_only: bool = False
+    bucket: Bucket | None = None
 
 
 @dataclass(frozen=True)

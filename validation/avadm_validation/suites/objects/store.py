@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
@@ -68,10 +68,10 @@ class Store:
             self.ctx.rec.keep(result, verb)
         return [self.ctx.rec.last(self.ctx.must(result).node) for result in done]
 
-    def install(self) -> None:
-        """Put the tool on the clients."""
+    def install(self, nodes: Sequence[str] = ()) -> None:
+        """Put the tool on the clients, or those of them that are named."""
         folder = shlex.quote(self.ctx.tools)
-        for client in self.ctx.target.clients:
+        for client in nodes or self.ctx.target.clients:
             self.ctx.must(self.ctx.rec.fleet.run(client, f"mkdir -m 700 -p {folder}"))
             for name in PARTS:
                 source = (files("avadm_validation") / "tools" / name).read_bytes()
