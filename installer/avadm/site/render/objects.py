@@ -147,8 +147,9 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
 
 def _monitoring(site: Site, knobs: ObjectStore, store: Store, out: Vars) -> None:
     """Have every gateway, and the address that clients use, probed over TLS; add its alerts and dashboard."""
-    # Most of the dashboard is of ceph's managers and of users, and there without probes too.
+    # Most of both is of ceph's managers and of users, and there without probes too.
     out.all["grafana_more_dashboards"] = [*out.all.get("grafana_more_dashboards", []), "objects"]
+    out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), "objects"]
     targets = out.all.get("prometheus_targets", {})
     if "probe" not in targets:
         return
@@ -166,7 +167,6 @@ def _monitoring(site: Site, knobs: ObjectStore, store: Store, out: Vars) -> None
         labels = {"instance": "objects/vip", "probe": "objects-vip", "__param_module": "objects"}
         probes.append({"targets": [f"https://{knobs.vip}:{knobs.port}/"], "labels": labels})
     out.all["prometheus_targets"] = targets | {"probe": [*targets["probe"], *probes]}
-    out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), "objects"]
     out.all["blackbox_exporter_objects_name"] = name(site)
     out.all["blackbox_exporter_objects_ca_certificate"] = store.trusted(Authority.OBJECTS)
 
