@@ -14,6 +14,11 @@ from tests.lab.faults.planting import sweep
 from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
 
 
+def pytest_collection_modifyitems(items):
+    """Run first what must see the lab as it was installed: the doctor also reads what planted faults leave in journals."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 @dataclass(frozen=True)
 class Lab:
     """The lab as `avadm lab list --json` tells it."""
