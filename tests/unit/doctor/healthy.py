@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import PARTS
+from tests.unit.doctor.healthy_data import GIVEN, data_parts
 
 NOW = 1_800_000_000.0
 DAY = 86400
@@ -170,6 +171,7 @@ def data() -> dict[str, Any]:
         parts = everywhere(name)
         for role in roles:
             parts |= by_role(name).get(role, {})
+        parts |= data_parts(name)
         nodes[name] = {
             "silent": "",
             "clock": {"offset_ms": 3.0, "error_ms": 8.0},
@@ -181,7 +183,13 @@ def data() -> dict[str, Any]:
     site = {
         "name": "t",
         "nodes": [
-            {"name": n, "address": a, "roles": r, "devices": d, "gpus": g}
+            {
+                "name": n,
+                "address": a,
+                "roles": [*r, *GIVEN.get(n, ()), "log-shipper"],
+                "devices": d,
+                "gpus": g,
+            }
             for n, (a, r, d, g) in NODES.items()
         ],
         "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},
