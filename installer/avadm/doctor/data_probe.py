@@ -32,7 +32,10 @@ def answer(address, port, path, authority, seconds=15):
         "url": url,
         "status": int(status) if code == 0 and status.isdigit() else 0,
         "seconds": float(took or 0) if code == 0 else 0.0,
-        "said": (err.strip() or "curl ended with %d" % code)[:LONG_LINE] if code != 0 else "",
+        # Where a certificate is refused, advice follows.
+        "said": (err.strip().splitlines() or ["curl ended with %d" % code])[0][:LONG_LINE]
+        if code != 0
+        else "",
     }
 
 

@@ -11,7 +11,7 @@ from tests.unit.doctor.healthy_data import GIVEN, data_parts
 
 NOW = 1_800_000_000.0
 DAY = 86400
-NODES = {
+_NODES = {
     "stor1": ("10.0.0.11", ["mon", "mgr", "osd", "mds"], 2, 0),
     "stor2": ("10.0.0.12", ["mon", "mgr", "osd", "mds"], 2, 0),
     "stor3": ("10.0.0.13", ["mon", "mgr", "osd", "mds"], 2, 0),
@@ -21,6 +21,7 @@ NODES = {
     "comp1": ("10.0.0.31", ["client", "prometheus", "worker", "dns", "ingress", "registry"], 0, 0),
     "comp2": ("10.0.0.32", ["client", "prometheus", "worker", "gpu"], 0, 4),
 }
+NODES = {n: (a, [*r, *GIVEN.get(n, ()), "log-shipper"], d, g) for n, (a, r, d, g) in _NODES.items()}
 CEPH = "16.2.15"
 
 
@@ -186,7 +187,7 @@ def data() -> dict[str, Any]:
             {
                 "name": n,
                 "address": a,
-                "roles": [*r, *GIVEN.get(n, ()), "log-shipper"],
+                "roles": r,
                 "devices": d,
                 "gpus": g,
             }

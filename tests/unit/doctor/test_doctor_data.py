@@ -166,6 +166,13 @@ def test_a_mount_that_hangs_is_given_up(script, monkeypatch):
     assert ran == ["stat"]
 
 
+def test_a_program_that_cannot_be_killed_is_left_behind(script, monkeypatch):
+    halt = threading.Event()
+    monkeypatch.setitem(script, "call", lambda *a: halt.wait(30))
+    assert script["within"](["stat", "/x"], -2.9) == (137, "", "")
+    halt.set()
+
+
 def test_a_folder_where_the_mount_should_be_is_not_asked(script, monkeypatch):
     found, ran = mounts(script, monkeypatch, "/dev/sda1 / ext4 rw 0 0\n")
     assert (found["kind"], ran) == ("", [])
@@ -176,7 +183,11 @@ def test_a_folder_where_the_mount_should_be_is_not_asked(script, monkeypatch):
     [
         ((0, "200 0.031", ""), 200, ""),
         ((0, "503 0.1", ""), 503, ""),
-        ((60, "000 0.02", "curl: (60) SSL certificate problem"), 0, "curl: (60) SSL certificate problem"),
+        (
+            (60, "000 0.02", "curl: (60) SSL certificate problem\nMore details here"),
+            0,
+            "curl: (60) SSL certificate problem",
+        ),
         ((137, "", ""), 0, "curl ended with 137"),
     ],
 )
