@@ -9,6 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.site import cache
 from avadm.site.load import SiteFile
@@ -61,6 +62,12 @@ PARTS = (
     Part("dns", ("dns", "worker")),
     Part("gpu", ("gpu",)),
     Part("prometheus", ("prometheus",)),
+    Part("objects", (places.GATEWAY,), seconds=50),
+    Part("cache_master", (places.CACHE_MASTER,)),
+    Part("cache_worker", (places.CACHE_WORKER,)),
+    Part("cache_mount", (places.CACHE_CLIENT,)),
+    Part("log_store", (places.LOG_STORE,)),
+    Part("log_shipper", (places.LOG_SHIPPER,)),
     Part("ports"),
 )
 """A new kind of question: one line here and a function of that name in one of the files *_probe.py."""
@@ -110,11 +117,12 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         held[str(site.network.ingress_vip)] = "ingress"
     if gateways(site) and knobs.object_store and knobs.object_store.vip:
         held[str(knobs.object_store.vip)] = "rgw"
+    placed = places.given(site)
     nodes = tuple(
         SiteNode(
             name=n.name,
             address=str(n.address),
-            roles=tuple(n.roles),
+            roles=(*n.roles, *placed.get(n.name, ())),
             devices=len(n.devices),
             gpus=n.gpus.count if n.gpus else 0,
             ports=_named_ports(site, n),
@@ -180,6 +188,7 @@ def parameters(
         "dns": own + service,
         "gpus": node.gpus,
         "ports": _ports(node),
+        **places.told(site_file.site),
     }
 
 

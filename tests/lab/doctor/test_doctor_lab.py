@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from avadm.site.load import load
 from avadm.site.secrets import Vault
 from tests.controls.doctor_plants import PLANTS
 from tests.lab.faults.drive import avadm, healthy
@@ -39,6 +40,9 @@ def test_a_healthy_lab_has_no_trouble(lab):
     wanted |= (
         {"kube-nodes-ready", "calico-ready", "etcd-members", "cni-plugins"} if lab.names("master") else set()
     )
+    wanted |= {"objects-gateway", "objects-address", "objects-usage"} if lab.names("rgw") else set()
+    wanted |= {"cache-leader", "cache-workers", "cache-mount"} if lab.names("alluxio_master") else set()
+    wanted |= {"logs-store", "logs-shipper"} if load(lab.site_path).site.components.logs else set()
     assert wanted <= {r["id"] for r in rows}
 
 
@@ -51,6 +55,8 @@ def test_planted_trouble_is_found(lab, tried, plant):
     roles = {act.nodes.partition(":")[0] for act in plant.acts}
     if any(not lab.names(role) for role in roles):
         pytest.skip(f"this lab has no node with the role {', '.join(sorted(roles))}")
+    if plant.component and not getattr(load(lab.site_path).site.components, plant.component):
+        pytest.skip(f"this lab has no components.{plant.component}")
     row = tried("doctor", f"{plant.requirement} {plant.text}".strip(), f"{plant.check} {plant.status}")
     where = plant.where.format(named(lab, plant.acts[0].nodes)[0])
     with ExitStack() as stack:

@@ -7,10 +7,11 @@ from typing import Any
 
 from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import PARTS
+from tests.unit.doctor.healthy_data import GIVEN, data_parts
 
 NOW = 1_800_000_000.0
 DAY = 86400
-NODES = {
+_NODES = {
     "stor1": ("10.0.0.11", ["mon", "mgr", "osd", "mds"], 2, 0),
     "stor2": ("10.0.0.12", ["mon", "mgr", "osd", "mds"], 2, 0),
     "stor3": ("10.0.0.13", ["mon", "mgr", "osd", "mds"], 2, 0),
@@ -20,6 +21,7 @@ NODES = {
     "comp1": ("10.0.0.31", ["client", "prometheus", "worker", "dns", "ingress", "registry"], 0, 0),
     "comp2": ("10.0.0.32", ["client", "prometheus", "worker", "gpu"], 0, 4),
 }
+NODES = {n: (a, [*r, *GIVEN.get(n, ()), "log-shipper"], d, g) for n, (a, r, d, g) in _NODES.items()}
 CEPH = "16.2.15"
 
 
@@ -170,6 +172,7 @@ def data() -> dict[str, Any]:
         parts = everywhere(name)
         for role in roles:
             parts |= by_role(name).get(role, {})
+        parts |= data_parts(name)
         nodes[name] = {
             "silent": "",
             "clock": {"offset_ms": 3.0, "error_ms": 8.0},
@@ -181,7 +184,13 @@ def data() -> dict[str, Any]:
     site = {
         "name": "t",
         "nodes": [
-            {"name": n, "address": a, "roles": r, "devices": d, "gpus": g}
+            {
+                "name": n,
+                "address": a,
+                "roles": r,
+                "devices": d,
+                "gpus": g,
+            }
             for n, (a, r, d, g) in NODES.items()
         ],
         "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},

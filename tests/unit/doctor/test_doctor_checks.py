@@ -9,7 +9,10 @@ import pytest
 from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
 from tests.unit.doctor.healthy import data, snapshot
-from tests.unit.doctor.troubles import CASES
+from tests.unit.doctor.troubles import CASES as OTHERS
+from tests.unit.doctor.troubles_data import DATA_CASES
+
+CASES = (*OTHERS, *DATA_CASES)
 
 
 def test_a_healthy_site_is_well_and_every_check_has_looked():

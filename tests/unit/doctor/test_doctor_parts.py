@@ -1,29 +1,7 @@
 """What the doctor knows of a site's parts: their ports, and their virtual addresses."""
 
-import base64
-
-import pytest
-
 from avadm.doctor.parts import parameters, site_facts
-from avadm.lab.layout import PARTS, Config, nodes
-from avadm.lab.sitefile import text
-from avadm.site.load import load
-
-KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
-
-
-@pytest.fixture
-def site(tmp_path):
-    def made(parts):
-        config = Config(parts=parts)
-        labs = nodes(config)
-        path = tmp_path / "site.yml"
-        path.write_text(
-            text(config, labs, {n.name: f"ssh-ed25519 {KEY}" for n in labs}, "http://10.77.0.1:3142")
-        )
-        return load(path)
-
-    return made
+from avadm.lab.layout import PARTS
 
 
 def asked(site_file, name):

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from avadm.doctor.base import Check
 from avadm.doctor.checks import (
+    cache,
     calico,
     ceph,
     ceph_daemons,
@@ -16,7 +17,9 @@ from avadm.doctor.checks import (
     hosts,
     journal,
     kubernetes,
+    logs,
     monitoring,
+    objects,
     pods,
     services,
 )
@@ -33,6 +36,9 @@ MODULES = (
     pods,
     calico,
     gpu,
+    objects,
+    cache,
+    logs,
     monitoring,
     certificates,
     journal,

@@ -1,0 +1,225 @@
+"""The doctor's look at the object store, the cache and the logs: where it looks, what is no trouble, what nodes say."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+
+import pytest
+
+from avadm.doctor.base import Status, run
+from avadm.doctor.checks import CHECKS
+from avadm.doctor.checks.objects import ACCEPTANCE
+from avadm.doctor.collect import probe
+from avadm.doctor.parts import parameters, site_facts
+from avadm.lab.layout import PARTS as LAB_PARTS
+from avadm.site.render.objects import ACCEPT, ACCEPT_QUOTA
+from tests.unit.doctor.healthy import data, snapshot
+from tests.unit.doctor.healthy_data import master, shipper, usage
+
+TOPICS = {"objects", "cache", "logs"}
+
+
+@pytest.fixture(scope="module")
+def script():
+    scope = {"__name__": "probe"}
+    exec(probe(), scope)  # noqa: S102  our own script
+    return scope
+
+
+def asked(site_file, name):
+    facts = site_facts(site_file)
+    told = parameters(site_file, facts, next(n for n in facts.nodes if n.name == name), None)
+    return {p for p in told["parts"] if p.startswith(("objects", "cache_", "log_"))}, told
+
+
+def test_each_part_is_asked_of_the_nodes_that_have_it(site):
+    every = site(LAB_PARTS)
+    assert {n: asked(every, n)[0] for n in ("stor1", "stor3", "comp1", "comp3")} == {
+        "stor1": {"objects", "log_shipper"},
+        "stor3": {"log_shipper"},
+        "comp1": {"cache_master", "cache_worker", "cache_mount", "log_store", "log_shipper"},
+        "comp3": {"cache_mount", "log_shipper"},
+    }
+    told = asked(every, "stor1")[1]
+    assert told["objects"] == {"port": 7443, "vip": "10.77.0.249"}
+    assert (told["cache"]["mount"], told["cache"]["folders"]) == ("/mnt/alluxio", ["cephfs", "s3"])
+    assert "vault" not in str(told)
+
+
+def test_a_site_without_these_parts_is_asked_for_none(site):
+    found, told = asked(site(()), "stor1")
+    assert found == set()
+    assert {"objects", "cache", "logs"} & set(told) == set()
+
+
+def well(changed):
+    rows = [r for r in run(snapshot(changed), CHECKS) if r.id.partition("-")[0] in TOPICS]
+    return [r for r in rows if r.status is not Status.OK]
+
+
+def test_what_has_just_been_installed_is_not_late():
+    changed = data()
+    for node in ("stor1", "stor2"):
+        changed["nodes"][node]["parts"]["objects"]["usage"] = usage(age=None, timer=40.0) | {"values": {}}
+    for node in changed["nodes"].values():
+        node["parts"]["log_shipper"] = shipper(up=0.0, since=20.0)
+    changed["nodes"]["comp1"]["parts"]["log_store"]["watch"] = {"values": {}, "age_s": None, "timer_s": 20.0}
+    assert well(changed) == []
+
+
+def test_a_store_without_a_virtual_address_has_none_to_answer():
+    changed = data()
+    for node in ("stor1", "stor2"):
+        changed["nodes"][node]["parts"]["objects"]["address"] = None
+    assert well(changed) == []
+
+
+def test_a_master_that_led_once_still_counts_its_workers_and_is_no_second_leader():
+    changed = data()
+    changed["nodes"]["mast1"]["parts"]["cache_master"] = master(2.0, 2.0)
+    assert well(changed) == []
+
+
+def test_masters_that_do_not_tell_their_role_are_told_apart_by_their_workers():
+    changed = data()
+    for node in ("mast1", "mast2", "mast3"):
+        changed["nodes"][node]["parts"]["cache_master"] = master(None, 2.0 if node == "mast3" else 0.0)
+    assert well(changed) == []
+
+
+def test_users_of_the_acceptance_suite_are_those_that_are_left_out():
+    assert {ACCEPT, ACCEPT_QUOTA} == {n for n in (ACCEPT, ACCEPT_QUOTA) if n.startswith(ACCEPTANCE)}
+
+
+PAGE = """# HELP Cluster_Workers Generated from Dropwizard metric import
+# TYPE Cluster_Workers gauge
+Cluster_Workers 2.0
+Worker_CapacityTotal{tier="MEM"} 1.0E8
+Worker_CapacityTotal{tier="SSD",user="x"} 2.0E8
+avadm_objects_user_bytes{user="lab-ai"} 17
+avadm_log_new_pattern{component="a",host="b",pattern="} 7"} 1
+Other 5
+"""
+
+
+def test_figures_by_their_first_label(script):
+    names = ("Cluster_Workers", "Worker_CapacityTotal", "avadm_objects_user_bytes")
+    assert script["series"](PAGE, names) == {
+        "Cluster_Workers": {"": 2.0},
+        "Worker_CapacityTotal": {"MEM": 1e8, "SSD": 2e8},
+        "avadm_objects_user_bytes": {"lab-ai": 17.0},
+    }
+
+
+class _Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(PAGE.encode())
+
+    def log_message(self, *words):
+        pass
+
+
+def test_a_page_of_the_cache_is_summed_and_one_that_is_not_there_says_why(script):
+    server = http.server.HTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=server.handle_request)
+    thread.start()
+    port = server.server_address[1]
+    told = {"address": "127.0.0.1", "cache": {"master_port": port, "worker_port": port}}
+    assert script["cache_worker"](told) == {"said": "", "values": {"Worker_CapacityTotal": 3e8}}
+    thread.join()
+    server.server_close()
+    found = script["cache_master"](told)
+    assert f"127.0.0.1:{port}" in found["said"]
+    assert found["values"] == {}
+
+
+def mounts(script, monkeypatch, text, *answers):
+    said = iter(answers)
+    ran = []
+
+    def call(argv, *rest):
+        ran.append(argv[0])
+        return next(said)
+
+    monkeypatch.setitem(script, "slurp", lambda path: text)
+    monkeypatch.setitem(script, "call", call)
+    found = script["cache_mount"]({"cache": {"mount": "/mnt/alluxio", "folders": ["cephfs", "s3"]}})
+    return found, ran
+
+
+FUSE = "/dev/sda1 / ext4 rw 0 0\nalluxio-fuse /mnt/alluxio fuse.alluxio-fuse rw 0 0\n"
+
+
+def test_a_mount_is_listed_by_names(script, monkeypatch):
+    found, ran = mounts(script, monkeypatch, FUSE, (0, "", ""), (0, "cephfs\nprivate\n", ""))
+    assert (found["kind"], found["answers"], found["lacks"]) == ("fuse.alluxio-fuse", True, ["s3"])
+    assert "private" not in str(found)
+    assert ran == ["stat", "ls"]
+
+
+def test_a_mount_that_hangs_is_given_up(script, monkeypatch):
+    found, ran = mounts(script, monkeypatch, FUSE, (137, "", ""))
+    assert (found["answers"], found["lacks"], found["said"]) == (False, None, "no answer in time")
+    assert ran == ["stat"]
+
+
+def test_a_program_that_cannot_be_killed_is_left_behind(script, monkeypatch):
+    halt = threading.Event()
+    monkeypatch.setitem(script, "call", lambda *a: halt.wait(30))
+    assert script["within"](["stat", "/x"], -2.9) == (137, "", "")
+    halt.set()
+
+
+def test_a_folder_where_the_mount_should_be_is_not_asked(script, monkeypatch):
+    found, ran = mounts(script, monkeypatch, "/dev/sda1 / ext4 rw 0 0\n")
+    assert (found["kind"], ran) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "said"),
+    [
+        ((0, "200 0.031", ""), 200, ""),
+        ((0, "503 0.1", ""), 503, ""),
+        (
+            (60, "000 0.02", "curl: (60) SSL certificate problem\nMore details here"),
+            0,
+            "curl: (60) SSL certificate problem",
+        ),
+        ((137, "", ""), 0, "curl ended with 137"),
+    ],
+)
+def test_what_is_answered_over_tls(script, monkeypatch, ended, status, said):
+    ran = []
+    monkeypatch.setitem(script, "call", lambda argv, seconds: ran.append(argv) or ended)
+    found = script["answer"]("10.0.0.9", 7443, "/", "/etc/ca.crt")
+    assert (found["status"], found["said"]) == (status, said)
+    assert {"--cacert", "/etc/ca.crt", "https://10.0.0.9:7443/"} <= set(ran[0])
+
+
+def test_without_curl_nobody_knows(script, monkeypatch):
+    monkeypatch.setitem(script, "call", lambda *a: (127, "", "timeout: failed to run command 'curl'"))
+    with pytest.raises(Exception, match="curl cannot be run"):
+        script["answer"]("10.0.0.9", 7443, "/", "/etc/ca.crt")
+
+
+@pytest.mark.parametrize(
+    ("text", "active_s"),
+    [("ActiveState=active\nActiveEnterTimestampMonotonic=40000000\n", 60), ("ActiveState=inactive\n", None)],
+)
+def test_how_long_a_unit_has_run(script, monkeypatch, text, active_s):
+    monkeypatch.setitem(script, "must", lambda *a: text)
+    monkeypatch.setitem(script, "slurp", lambda path: "100.00 7.0\n")
+    assert script["state"]("x.timer")["active_s"] == active_s
+
+
+def test_figures_and_their_age(script, monkeypatch, tmp_path):
+    (tmp_path / "a.prom").write_text(PAGE)
+    monkeypatch.setitem(script, "TEXTFILES", str(tmp_path))
+    monkeypatch.setitem(script, "state", lambda unit: {"active_s": 5})
+    found = script["figures"]("a.prom", "a.timer", ("avadm_objects_user_bytes",))
+    assert found["values"] == {"avadm_objects_user_bytes": {"lab-ai": 17.0}}
+    assert 0 <= found["age_s"] < 60
+    assert script["figures"]("b.prom", "b.timer", ())["age_s"] is None
