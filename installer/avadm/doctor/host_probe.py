@@ -222,7 +222,9 @@ def certificates(params):
             inside = re.search(r"client-certificate-data: *(\S+)", text)
             text = base64.b64decode(inside.group(1)).decode("ascii", "replace") if inside else ""
         argv = ["openssl", "x509", "-noout", "-startdate", "-enddate"]
-        code, out, err = call(argv, 5, text.encode("utf-8"))
+        code, out, err = call(argv, SHORT, text.encode("utf-8"))
+        if code in (137, -9):
+            raise Failed("openssl: %s (killed after %d s)" % (path, SHORT))
         dates = re.findall(r"=(\w{3} +\d+ [\d:]+ \d{4}) GMT", out)
         if code != 0 or len(dates) != 2:
             found[path] = "no certificate: %s" % (err.strip().splitlines() or ["?"])[0][:LONG_LINE]

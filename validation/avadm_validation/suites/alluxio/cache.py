@@ -81,12 +81,14 @@ class Cache:
             raise MeasureError(f"{node}: {name} printed nothing")
         return self.ctx.rec.last(node)
 
-    def make(self, store: Store, name: str, size: int, count: int, **options: str | float) -> None:
-        """Write files to an under store, and let the cache forget them where they were written through it."""
+    def make(self, store: Store, names: Sequence[str], size: int, count: int) -> None:
+        """Write folders of files to an under store, and let the cache forget what was written through it."""
         node = self.writer(store) if store.folder else self.reader
-        self.run(node, self.tool("make", self.folder(store, name), size, count, **options), f"make-{name}")
+        for name in names:
+            self.run(node, self.tool("make", self.folder(store, name), size, count), f"make-{name}")
         if not store.folder:
-            path = self.seen(store, name).removeprefix(self.target.mount)
+            # All of the check's files at once: each call starts a Java.
+            path = self.seen(store, "").removeprefix(self.target.mount).rstrip("/")
             self.run(self.target.masters[0], f"avadm-alluxio fs free {shlex.quote(path)}", "free")
             # Workers hear of it a heartbeat later, and would take away again what was read and cached until then.
             self.settle()

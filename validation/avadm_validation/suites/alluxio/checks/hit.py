@@ -76,12 +76,12 @@ def _pairs(
     """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones."""
     size, count = int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])
     ratios, rates, reads, pages = [], [], [], []
-    for turn in range(int(ctx.params["repetitions"])):
-        name = f"{store.name}-{kind}-{turn}"
-        ctx.step(f"{store.name}, {kind} files, {turn + 1}")
-        cache.make(store, name, size, count)
-        first = cache.read(store, name, size, count)
-        cache.settle()
+    names = [f"{store.name}-{kind}-{turn}" for turn in range(int(ctx.params["repetitions"]))]
+    ctx.step(f"{store.name}, {kind} files", len(names))
+    cache.make(store, names, size, count)
+    firsts = [cache.read(store, name, size, count) for name in names]
+    cache.settle()
+    for name, first in zip(names, firsts, strict=True):
         before = cache.workers("before")
         second = cache.read(store, name, size, count)
         pages.append((before, cache.workers("after")))
