@@ -35,6 +35,7 @@ def tool():
         spec = util.spec_from_file_location("kubelimits", TOOLS / "kubelimits.py")
         module = util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        module.QUIET_S = 0
         return module
     finally:
         sys.path.remove(str(TOOLS))

@@ -14,6 +14,7 @@ import time
 from kubeload import Api
 
 PAUSE_S = 0.2
+QUIET_S = 3
 UNKNOWN = "status unknown for quota"
 KEPT = ("evictionHard", "kubeReserved", "systemReserved")
 
@@ -102,7 +103,20 @@ class Evictions(object):
             status, answer = self.api.ask("POST", path, self.job[kind])
             self.made.append(told(kind, status, answer))
         until(self.gives, self.end)
+        self.settle()
         return sorted(n for n, p in (self.pods() or {}).items() if is_ready(p))
+
+    def settle(self):
+        """Wait until nobody has written the budget for some seconds.
+
+        The controller of 1.9 that is counting when a pod is evicted writes its older count over the eviction's.
+        """
+        version, since = None, time.time()
+        while time.time() < self.end and time.time() - since < QUIET_S:
+            found = (self.api.ask("GET", self.budget)[1].get("metadata") or {}).get("resourceVersion")
+            if found != version:
+                version, since = found, time.time()
+            time.sleep(PAUSE_S)
 
     def gives(self):
         """Tell whether the budget lets a pod be missing now."""
