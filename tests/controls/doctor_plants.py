@@ -63,7 +63,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             Act(
                 "worker:0",
-                f"mkdir -p {HERE}/host && setsid unshare --mount --propagation private sh -c 'echo $$ > {HERE}/pid; "
+                f"mkdir -p {HERE}/host; setsid unshare --mount --propagation private sh -c 'echo $$ > {HERE}/pid; "
                 f"mount --rbind / {HERE}/host; mount --make-rprivate {HERE}/host; exec sleep 3600' </dev/null >/dev/null 2>&1 & "
                 + _until(
                     f"[ -s {HERE}/pid ] && grep -q ' {HERE}/host ' /proc/$(cat {HERE}/pid)/mountinfo", 20
