@@ -6,7 +6,8 @@ from tests.controls.plant import Plant
 from tests.controls.plant import until as _until
 
 HERE = "/run/avadm-doctor"
-OLD = f"{HERE}/ceph-old"
+# Not below /run: that may be noexec.
+OLD = "/var/lib/avadm-doctor-ceph"
 _LONG = "/var/lib/avadm-doctor"
 
 

@@ -40,8 +40,11 @@ def sockets():
 
 def ceph_programs(_):
     """Version of ceph that is installed, of each daemon and client that runs, programs replaced under their processes."""
-    code, out, _ = call(["ceph", "--version"])
+    code, out, err = call(["ceph", "--version"])
     match = re.search(r"ceph version (\S+)", out)
+    # 127: it is not installed, a client may have ceph-fuse alone.
+    if code != 127 and not match:
+        raise Failed("ceph --version: exit %d: %s" % (code, (err.strip() or out.strip())[:LONG_LINE]))
     running, deaf, replaced = {}, [], set()
     for name, path in sockets().items():
         try:
@@ -56,7 +59,7 @@ def ceph_programs(_):
         name = os.path.basename(target.replace(" (deleted)", ""))
         if target.endswith(" (deleted)") and name.startswith("ceph-"):
             replaced.add(name)
-    installed = match.group(1) if code == 0 and match else None
+    installed = match.group(1) if match else None
     return {"installed": installed, "running": running, "deaf": deaf, "replaced": sorted(replaced)}
 
 
