@@ -147,7 +147,7 @@ def test_a_removed_container_is_made_again_as_the_same_host(avadm):
 
 def test_an_overlapping_network_is_told(avadm, tmp_path):
     env = {**os.environ, "AVADM_LAB_DIR": str(tmp_path / "other")}
-    command = [sys.executable, "-m", "avadm", "lab", "up", "--name", "t8", "--subnet", SUBNET, "--with", "none"]
+    command = [sys.executable, "-m", "avadm", "lab", "up", "--name", "t8", "--subnet", SUBNET]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 2
     assert f"avadm-{NAME}" in done.stderr

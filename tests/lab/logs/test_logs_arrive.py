@@ -20,7 +20,10 @@ AVADM = Path(sys.executable).parent / "avadm"
 def test_each_nodes_line_is_in_each_store(lab, ways, marker):
     nodes = [n["name"] for n in lab.nodes]
     for node in nodes:
-        lab.sh(node, f"systemd-run --quiet --wait --description=test --unit={marker} sh -c 'echo \"<4>{marker} here\"'")
+        lab.sh(
+            node,
+            f"systemd-run --quiet --wait --description=test --unit={marker} sh -c 'echo \"<4>{marker} here\"'",
+        )
     for store, client in ways.items():
         found = {line.host: line for line in wait(client, recent(grep=f"{marker} here"), len(nodes))}
         assert set(found) == set(nodes), store
