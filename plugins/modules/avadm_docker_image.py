@@ -10,6 +10,8 @@ module: avadm_docker_image
 short_description: Have an image from an archive on the node in docker
 description:
   - Loads the archive unless docker has exactly this image under its name already.
+  - kubelet removes images that no container has when its disk is full. What cannot be had again, since no registry has it,
+    can be held by a container of it that never runs.
 options:
   name:
     description: The image's name in the archive, NAME:TAG.
@@ -19,6 +21,9 @@ options:
     description: Archive as C(docker save) makes it, on the node.
     type: path
     required: true
+  holder:
+    description: Name of the container that holds the image; none without it.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -26,6 +31,7 @@ EXAMPLES = r"""
   avadm_docker_image:
     name: avadm/pause:1
     archive: /var/lib/avadm/images/pause.tar
+    holder: avadm-pause
 """
 
 RETURN = r"""
@@ -55,19 +61,37 @@ def ensure(run, name, archive, check_mode):
     return True, wanted
 
 
+def hold(run, name, wanted, holder, check_mode):
+    """Have a container of the image that never runs; return whether that had to be made."""
+    rc, out, _err = run(["docker", "container", "inspect", "--format", "{{.Image}}", holder])
+    if rc == 0 and out.strip() == wanted:
+        return False
+    if not check_mode:
+        run(["docker", "rm", "--force", holder])
+        rc, out, err = run(["docker", "create", "--name", holder, "--network", "none", name])
+        if rc != 0:
+            raise ImageError(
+                "docker does not make the container %s of %s: %s Remedy: see `systemctl status docker`."
+                % (holder, name, (err or out).strip())
+            )
+    return True
+
+
 def main():
     """Run as an Ansible module."""
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
             "archive": {"type": "path", "required": True},
+            "holder": {"type": "str"},
         },
         supports_check_mode=True,
     )
     try:
-        changed, found = ensure(
-            module.run_command, module.params["name"], module.params["archive"], module.check_mode
-        )
+        name, holder = module.params["name"], module.params["holder"]
+        changed, found = ensure(module.run_command, name, module.params["archive"], module.check_mode)
+        if holder:
+            changed = hold(module.run_command, name, found, holder, module.check_mode) or changed
     except ImageError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, id=found)

@@ -48,6 +48,19 @@ def test_labels_say_what_a_node_is_for(kube, lab):
         assert runs.startswith(found[name]["avadm.io/gpu-driver"])
 
 
+def test_the_pause_image_stays_when_images_are_cleared_from_a_full_disk(lab):
+    """As kubelet does it: by the image's id, without force, whether a pod runs on the node or not."""
+    for node in lab.names("worker"):
+        image = lab.sh(node, "docker image inspect --format '{{.Id}}' avadm/pause:1").strip()
+        held = lab.sh(
+            node, "docker container inspect --format '{{.Image}} {{.State.Status}}' avadm-pause"
+        ).split()
+        assert held == [image, "created"], node
+        done = lab.run(node, f"docker rmi {image}")
+        assert done.returncode != 0 and "conflict" in done.stderr, done
+        lab.sh(node, "docker image inspect avadm/pause:1")
+
+
 @pytest.mark.slow
 def test_labels_are_put_right_by_an_apply_and_those_not_wanted_any_more_removed(kube, lab):
     worker = lab.names("worker")[0]

@@ -22,9 +22,11 @@ def archive(tmp_path, request):
     return str(path)
 
 
-def docker(have, loads=0):
+def docker(have, loads=0, holds=""):
     def run(argv):
         run.verbs.append(argv[1])
+        if argv[1] == "container":
+            return (0, holds + "\n", "") if holds else (1, "", "No such container")
         if argv[1] == "image":
             return (0, have + "\n", "") if have else (1, "", "No such image")
         return loads, "", "no space left" if loads else ""
@@ -60,3 +62,26 @@ def test_trouble_is_told_with_a_remedy(archive, tmp_path):
     (tmp_path / "rubbish").write_text("x")
     with pytest.raises(module.ImageError, match="no archive"):
         module.ensure(docker(""), "avadm/pause:1", str(tmp_path / "rubbish"), False)
+
+
+@pytest.mark.parametrize(
+    ("held", "changed", "verbs"),
+    [
+        (ID, False, ["container"]),
+        ("", True, ["container", "rm", "create"]),
+        ("sha256:" + "b" * 64, True, ["container", "rm", "create"]),
+    ],
+    ids=["held", "by none", "another image"],
+)
+def test_a_container_of_it_holds_the_image(held, changed, verbs):
+    run = docker(ID, holds=held)
+    assert module.hold(run, "avadm/pause:1", ID, "avadm-pause", False) is changed
+    assert run.verbs == verbs
+
+
+def test_check_mode_makes_no_container_and_trouble_with_it_is_told():
+    run = docker(ID)
+    assert module.hold(run, "avadm/pause:1", ID, "avadm-pause", True) is True
+    assert run.verbs == ["container"]
+    with pytest.raises(module.ImageError, match=r"avadm-pause.*no space left"):
+        module.hold(docker(ID, loads=1), "avadm/pause:1", ID, "avadm-pause", False)
