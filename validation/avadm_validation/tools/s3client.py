@@ -17,6 +17,7 @@ except ImportError:  # python 2.7
     from httplib import HTTPConnection, HTTPException
     from urlparse import urlsplit
 
+DOWNLOADS = 5  # times that an object is asked for, as in boto3's TransferConfig
 PART = 5 << 20  # the least that S3 allows for all parts but the last
 PREFIX = "avadm-accept-"
 
@@ -69,8 +70,15 @@ def digest(data):
 
 
 def body(s3, bucket, key, **more):
-    """Return an object's content."""
-    return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
+    """Return an object's content; asked anew when the connection ends within it, as boto3's own downloads do."""
+    from s3transfer.utils import S3_RETRYABLE_DOWNLOAD_ERRORS
+
+    for left in range(DOWNLOADS - 1, -1, -1):
+        try:
+            return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
+        except S3_RETRYABLE_DOWNLOAD_ERRORS:
+            if not left:
+                raise
 
 
 def names(s3, bucket, page):
