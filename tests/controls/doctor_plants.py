@@ -54,6 +54,7 @@ def _addressed(number: int) -> str:
 _MANY = " ".join(f"doctor-{i}" for i in range(3))
 _FULL, _UNFULL = _disk("", f"(dd if=/dev/zero of={_LONG}/x bs=1M 2>/dev/null || true)")
 _LOCKED, _UNLOCKED = _disk(",ro", "true")
+_PROXY = "/etc/haproxy/haproxy.cfg"
 _OSD = "ls /var/lib/ceph/osd | sed -n '1s/.*-//p'"
 
 PLANTS: tuple[Plant, ...] = (
@@ -280,13 +281,12 @@ PLANTS: tuple[Plant, ...] = (
         "K10",
         "haproxy before the API ends connections that are silent for a minute",
         (
+            # Over the file and not in it: the next run of avadm would see that somebody touched it.
             Act(
                 "master:0",
-                f"mkdir -p {HERE} && cp -a /etc/haproxy/haproxy.cfg {HERE}/haproxy.cfg && sed -i "
-                f"'s/timeout \\(client\\|server\\) .*/timeout \\1 60s/' "
-                "/etc/haproxy/haproxy.cfg && systemctl reload haproxy",
-                f"[ ! -e {HERE}/haproxy.cfg ] || "
-                f"{{ cp -a {HERE}/haproxy.cfg /etc/haproxy/haproxy.cfg; systemctl reload haproxy; rm {HERE}/haproxy.cfg; }}",
+                f"mkdir -p {HERE} && sed 's/timeout \\(client\\|server\\) .*/timeout \\1 60s/' {_PROXY} > {HERE}/haproxy.cfg "
+                f"&& chmod 644 {HERE}/haproxy.cfg && mount --bind {HERE}/haproxy.cfg {_PROXY} && systemctl reload haproxy",
+                f"umount {_PROXY} || true; systemctl reload haproxy; rm -f {HERE}/haproxy.cfg",
             ),
         ),
         "api-timeouts",
