@@ -79,6 +79,7 @@ DATA_PLANTS: tuple[Plant, ...] = (
         "a worker of the cache is stopped",
         _NO_WORKER,
         "cache-worker",
+        slow=True,
     ),
     Plant(
         "cache-worker-lost",

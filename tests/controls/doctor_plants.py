@@ -245,6 +245,7 @@ PLANTS: tuple[Plant, ...] = (
         "a file system is mounted read-only",
         (Act("worker:0", _LOCKED, _UNLOCKED),),
         "disk-read-only",
+        slow=True,
     ),
     Plant(
         "cephfs-gone",
@@ -324,6 +325,7 @@ PLANTS: tuple[Plant, ...] = (
         "CoreDNS is stopped on every node with the role dns",
         (Act("dns", "systemctl stop coredns", "systemctl start coredns"),),
         "dns",
+        slow=True,
     ),
     Plant(
         "exporter-stopped",
@@ -347,6 +349,7 @@ PLANTS: tuple[Plant, ...] = (
         (Act("ingress", "systemctl stop keepalived", "systemctl start keepalived"),),
         "virtual-address",
         where="ingress",
+        slow=True,
     ),
     Plant(
         "image-missing",
