@@ -31,7 +31,7 @@ PANELS = [
     graph(
         "Bytes read from workers",
         Query(f"rate(Worker_BytesReadRemote{{{N}}}[5m])", "{{node}} over the network"),
-        Query(f"rate(Worker_BytesReadDomain{{{N}}}[5m])", "{{node}} on the node"),
+        Query(f"rate(Worker_BytesReadCache{{{N}}}[5m])", "{{node}} of these from its tiers"),
         unit="Bps",
         width=12,
     ),
