@@ -69,11 +69,11 @@ def test_the_store_wants_a_password(lab, ways):
     assert lab.sh(store, f"{ask}/health") == "200"
 
 
-def test_a_pods_log_is_live_and_there_when_the_pod_is_gone(lab, ways, marker):
+def test_a_pods_log_is_live_and_there_when_the_pod_is_gone(lab, site_file, ways, marker):
     if not lab.names("master"):
         pytest.skip("this lab has no Kubernetes")
     master, name = lab.names("master")[0], f"log-{uuid.uuid4().hex[:8]}"
-    site_image = lab.sh(master, "docker images --format '{{.Repository}}:{{.Tag}}' | grep -m1 base").strip()
+    site_image = f"registry.{site_file.site.network.domain}:5000/avadm/base:12"
     script = f"for i in 1 2 3; do echo {marker} $i; sleep 1; done; sleep 600"
     pod = {
         "apiVersion": "v1",
