@@ -73,12 +73,12 @@ def body(s3, bucket, key, **more):
     """Return an object's content; asked anew when the connection ends within it, as boto3's own downloads do."""
     from s3transfer.utils import S3_RETRYABLE_DOWNLOAD_ERRORS
 
-    for left in range(DOWNLOADS - 1, -1, -1):
+    for _ in range(DOWNLOADS - 1):
         try:
             return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
         except S3_RETRYABLE_DOWNLOAD_ERRORS:
-            if not left:
-                raise
+            continue
+    return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
 
 
 def names(s3, bucket, page):
