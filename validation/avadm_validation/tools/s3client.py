@@ -71,12 +71,15 @@ def digest(data):
 
 def body(s3, bucket, key, **more):
     """Return an object's content; asked anew when the connection ends within it, as boto3's own downloads do."""
+    from botocore.exceptions import HTTPClientError
     from s3transfer.utils import S3_RETRYABLE_DOWNLOAD_ERRORS
 
+    # Of a stream that ends too soon botocore tells by one that older lists of s3transfer do not have.
+    again = S3_RETRYABLE_DOWNLOAD_ERRORS + (HTTPClientError,)
     for _ in range(DOWNLOADS - 1):
         try:
             return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
-        except S3_RETRYABLE_DOWNLOAD_ERRORS:
+        except again:
             continue
     return s3.get_object(Bucket=bucket, Key=key, **more)["Body"].read()
 
