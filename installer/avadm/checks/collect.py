@@ -89,7 +89,7 @@ def _parameters(
 ) -> str:
     """Return the line of Python that goes before the probe."""
     params = {
-        "packages": packages(node, profile) + late_packages(node, profile),
+        "packages": packages(site, node, profile) + late_packages(site, node, profile),
         "proxy": site.packages.proxy,
         "sources": site.packages.sources,
         "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from avadm.site import cache
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
@@ -48,21 +49,27 @@ EVERYWHERE = ("base", "chrony", "node_exporter")
 """Ansible roles of every node."""
 
 
-def ansible_roles(node: Node) -> list[str]:
+def ansible_roles(site: Site, node: Node) -> list[str]:
     """Return the Ansible roles whose packages a node needs, each once."""
     roles = [*EVERYWHERE, *(role for name in node.roles for role in ANSIBLE_ROLES[name])]
+    if site.components.object_store and "client" in node.roles:
+        roles.append("objects_client")
+    if node in cache.members(site):
+        roles.append("alluxio")
     return list(dict.fromkeys(roles))
 
 
-def late_packages(node: Node, profile: Profile) -> list[str]:
+def late_packages(site: Site, node: Node, profile: Profile) -> list[str]:
     """Return the packages of a node that their own roles install, sorted."""
     roles = {role for name in node.roles for role in LATE.get(name, ())}
+    if site.components.logs:
+        roles.add("log_shipper")
     return sorted({p for role in roles for p in profile.packages.get(role, [])})
 
 
-def packages(node: Node, profile: Profile) -> list[str]:
+def packages(site: Site, node: Node, profile: Profile) -> list[str]:
     """Return the packages of a node that one transaction of the base phase installs, sorted."""
-    return sorted({p for role in ansible_roles(node) for p in profile.packages.get(role, [])})
+    return sorted({p for role in ansible_roles(site, node) for p in profile.packages.get(role, [])})
 
 
 def render(site: Site, profile: Profile, out: Vars) -> None:
@@ -90,7 +97,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
     }
     for node in site.nodes:
         own = out.host(node.name)
-        own |= {"ansible_host": str(node.address), "base_packages": packages(node, profile)}
+        own |= {"ansible_host": str(node.address), "base_packages": packages(site, node, profile)}
         if own_time and node in keepers:
             own["chrony_serve"] = True
 

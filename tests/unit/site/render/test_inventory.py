@@ -15,6 +15,7 @@ import yaml
 
 from avadm.errors import AvadmError
 from avadm.site.load import SiteFile, load
+from avadm.site.render.core import late_packages
 from avadm.site.render.inventory import merge, render_inventory, variables
 from avadm.site.secrets import PASSWORD_ENV, Vault
 
@@ -156,3 +157,24 @@ def test_foreign_inventory_is_left_alone(tmp_path: Path) -> None:
         render_inventory(site_file(tmp_path, "lab"), folder)
     assert raised.value.findings[0].check == "inventory-foreign"
     assert (folder / "hosts.yml").read_text() == "all: {}\n"
+
+
+def test_packages_of_parts_that_the_site_chose_come_with_the_others(tmp_path: Path) -> None:
+    nodes = yaml.safe_load((EXAMPLES / "lab.yml").read_text())["nodes"]
+    for node in nodes:
+        node["roles"] += ["alluxio_master", "alluxio_worker"] if node["name"] == "compute1" else []
+        node["roles"] += ["rgw"] if node["name"] == "storage1" else []
+    chosen = {
+        "alluxio": {"mounts": [{"path": "/cephfs", "cephfs": "/cache"}]},
+        "object_store": {"users": [], "buckets": []},
+        "logs": {"stores": ["compute1"]},
+    }
+    with_them = site_file(tmp_path, "lab", nodes=nodes, components=chosen)
+    out = variables(with_them)
+    own = set(out.hosts["compute1"]["base_packages"])
+    assert {"openjdk-17-jre-headless", "libfuse2", "python3-boto3"} <= own
+    assert not {"openjdk-17-jre-headless", "python3-boto3"} & set(out.hosts["storage1"]["base_packages"])
+    # The shipper's package would start a daemon of its own: preflight asks for it, its role installs it.
+    assert "syslog-ng-core" not in own
+    late = late_packages(with_them.site, with_them.site.nodes[0], with_them.profile)
+    assert "syslog-ng-core" in late
