@@ -7,6 +7,7 @@ __metaclass__ = type
 
 import json
 import os
+import re
 import tempfile
 import time
 
@@ -36,7 +37,10 @@ class Ceph:
         self.dry = dry
 
     def text(self, *words, **options):
-        """Run ``ceph WORDS`` and return its output; `data` goes to standard input (secrets belong there)."""
+        """Run ``ceph WORDS`` and return its output; `data` goes to standard input (secrets belong there).
+
+        With `said` the output holds what went to standard error too.
+        """
         argv = ["ceph", "--connect-timeout", str(self.connect_timeout)] + [str(w) for w in words]
         rc, out, err = self.run(argv, options.get("data"))
         if rc != 0:
@@ -44,7 +48,18 @@ class Ceph:
             raise kind(
                 "`ceph %s` failed (%d): %s" % (" ".join(argv[3:]), rc, tail(err or out) or "no output")
             )
-        return out
+        return out + "\n" + err if options.get("said") else out
+
+    def all(self, commands):
+        """Run several changing commands in one process, in their order, which has to be repeatable.
+
+        Each start of ``ceph`` takes as long as several commands. It reads them from standard input, goes on after one that
+        is refused, and ends with 0 whatever came: what it says of each is all that tells.
+        """
+        out = self.text(data="".join("%s\n" % command for command in commands), said=True)
+        refused = re.findall(r"^Error E.*", out, re.M)
+        if refused:
+            raise CephError("`ceph` refused %s: %s" % ("; ".join(commands), " | ".join(refused)))
 
     def json(self, *words, **options):
         """Run ``ceph WORDS --format json`` and return the parsed answer; `absent` in a dry run without ceph."""

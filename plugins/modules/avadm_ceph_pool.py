@@ -68,31 +68,47 @@ class Pools:
 
     def __init__(self, ceph, rule, check_mode=False):
         self.ceph, self.rule, self.check_mode = ceph, rule, check_mode
-        self.actions = []
+        self.actions, self.waiting = [], []
         self.larger = []
         self.resized = []
 
     def do(self, *words):
-        """Run one changing command and note it."""
-        self.actions.append(" ".join(str(word) for word in words))
-        if not self.check_mode:
-            self.ceph.text(*words)
+        """Note one changing command."""
+        self.waiting.append(" ".join(str(word) for word in words))
+
+    def flush(self):
+        """Run what was noted; return whether there was anything."""
+        waiting, self.waiting = self.waiting, []
+        if waiting and not self.check_mode:
+            self.ceph.all(waiting)
+        self.actions += waiting
+        return bool(waiting)
 
     def ensure(self, pools):
         """Make the rule and every pool right."""
         rule_id = self.ensure_rule()
-        detail = self.ceph.json("osd", "pool", "ls", "detail", absent=[])
-        known = {pool["pool_name"]: pool for pool in detail}
+        before = self.known()
+        for pool in pools:
+            if pool["name"] not in before:
+                self.create(pool)
+        known = self.known() if self.flush() and not self.check_mode else before
         for pool in pools:
             found = known.get(pool["name"])
+            if found is None and not self.check_mode:
+                raise CephError("the pool %s was made and is not there" % pool["name"])
             if found is None:
-                self.create(pool)
-            else:
-                if any(found[option] != pool[option] for option in ("size", "min_size")):
-                    self.resized.append(pool["name"])
-                self.adjust(pool, found, rule_id)
+                continue
+            if pool["name"] in before and any(found[key] != pool[key] for key in ("size", "min_size")):
+                self.resized.append(pool["name"])
+            self.adjust(pool, found, rule_id)
+        self.flush()
         if self.resized and not self.check_mode:
             wait(self.unreported, REPORT_TIMEOUT)
+
+    def known(self):
+        """Return pools by name, as ceph has them now."""
+        detail = self.ceph.json("osd", "pool", "ls", "detail", absent=[])
+        return {pool["pool_name"]: pool for pool in detail}
 
     def unreported(self):
         """Return which resized pools have groups that have not reported since; None when there is none.
@@ -122,6 +138,7 @@ class Pools:
         if name not in known:
             root, domain = self.rule["root"], self.rule["failure_domain"]
             self.do("osd", "crush", "rule", "create-replicated", name, root, domain)
+            self.flush()
             known = {} if self.check_mode else self.rules()
         return known.get(name)
 
@@ -129,10 +146,6 @@ class Pools:
         """Make a pool; what `create` cannot say is set afterwards."""
         name, number = pool["name"], pool["pg_num"]
         self.do("osd", "pool", "create", name, number, number, "replicated", self.rule["name"])
-        if not self.check_mode:
-            detail = self.ceph.json("osd", "pool", "ls", "detail")
-            found = [one for one in detail if one["pool_name"] == name][0]
-            self.adjust(pool, found, found["crush_rule"])
 
     def adjust(self, pool, found, rule_id):
         """Set what differs."""
@@ -198,7 +211,7 @@ def main():
     except CephError as error:
         module.fail_json(
             msg="Cannot keep the pools: %s. Done before: %s"
-            % (error, "; ".join(work.actions[:-1]) or "nothing")
+            % (error, "; ".join(work.actions) or "nothing")
         )
     module.exit_json(changed=bool(work.actions), actions=work.actions, larger=work.larger)
 

@@ -25,6 +25,7 @@ class FakeCeph(Ceph):
             return 0, json.dumps(answer() if callable(answer) else answer), ""
         if argv[-1] == "json":
             return 22, "", f"no answer to {words}"
-        self.done.append(words)
+        # Without words: the commands come by standard input, a line each.
+        self.done += [words] if words else data.splitlines()
         self.stdin.append(data)
         return 0, "", ""

@@ -121,3 +121,35 @@ def test_a_refusal_carries_what_ceph_said():
     work.ceph.run = lambda argv, data: (34, "", "Error ERANGE: too many PGs per OSD\n")
     with pytest.raises(CephError, match=r"failed \(34\): Error ERANGE: too many PGs"):
         work.ensure([WANTED])
+
+
+def test_pools_that_are_not_there_are_made_in_one_go_and_then_put_right():
+    made = []
+    ceph, work = run()
+    fresh = {**FOUND, "application_metadata": {}}
+    ceph.answers["osd pool ls detail"] = lambda: [{**fresh, "pool_name": n} for n in made]
+    plain = ceph.run
+
+    def act(argv, data=None):
+        made.extend(line.split()[3] for line in (data or "").splitlines() if "create" in line)
+        return plain(argv, data)
+
+    ceph.run = act
+    work.ensure([WANTED, {**WANTED, "name": "second"}])
+    assert [text.splitlines() for text in ceph.stdin] == [
+        [f"osd pool create {n} 64 64 replicated replicated_rack" for n in ("rbd", "second")],
+        [f"osd pool application enable {n} rbd" for n in ("rbd", "second")],
+    ]
+
+
+def test_a_refusal_among_several_commands_is_told_though_ceph_ends_well():
+    _ceph, work = run({**FOUND, "size": 3, "application_metadata": {}})
+    plain = work.ceph.run
+
+    def act(argv, data=None):
+        return (0, "", "Error EPERM: no\n") if data else plain(argv, data)
+
+    work.ceph.run = act
+    with pytest.raises(CephError, match=r"refused osd pool set rbd size 2; .*: Error EPERM: no"):
+        work.ensure([WANTED])
+    assert work.actions == []
