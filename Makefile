@@ -60,7 +60,7 @@ lab-ha: $(STAMP) ## A lab with three masters: etcd, API behind a virtual address
 test-ha: lab-ha ## Plant faults on that lab: lost masters, members, address, daemons, nodes (slow).
 	@$(BIN)/pytest tests/lab/kubernetes -m "lab and slow"
 
-# By default the kernel has inotify instances for one lab with Kubernetes, not for two (docs/lab.md).
+# One lab with Kubernetes at a time: two cores.
 test-faults: $(STAMP) ## Plant faults on the lab, remove it, then the same on three masters (slow).
 	@scripts/test-lab "lab and slow"
 	@$(BIN)/avadm lab down

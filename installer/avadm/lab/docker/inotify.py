@@ -1,10 +1,11 @@
-"""Whether the kernel has inotify instances left for the nodes: all containers share those of the machine's root."""
+"""Inotify instances for the nodes: all containers share those that the kernel gives the machine's root."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from avadm.lab.layout import LabNode
 
@@ -13,6 +14,10 @@ from avadm.lab.layout import LabNode
 _NODE = 6
 _PROMETHEUS = 5
 _KUBERNETES = 5
+
+LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
+ENOUGH = 1024
+"""The limit that `lab up` sets: for several labs."""
 
 
 def needed(nodes: Sequence[LabNode]) -> int:
@@ -33,15 +38,24 @@ def left(wanted: int) -> int:
     return len(taken)
 
 
-def shortage(nodes: Sequence[LabNode], left: Callable[[int], int] = left) -> str:
-    """Return in words what the nodes would lack and how to get it; "" where there is enough.
+def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: Path = LIMIT) -> str:
+    """Raise the kernel's limit where the nodes would find too few; return in words what was done or is lacking, or "".
 
-    They start all the same, but systemd no longer sees some changes, and Prometheus finds no targets.
+    With too few they start all the same, but systemd no longer sees some changes, and Prometheus finds no targets.
     """
     wanted = needed(nodes)
     if (found := left(wanted)) >= wanted:
         return ""
+    try:
+        before = int(limit.read_text())
+        limit.write_text(str(max(ENOUGH, before * 2)))
+    except OSError as error:
+        return (
+            f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more cannot be had "
+            f"({error.strerror}): Prometheus in them will find no targets; raise it where this may be done "
+            f"(sysctl fs.inotify.max_user_instances={ENOUGH}), or take another lab down"
+        )
     return (
-        f"the kernel has {found} inotify instances left for root and the nodes take {wanted}: Prometheus in them will "
-        "find no targets; raise it (sysctl fs.inotify.max_user_instances=1024), or take another lab down"
+        f"raised fs.inotify.max_user_instances of this machine from {before} to {max(ENOUGH, before * 2)}, until it "
+        f"boots again: {found} were left for root, and the nodes take {wanted}"
     )

@@ -85,8 +85,8 @@ class DockerDriver:
         for node in work:
             if fault := states[node.name].fault:
                 self.report.note(f"{node.name}: {fault}")
-        if lack := inotify.shortage(work):
-            self.report.note(lack)
+        if said := inotify.provide(work):
+            self.report.note(said)
         found = self._containers()
         # One after the other: two `losetup --find` at once may be told the same free device.
         loops = {n.name: self._attach(n, found.get(n.name)) for n in work}

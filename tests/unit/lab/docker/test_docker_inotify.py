@@ -4,15 +4,37 @@ from avadm.lab.layout import Config, nodes
 LAB = nodes(Config(masters=1))
 
 
-def test_nothing_is_said_where_there_is_enough():
-    assert inotify.shortage(LAB, left=lambda wanted: wanted) == ""
+def limit(folder, value="128\n"):
+    path = folder / "max_user_instances"
+    path.write_text(value)
+    return path
 
 
-def test_too_few_are_told_with_how_to_get_more():
-    said = inotify.shortage(LAB, left=lambda wanted: 3)
+def test_where_there_is_enough_nothing_is_said_or_done(tmp_path):
+    at = limit(tmp_path)
+    assert inotify.provide(LAB, left=lambda wanted: wanted, limit=at) == ""
+    assert at.read_text() == "128\n"
+
+
+def test_too_few_raise_the_limit_and_that_is_told(tmp_path):
+    at = limit(tmp_path)
+    said = inotify.provide(LAB, left=lambda wanted: 3, limit=at)
+    assert at.read_text() == "1024"
+    assert "from 128 to 1024" in said
+    assert "3 were left" in said
+    assert f"take {inotify.needed(LAB)}" in said
+
+
+def test_a_limit_that_is_high_and_used_up_is_doubled(tmp_path):
+    at = limit(tmp_path, "4096")
+    assert "from 4096 to 8192" in inotify.provide(LAB, left=lambda wanted: 3, limit=at)
+
+
+def test_a_limit_that_may_not_be_raised_is_told_with_the_remedy(tmp_path):
+    said = inotify.provide(LAB, left=lambda wanted: 3, limit=tmp_path / "none" / "max_user_instances")
     assert "3 inotify instances left" in said
-    assert "take 72" in said  # 7 nodes x 6, 2 Prometheus x 5, 4 of Kubernetes x 5
-    assert "sysctl fs.inotify.max_user_instances" in said
+    assert "No such file" in said
+    assert "sysctl fs.inotify.max_user_instances=1024" in said
 
 
 def test_what_is_counted_is_given_back():

@@ -72,7 +72,7 @@ def it(tmp_path, monkeypatch):
         folder.host_keys(name).with_name(f"{name}.pub").write_text("ssh-ed25519 AAAA root")
     monkeypatch.setattr(flags, "choose", lambda *a: ["--cap-add", "ALL"])
     monkeypatch.setattr(machine.image, "ensure", lambda *a: "avadm-node:1")
-    monkeypatch.setattr(machine.inotify, "shortage", lambda nodes: "")
+    monkeypatch.setattr(machine.inotify, "provide", lambda nodes: "")
     kernel, engine = FakeLoops(proc), FakeEngine(proc)
     driver = DockerDriver(proc, CONFIG, folder, tmp_path / "caches", said)
     return SimpleNamespace(proc=proc, said=said, folder=folder, kernel=kernel, engine=engine, driver=driver)
