@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from avadm.cli.main import App
+from tests.lab.again import second_run  # noqa: F401  a fixture
 from tests.lab.faults.planting import sweep
 from tests.lab.record import ROWS, Tried, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401  hooks
 

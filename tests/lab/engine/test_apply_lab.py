@@ -2,43 +2,24 @@
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from avadm import paths
-from avadm.cli.main import App
+from tests.lab.again import lock_file, other_controller
+from tests.lab.faults.drive import avadm
 
 pytestmark = pytest.mark.lab
 
-AVADM = Path(sys.executable).parent / "avadm"
-
-
-def avadm(*argv, timeout=900):
-    """Run avadm; return the CompletedProcess."""
-    return subprocess.run([AVADM, *argv], capture_output=True, text=True, timeout=timeout, check=False)
-
-
-@pytest.fixture(scope="module")
-def second_run():
-    """The summary of one more `avadm apply --full` over what is installed already, and its folder."""
-    done = avadm("apply", "--full")
-    assert done.returncode == 0, done.stdout + done.stderr
-    folder = (paths.runs() / "latest").resolve()
-    return json.loads((folder / "summary.json").read_text()), folder, done.stdout
-
 
 def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
-    summary, _, said = second_run
+    summary = second_run.summary
     assert set(summary["hosts"]) == {n["name"] for n in lab.nodes}
     assert {
         name: (h["changed"], h["failed"], h["unreachable"]) for name, h in summary["hosts"].items()
     } == dict.fromkeys(summary["hosts"], (0, 0, 0)), summary["changes"]
-    assert "Nothing changed" in said
+    assert "Nothing changed" in second_run.said
 
 
 def test_a_third_run_proves_every_phase_unchanged_and_runs_none(lab, second_run):
@@ -96,31 +77,17 @@ def test_what_a_plan_saw_is_done_and_nothing_after_it_changed(lab, second_run, t
 
 
 def test_a_second_controller_is_refused_with_who_and_since_when(lab, second_run, tmp_path):
-    site = other_controller(lab, tmp_path)
-    ours = subprocess.Popen(
-        [AVADM, "apply", "--full", "base", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    try:
-        lock = f"cat /var/lib/avadm/{App(lab.site_path).site_file().site.name}/lock"
-        until = time.monotonic() + 30
-        while lab.run(lab.names("mon")[0], lock).returncode != 0:
-            assert time.monotonic() < until, "the first run takes no lock"
-            time.sleep(0.2)
-        refused = avadm("--site", site, "apply")
-        dry = avadm("--site", site, "apply", "--check")
-    finally:
-        ours.communicate(timeout=600)
+    refused, dry = second_run.refused, second_run.dry
     assert refused.returncode == 2, refused.stdout
-    assert f"process {ours.pid} on" in refused.stderr
+    assert f"process {second_run.pid} on" in refused.stderr
     assert re.search(r"since 20\d\d-\d\d-\d\dT", refused.stderr)
     assert dry.returncode == 0, "a dry run needs no lock"
-    assert ours.returncode == 0
-    assert avadm("--site", site, "plan", "--offline").returncode == 0
-    assert lab.run(lab.names("mon")[0], lock).returncode != 0, "the lock stays behind"
+    assert avadm("--site", other_controller(lab, tmp_path), "plan", "--offline").returncode == 0
+    assert lab.run(lab.names("mon")[0], f"cat {lock_file(lab)}").returncode != 0, "the lock stays behind"
 
 
 def test_the_lock_of_a_machine_that_is_gone_is_broken_by_name(lab, second_run):
-    path = f"/var/lib/avadm/{App(lab.site_path).site_file().site.name}/lock"
+    path = lock_file(lab)
     gone = {
         "token": "theirs",
         "verb": "apply",
@@ -154,16 +121,8 @@ def test_a_lost_controller_disk_costs_no_repetition(lab, second_run, tmp_path):
     assert {p["state"] for p in json.loads(done.stdout)["phases"]} == {"unchanged"}
 
 
-def other_controller(lab, folder):
-    """Return the site file of a controller that has the site, its vault and keys, and no ledger."""
-    source = lab.site_path
-    target = folder / "controller"
-    shutil.copytree(source.parent, target, ignore=shutil.ignore_patterns(".avadm", "disks", "runs"))
-    return str(target / source.name)
-
-
 def test_a_run_folder_has_what_other_tools_read(second_run):
-    _, folder, _ = second_run
+    folder = second_run.folder
     assert {"events.jsonl", "log.txt", "ledger.json", "summary.json"} <= {p.name for p in folder.iterdir()}
     events = (folder / "events.jsonl").read_text().splitlines()
     assert len(events) > 100
