@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from avadm.site.load import SiteFile
 
 TIMEOUT = 60.0  # seconds
+PATIENCE = 30.0
+"""Seconds that what a phase has just started may take to tell its version: other phases are at work beside it."""
 # Metric prefix to the role that runs it (None: every node) and its port.
 SERVICES: dict[str, tuple[str | None, int]] = {
     "node_exporter": (None, PORTS["node"]),
@@ -61,8 +63,10 @@ CEPH_ROLES: dict[str, set[str]] = {
 }
 
 
-def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None) -> dict[str, Any]:
-    """Ask every node for its versions, in one round trip, all nodes at once.
+def collect(
+    site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = None, phase: str | None = None
+) -> dict[str, Any]:
+    """Ask every node for its versions, in one round trip, all nodes at once; with a phase for those of its parts alone.
 
     Returns:
         ``{"nodes": {NAME: {"ceph_installed", "ceph_daemons", "services", "stale", "kernel"}},
@@ -74,16 +78,24 @@ def collect(site_file: SiteFile, fleet: Fleet, nodes: Sequence[Node] | None = No
     script = (files("avadm.checks") / "versions_probe.py").read_text()
     witness = next((n.name for n in chosen if "mon" in n.roles), None)
 
+    parts = None if phase is None else PARTS[phase]
+    patience = 0.0 if phase is None else PATIENCE
+    ceph = parts is None or "ceph" in parts
+
     def ask(node: Node) -> tuple[dict[str, Any] | None, str]:
+        ports = {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles}
+        commands = {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)}
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
-            "ports": {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles},
-            "commands": {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)},
-            "cluster": node.name == witness,
+            "ports": {name: port for name, port in ports.items() if parts is None or name in parts},
+            "commands": {name: argv for name, argv in commands.items() if parts is None or name in parts},
+            "ceph": ceph,
+            "cluster": ceph and node.name == witness,
+            "patience": patience,
         }
         stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
         command = f"{shlex.quote(site_file.profile.python)} -"
-        result = fleet.run(node.name, command, timeout=TIMEOUT, stdin=stdin.encode())
+        result = fleet.run(node.name, command, timeout=TIMEOUT + patience, stdin=stdin.encode())
         if not result.ok:
             said = result.stderr.strip().splitlines()
             return None, result.error or (said[-1] if said else f"exit {result.rc}")
@@ -119,7 +131,8 @@ def check(
     if phase is not None and not PARTS[phase]:
         return []
     chosen = list(site_file.site.nodes if nodes is None else nodes)
-    return judge(site_file.site, site_file.profile.versions, collect(site_file, fleet, chosen), chosen, phase)
+    collected = collect(site_file, fleet, chosen, phase)
+    return judge(site_file.site, site_file.profile.versions, collected, chosen, phase)
 
 
 def judge(

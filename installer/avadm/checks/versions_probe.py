@@ -1,7 +1,7 @@
 """Collects, on a node, the versions of what runs and of what is installed; Python 2.7 and 3, changes nothing.
 
-Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, commands, cluster); prints one JSON
-object.
+Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, commands, ceph, cluster, patience);
+prints one JSON object.
 """
 
 import glob
@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 try:
     from urllib.request import ProxyHandler, build_opener
@@ -114,11 +115,21 @@ def stale():
     return sorted(found)
 
 
+def patiently(ask, wanted, until):
+    """Return what ``ask`` finds of what is wanted, asking for the rest again until that time."""
+    found = ask(wanted)
+    while len(found) < len(wanted) and time.time() < until:
+        time.sleep(1)
+        found.update(ask(dict((name, wanted[name]) for name in wanted if name not in found)))
+    return found
+
+
 def main(params):
     """Print everything."""
-    installed = re.search(r"ceph version (\S+)", call("ceph", "--version") or "")
-    running = services(params["addresses"], params["ports"])
-    running.update(programs(params["commands"]))
+    until = time.time() + params["patience"]
+    installed = re.search(r"ceph version (\S+)", params["ceph"] and call("ceph", "--version") or "")
+    running = patiently(lambda ports: services(params["addresses"], ports), params["ports"], until)
+    running.update(patiently(programs, params["commands"], until))
     cluster = None
     if params["cluster"]:
         text = call("timeout", "20", "ceph", "--connect-timeout", "10", "versions", "--format", "json")
@@ -127,7 +138,7 @@ def main(params):
         json.dumps(
             {
                 "ceph_installed": installed.group(1) if installed else None,
-                "ceph_daemons": daemons(),
+                "ceph_daemons": daemons() if params["ceph"] else {},
                 "ceph_versions": cluster,
                 "services": running,
                 "stale": stale(),

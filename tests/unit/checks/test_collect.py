@@ -106,6 +106,42 @@ def test_versions_of_this_machine(site, mine):
     assert collected["components"]["kernel"]
 
 
+class Told:
+    """A fleet that keeps what each node was asked with."""
+
+    def __init__(self):
+        self.params = {}
+
+    def run(self, node, command, *, timeout=60.0, stdin=None):
+        line = stdin.decode().partition("\n")[0].removeprefix("PARAMS = ")
+        self.params[node] = json.loads(json.loads(line))
+        return Result(node, command, 1, "", "", time.time(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "ports", "commands", "ceph"),
+    [
+        (None, {"node_exporter", "prometheus", "blackbox_exporter"}, {"etcd", "kubelet"}, True),
+        ("etcd", set(), {"etcd"}, False),
+        ("monitoring", {"node_exporter", "prometheus", "blackbox_exporter"}, set(), False),
+        ("rbd", set(), set(), True),
+    ],
+)
+def test_after_a_phase_its_parts_alone_are_asked_and_waited_for(site, mine, phase, ports, commands, ceph):
+    class File:
+        pass
+
+    file, fleet = File(), Told()
+    file.site, file.profile = site, mine
+    node = site.nodes[0].model_copy(update={"roles": ["mon", "etcd", "worker", "prometheus"]})
+    collect_versions(file, fleet, [node], phase)
+    asked = fleet.params[node.name]
+    assert set(asked["ports"]) == ports
+    assert set(asked["commands"]) >= commands
+    assert phase is None or set(asked["commands"]) == commands
+    assert (asked["ceph"], asked["cluster"], asked["patience"] > 0) == (ceph, ceph, phase is not None)
+
+
 class Slow(Here):
     """A fleet whose first answers come late, and which counts how often each node is asked for its clock alone."""
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -186,10 +187,32 @@ def test_what_a_unit_runs_is_asked_and_not_what_lies_on_disk(tmp_path):
     assert re.search(r"\d+\.\d+", said.stdout), "sleep's own version"
 
 
-def test_the_probe_reads_a_version_from_what_a_program_says():
+@pytest.fixture
+def names():
+    """What the probe's file defines; it has asked for nothing."""
     text = (Path(versions.__file__).parent / "versions_probe.py").read_text()
-    names: dict = {"PARAMS": json.dumps({"addresses": [], "ports": {}, "commands": {}, "cluster": False})}
+    nothing = {"addresses": [], "ports": {}, "commands": {}, "ceph": False, "cluster": False, "patience": 0}
+    names: dict = {"PARAMS": json.dumps(nothing)}
     exec(compile(text, "probe", "exec"), names)  # noqa: S102
+    return names
+
+
+def test_the_probe_asks_again_for_what_does_not_answer_yet(names):
+    asked: list[set[str]] = []
+
+    def ask(wanted):
+        asked.append(set(wanted))
+        return {name: "1.0" for name in wanted if name == "soon" or len(asked) > 1}
+
+    wanted = {"soon": 1, "later": 2}
+    assert names["patiently"](ask, wanted, time.time() + 20) == {"soon": "1.0", "later": "1.0"}
+    assert asked == [{"soon", "later"}, {"later"}]
+    asked.clear()
+    assert names["patiently"](ask, wanted, time.time()) == {"soon": "1.0"}
+    assert len(asked) == 1, "without patience it is asked once"
+
+
+def test_the_probe_reads_a_version_from_what_a_program_says(names):
     said = names["programs"](
         {
             "a": ["echo", "Kubernetes v1.9.11"],
