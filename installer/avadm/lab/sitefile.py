@@ -110,7 +110,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "nodes": [_node(config, n, host_keys[n.name]) for n in nodes],
         "components": {
             "ceph": _ceph(config),
-            "monitoring": {"scrape_interval_s": 5, "retention_days": 2},
+            "monitoring": {"scrape_interval_s": 10, "retention_days": 2},
         },
         # The nodes share this machine's clock and may not set it.
         "extra_vars": {"chrony_adjust_clock": False, **(shims.VARIABLES if config.masters else {})},
