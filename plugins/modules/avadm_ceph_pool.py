@@ -210,8 +210,7 @@ def main():
         work.ensure(module.params["pools"])
     except CephError as error:
         module.fail_json(
-            msg="Cannot keep the pools: %s. Done before: %s"
-            % (error, "; ".join(work.actions) or "nothing")
+            msg="Cannot keep the pools: %s. Done before: %s" % (error, "; ".join(work.actions) or "nothing")
         )
     module.exit_json(changed=bool(work.actions), actions=work.actions, larger=work.larger)
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from avadm import paths
 from avadm.cli.main import App
 from tests.lab import hunt
-from tests.lab.faults.drive import AVADM, avadm
+from tests.lab.faults.drive import AVADM, avadm, latest
 
 LIMIT_S = 1500
 NOTES = "/run/avadm-test-pythons"
@@ -111,7 +110,6 @@ def second_run(lab, tmp_path_factory):
     text = output.read_text()
     assert ours.returncode == 0, text
     return SecondRun(
-        folder=(paths.runs() / "latest").resolve(),
         said=text,
         pid=ours.pid,
         pythons=pythons,
@@ -126,9 +124,12 @@ def _beside(lab, ours, other):
     while lab.run(lab.names("mon")[0], f"cat {lock_file(lab)}").returncode != 0:
         if time.monotonic() > until or ours.poll() is not None:
             print("the run takes no lock", file=sys.stderr)
-            return {}
+            return {"folder": latest()}
         time.sleep(0.2)
+    # The other's dry run is the latest afterwards.
+    folder = latest()
     return {
+        "folder": folder,
         "refused": avadm("--site", other, "apply"),
         "dry": avadm("--site", other, "apply", "--check", "base"),
     }
