@@ -94,7 +94,7 @@ def second_run(lab, tmp_path_factory):
     """One more `avadm apply --full` over what is installed, and what was seen while it ran."""
     folder = tmp_path_factory.mktemp("again")
     other = other_controller(lab, folder)
-    output, pythons = folder / "said", {}
+    output, pythons, before = folder / "said", {}, latest()
     with (
         noting(lab, pythons),
         hunt.watched(lab, hunt.needles(lab.site_path)) as found,
@@ -102,7 +102,7 @@ def second_run(lab, tmp_path_factory):
     ):
         ours = subprocess.Popen([AVADM, "apply", "--full"], stdout=said, stderr=subprocess.STDOUT)
         try:
-            tried = _beside(lab, ours, other)
+            tried = _beside(lab, ours, other, before)
             ours.wait(LIMIT_S)
         finally:
             ours.terminate()
@@ -118,7 +118,7 @@ def second_run(lab, tmp_path_factory):
     )
 
 
-def _beside(lab, ours, other):
+def _beside(lab, ours, other, before):
     """Try the same from another controller as soon as the run holds its lock."""
     until = time.monotonic() + 60
     while lab.run(lab.names("mon")[0], f"cat {lock_file(lab)}").returncode != 0:
@@ -126,8 +126,10 @@ def _beside(lab, ours, other):
             print("the run takes no lock", file=sys.stderr)
             return {"folder": latest()}
         time.sleep(0.2)
-    # The other's dry run is the latest afterwards.
-    folder = latest()
+    # The run makes its folder when it has the lock; the other's dry run is the latest afterwards.
+    while (folder := latest()) == before:
+        assert time.monotonic() < until, "the run makes no folder"
+        time.sleep(0.2)
     return {
         "folder": folder,
         "refused": avadm("--site", other, "apply"),
