@@ -8,16 +8,14 @@ import contextlib
 import json
 import shutil
 import subprocess
-import sys
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from avadm.cli.main import App
 from tests.lab import hunt
-from tests.lab.faults.drive import AVADM, avadm, latest
+from tests.lab.faults.drive import avadm, in_mid_run, latest, start
 
 LIMIT_S = 1500
 NOTES = "/run/avadm-test-pythons"
@@ -51,10 +49,10 @@ class SecondRun:
     folder: Path
     said: str
     pid: int
-    pythons: dict = field(default_factory=dict)
-    with_secrets: list = field(default_factory=list)
-    refused: subprocess.CompletedProcess | None = None
-    dry: subprocess.CompletedProcess | None = None
+    pythons: dict
+    with_secrets: list
+    refused: subprocess.CompletedProcess
+    dry: subprocess.CompletedProcess
 
     @property
     def summary(self):
@@ -92,46 +90,18 @@ def noting(lab, notes):
 @pytest.fixture(scope="session")
 def second_run(lab, tmp_path_factory):
     """One more `avadm apply --full` over what is installed, and what was seen while it ran."""
-    folder = tmp_path_factory.mktemp("again")
-    other = other_controller(lab, folder)
-    output, pythons, before = folder / "said", {}, latest()
-    with (
-        noting(lab, pythons),
-        hunt.watched(lab, hunt.needles(lab.site_path)) as found,
-        output.open("w") as said,
-    ):
-        ours = subprocess.Popen([AVADM, "apply", "--full"], stdout=said, stderr=subprocess.STDOUT)
+    other = other_controller(lab, tmp_path_factory.mktemp("again"))
+    pythons, before = {}, latest()
+    with noting(lab, pythons), hunt.watched(lab, hunt.needles(lab.site_path)) as found:
+        ours = start("apply", "--full")
         try:
-            tried = _beside(lab, ours, other, before)
-            ours.wait(LIMIT_S)
+            # It holds its lock by now; the folder of the other's dry run is the latest afterwards.
+            folder = in_mid_run(before, "base", ours)
+            refused = avadm("--site", other, "apply")
+            dry = avadm("--site", other, "apply", "--check", "base")
+            said = ours.communicate(timeout=LIMIT_S)[0]
         finally:
             ours.terminate()
             ours.wait(60)
-    text = output.read_text()
-    assert ours.returncode == 0, text
-    return SecondRun(
-        said=text,
-        pid=ours.pid,
-        pythons=pythons,
-        with_secrets=found,
-        **tried,
-    )
-
-
-def _beside(lab, ours, other, before):
-    """Try the same from another controller as soon as the run holds its lock."""
-    until = time.monotonic() + 60
-    while lab.run(lab.names("mon")[0], f"cat {lock_file(lab)}").returncode != 0:
-        if time.monotonic() > until or ours.poll() is not None:
-            print("the run takes no lock", file=sys.stderr)
-            return {"folder": latest()}
-        time.sleep(0.2)
-    # The run makes its folder when it has the lock; the other's dry run is the latest afterwards.
-    while (folder := latest()) == before:
-        assert time.monotonic() < until, "the run makes no folder"
-        time.sleep(0.2)
-    return {
-        "folder": folder,
-        "refused": avadm("--site", other, "apply"),
-        "dry": avadm("--site", other, "apply", "--check", "base"),
-    }
+    assert ours.returncode == 0, said
+    return SecondRun(folder, said, ours.pid, pythons, found, refused, dry)

@@ -78,17 +78,19 @@ def collect(
     script = (files("avadm.checks") / "versions_probe.py").read_text()
     witness = next((n.name for n in chosen if "mon" in n.roles), None)
 
-    parts = None if phase is None else PARTS[phase]
+    def asked(name: str) -> bool:
+        return phase is None or name in PARTS[phase]
+
     patience = 0.0 if phase is None else PATIENCE
-    ceph = parts is None or "ceph" in parts
+    ceph = asked("ceph")
 
     def ask(node: Node) -> tuple[dict[str, Any] | None, str]:
         ports = {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles}
         commands = {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)}
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
-            "ports": {name: port for name, port in ports.items() if parts is None or name in parts},
-            "commands": {name: argv for name, argv in commands.items() if parts is None or name in parts},
+            "ports": {name: port for name, port in ports.items() if asked(name)},
+            "commands": {name: argv for name, argv in commands.items() if asked(name)},
             "ceph": ceph,
             "cluster": ceph and node.name == witness,
             "patience": patience,

@@ -167,8 +167,8 @@ class Slow(Here):
 )
 def test_only_clocks_that_are_not_sure_are_measured_again(site, mine, late, offsets, again):
     wide = site.model_copy(update={"time": site.time.model_copy(update={"max_skew_ms": 400.0})})
-    # A busy machine may answer late by itself.
-    for _ in range(3):
+    # Where none is to be measured again a busy machine may be late by itself, which is not what is tested.
+    for _ in range(1 if again else 3):
         fleet = Slow(late, offsets=offsets)
         context = collect(wide, mine, wide.nodes, fleet, ["os", "clock"])
         if set(fleet.asked) == again:

@@ -48,7 +48,8 @@ def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: 
         return ""
     try:
         before = int(limit.read_text())
-        limit.write_text(str(max(ENOUGH, before * 2)))
+        more = max(ENOUGH, before * 2)
+        limit.write_text(str(more))
     except OSError as error:
         return (
             f"the kernel has {found} inotify instances left for root, the nodes take {wanted}, and more cannot be had "
@@ -56,6 +57,6 @@ def provide(nodes: Sequence[LabNode], left: Callable[[int], int] = left, limit: 
             f"(sysctl fs.inotify.max_user_instances={ENOUGH}), or take another lab down"
         )
     return (
-        f"raised fs.inotify.max_user_instances of this machine from {before} to {max(ENOUGH, before * 2)}, until it "
+        f"raised fs.inotify.max_user_instances of this machine from {before} to {more}, until it "
         f"boots again: {found} were left for root, and the nodes take {wanted}"
     )
