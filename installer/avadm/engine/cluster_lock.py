@@ -217,7 +217,9 @@ def _beat(
             gone = [n for n, a in seen.answers.items() if not a["done"]]
             # Silent nodes prove nothing: they may come back with our lock in place.
             if len(gone) > len(nodes.names) - nodes.majority:
-                other = next(iter(seen.holders.values()), None)
+                # A node that the breaker did not reach still names us.
+                others = [h for n in gone if (h := seen.answers[n].get("holder"))]
+                other = max(others, key=others.count, default=None)
                 tell(
                     f"The lock of this run was broken by {named(other)}."
                     if other

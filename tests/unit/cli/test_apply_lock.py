@@ -172,7 +172,10 @@ def test_ctrl_c_gives_the_lock_back(avadm: Run, nodes: Nodes, monkeypatch: pytes
     assert not any(lock(nodes, n).exists() for n in MONS)
 
 
-def test_whoever_is_broken_hears_of_it(nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reached", [MONS, MONS[1:]], ids=["all nodes", "a majority: one still names us"])
+def test_whoever_is_broken_hears_of_it(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: tuple[str, ...]
+) -> None:
     import threading
 
     monkeypatch.setattr("avadm.engine.cluster_lock.HEARTBEAT_S", 0.02)
@@ -180,10 +183,10 @@ def test_whoever_is_broken_hears_of_it(nodes: Nodes, tmp_path: Path, monkeypatch
     mine, lost, told = LockNodes(load(tmp_path / "site.yml"), nodes), threading.Event(), []
     with held(mine, "apply", told.append, lost=lost.set):
         assert not lost.wait(0.2)
-        plant(nodes, MONS, machine="elsewhere", host="desk7")
+        plant(nodes, reached, machine="elsewhere", host="desk7")
         assert lost.wait(5)
     assert "desk7" in told[-1]
-    assert json.loads(lock(nodes, "stor1").read_text())["token"] == "theirs"
+    assert json.loads(lock(nodes, "stor2").read_text())["token"] == "theirs"
 
 
 def test_a_dry_run_leaves_no_trace_on_the_nodes(avadm: Run, nodes: Nodes) -> None:
