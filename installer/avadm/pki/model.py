@@ -11,6 +11,7 @@ class Authority(StrEnum):
     """A certificate authority; each is trusted for its own purpose alone."""
 
     ETCD = "etcd"
+    ETCD_PEERS = "etcd-peers"
     KUBERNETES = "kubernetes"
     FRONT_PROXY = "front-proxy"
     OBJECTS = "objects"

@@ -140,11 +140,12 @@ def _etcd(node: Node, site: Site) -> Iterator[Leaf]:
     names = (*_names(node, site), *_LOCAL[0])
     addresses = (str(node.address), *_LOCAL[1])
     owner = f"etcd-{node.name}"
-    for use in ("server", "peer"):
-        # A server's certificate is a client's too: etcd's own gateway calls its own port with it.
+    # A server's certificate is a client's too: etcd's own gateway calls its own port with it. Members have an authority of
+    # their own: every node's Calico has a client's certificate, and is no member.
+    for use, authority in (("server", Authority.ETCD), ("peer", Authority.ETCD_PEERS)):
         yield Leaf(
             f"etcd-{use}-{node.name}",
-            Authority.ETCD,
+            authority,
             owner,
             node.name,
             names=names,

@@ -39,6 +39,25 @@ def test_a_member_is_defragmented_and_stays_well(lab):
     lab.sh(node, "avadm-etcd health")
 
 
+def test_only_members_get_into_the_port_of_members(lab):
+    """Calico's certificate is on every node; root's is one of clients too."""
+    node = lab.names("etcd")[0]
+    address = lab.node(node)["address"]
+    members = (
+        f"curl -sS --http1.1 --max-time 10 --cacert /etc/etcd/pki/peer-ca.crt https://{address}:2380/members"
+    )
+    own = "--cert /etc/etcd/pki/peer.crt --key /etc/etcd/pki/etcd.key"
+    assert node in lab.sh(node, f"{members} {own}")
+    for cert, key in (
+        ("/etc/calico/pki/etcd.crt", "/etc/calico/pki/calico.key"),
+        ("/etc/etcd/pki/client.crt", "/etc/etcd/pki/etcd.key"),
+        ("/etc/etcd/pki/server.crt", "/etc/etcd/pki/etcd.key"),
+    ):
+        lab.sh(node, f"test -s {cert} && test -s {key}")
+        assert not lab.run(node, f"{members} --cert {cert} --key {key}").ok, cert
+    assert "2379" in lab.sh(node, "avadm-etcd ctl member list")
+
+
 def test_both_come_by_the_clock(lab):
     for node in lab.names("etcd"):
         for timer in ("avadm-etcd-snapshot.timer", "avadm-etcd-defrag.timer"):

@@ -121,6 +121,25 @@ def test_a_service_certificate_is_no_clients(kept):
         client(store, Authority.KUBERNETES).verify(load(store.leaf("apiserver-m1")), [])
 
 
+def test_no_client_of_etcd_is_one_of_its_members(kept):
+    store, one, _ = kept
+    members = client(store, Authority.ETCD_PEERS)
+    believed = []
+    for leaf in plan.leaves(one):
+        with suppress(VerificationError):
+            if members.verify(load(store.leaf(leaf.name)), []):
+                believed.append(leaf.name)
+    assert believed == [leaf.name for leaf in plan.leaves(one) if leaf.authority is Authority.ETCD_PEERS]
+
+
+def test_a_site_of_before_gets_the_authority_of_members_and_keeps_all_else(kept):
+    store, one, keys = kept
+    before = dict(store.leaves)
+    del store.authorities[Authority.ETCD_PEERS]
+    assert issue(store, one, keys | {Authority.ETCD_PEERS.key: certs.new_key()}, NOW)
+    assert [n for n in before if store.leaves[n] != before[n]] == ["etcd-peer-m1"]
+
+
 def test_nothing_is_made_twice(kept):
     store, one, keys = kept
     before = store.path.read_bytes()

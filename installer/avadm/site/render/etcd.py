@@ -33,6 +33,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "etcd_snapshot_minutes": knobs.snapshot_minutes,
         "etcd_snapshots_kept": knobs.snapshots_kept,
         "etcd_ca_certificate": store.trusted(Authority.ETCD),
+        "etcd_peer_ca_certificate": store.trusted(Authority.ETCD_PEERS),
     }
     for node in members:
         out.host(node.name).update(_member(node, store))

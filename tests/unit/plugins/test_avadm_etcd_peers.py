@@ -1,0 +1,113 @@
+"""avadm_etcd_peers, and what the role etcd writes by it: members come to their own authority without refusing each other."""
+
+import fnmatch
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import avadm_etcd_peers as module
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from avadm.doctor.parts import CERTIFICATES
+from avadm.pki import certs
+from avadm.pki.model import Authority, Leaf
+
+ROLE = Path(__file__).parents[3] / "roles/etcd"
+NOW = certs.now() - timedelta(days=2)
+KEYS = [certs.new_key() for _ in range(3)]
+FORMER, OWN = (
+    certs.authority(f"demo {n}", k, NOW) for n, k in zip(("etcd", "etcd-peers"), KEYS, strict=False)
+)
+OLD, NEW = (
+    certs.leaf(Leaf("p", Authority.ETCD_PEERS, "m1", "m1", server=True), KEYS[2], by, key, NOW, 1)
+    for by, key in ((FORMER, KEYS[0]), (OWN, KEYS[1]))
+)
+"""Both have expired: that is no reason to take a member for another one."""
+
+
+def run(argv, data):
+    done = subprocess.run(argv, input=data, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def stage(folder, shown, trusted):
+    for name, text in (("peer.crt", shown), ("peer-ca.crt", trusted)):
+        if text is not None:
+            (folder / name).write_text(text)
+    return module.stage(run, str(folder / "peer.crt"), str(folder / "peer-ca.crt"), OWN, FORMER)
+
+
+@pytest.mark.parametrize(
+    ("shown", "trusted", "wanted"),
+    [
+        (None, None, "none"),
+        (OLD, None, "old"),
+        (OLD, OWN, "old"),
+        (OLD, OWN + FORMER, "both"),
+        (NEW, OWN + FORMER, "shown"),
+        (NEW, None, "shown"),
+        (NEW, OWN + "\n", "new"),
+    ],
+)
+def test_the_stage_of_a_member(tmp_path, shown, trusted, wanted):
+    assert stage(tmp_path, shown, trusted) == wanted
+
+
+def test_a_damaged_certificate_is_not_none(tmp_path):
+    with pytest.raises(module.PeersError, match=r"peer\.crt cannot be read"):
+        stage(tmp_path, "rubbish", OWN)
+
+
+def told(stage, here):
+    """What the role does at a stage, with these of the members m1 and m2 in its run: trusts, shows the new one."""
+    have = yaml.safe_load((ROLE / "vars/main.yml").read_text()) | {
+        "etcd_members": {"m1": "https://10.0.0.1:2380", "m2": "https://10.0.0.2:2380"},
+        "ansible_play_hosts": here,
+        "etcd_peer_ca_certificate": OWN,
+        "etcd_ca_certificate": FORMER,
+        "_etcd_peers": {"stage": stage},
+    }
+    templar = Templar(DataLoader(), variables=have)
+    (write,) = [t for t in yaml.safe_load((ROLE / "tasks/peers.yml").read_text()) if "avadm_files" in t]
+    trusted = templar.template(write["avadm_files"]["files"][0]["content"])
+    (alone,) = [t for t in yaml.safe_load((ROLE / "tasks/main.yml").read_text()) if "peers_alone" in str(t)]
+    return (
+        FORMER in trusted,
+        templar.template("{{ _etcd_may_show }}"),
+        templar.template("{{ " + alone["when"] + " }}"),
+    )
+
+
+BOTH = ["m1", "m2"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "here", "wanted"),
+    [
+        ("none", BOTH, (False, True, False)),
+        ("none", ["m1"], (False, True, False)),
+        ("old", BOTH, (True, True, True)),
+        ("old", ["m1"], (True, False, False)),
+        ("both", ["m1"], (True, False, False)),
+        ("both", BOTH, (True, True, True)),
+        ("shown", ["m1"], (True, True, False)),
+        ("shown", BOTH, (True, True, True)),
+        ("new", ["m1"], (False, True, False)),
+        ("new", BOTH, (False, True, False)),
+    ],
+)
+def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
+    """Whether it trusts the former authority too, may show the new certificate, and ends by trusting the new alone."""
+    assert told(stage, here) == wanted
+
+
+def test_members_trust_another_file_than_clients_do_and_its_end_is_watched():
+    text = (ROLE / "templates/default.j2").read_text()
+    assert "ETCD_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt\n" in text
+    assert "ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/peer-ca.crt\n" in text
+    watched = yaml.safe_load((ROLE.parent / "node_exporter/defaults/main.yml").read_text())
+    for patterns in (CERTIFICATES, watched["node_exporter_certificates"]):
+        assert any(fnmatch.fnmatch("/etc/etcd/pki/peer-ca.crt", p) for p in patterns)
