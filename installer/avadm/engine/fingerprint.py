@@ -77,11 +77,12 @@ class Fingerprints:
             for phase, hosts in data["phases"].items()
         }
 
-    def replace(self, data: Mapping[str, Any]) -> None:
-        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
+    def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
+        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
         with self._lock:
             self._load(data)
-            self._save()
+            if write:
+                self._save()
 
     def get(self, phase: str, host: str) -> Print | None:
         """Return what a phase left on a host."""

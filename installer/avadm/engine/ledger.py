@@ -64,6 +64,7 @@ class Ledger:
 
     Attributes:
         serial: how often it was written; the greater one of two copies is the newer.
+        keepers: the nodes that kept the site's lock in the last run that wrote; none in a ledger of an older release.
         damage: why the file cannot be understood, None where it can.
 
     Raises:
@@ -74,11 +75,12 @@ class Ledger:
         self.path = path
         self.site = site
         self.serial = 0
+        self.keepers: tuple[str, ...] = ()
         self.damage: AvadmError | None = None
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
         try:
-            self.serial, self._entries = _read(path)
+            self.serial, self._entries, self.keepers = _read(path)
         except AvadmError as error:
             if not tolerant:
                 raise
@@ -89,12 +91,14 @@ class Ledger:
         """Return the ledger of a site file."""
         return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
 
-    def replace(self, data: Mapping[str, Any]) -> None:
-        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
-        serial, entries = _parse(data)
+    def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
+        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
+        serial, entries, keepers = _parse(data)
         with self._lock:
-            self.serial, self._entries, self.damage = serial - 1, entries, None
-            self._save()
+            self.serial, self._entries, self.keepers, self.damage = serial, entries, keepers, None
+            if write:
+                self.serial -= 1
+                self._save()
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -138,7 +142,8 @@ class Ledger:
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
-        return {"version": VERSION, "serial": self.serial, "site": self.site, "phases": phases}
+        about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
+        return {**about, "phases": phases}
 
     def _save(self) -> None:
         self.serial += 1
@@ -166,18 +171,18 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(**{**known, "state": State(data["state"])})
 
 
-def _parse(data: Mapping[str, Any]) -> tuple[int, dict[str, dict[str, Entry]]]:
+def _parse(data: Mapping[str, Any]) -> tuple[int, dict[str, dict[str, Entry]], tuple[str, ...]]:
     if data["version"] != VERSION:
         raise ValueError(f"version {data['version']}")
     phases = {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
-    return int(data.get("serial", 0)), phases
+    return int(data.get("serial", 0)), phases, tuple(str(name) for name in data.get("keepers", ()))
 
 
-def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]]]:
+def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]], tuple[str, ...]]:
     try:
         return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return 0, {}
+        return 0, {}, ()
     except DAMAGE as error:
         raise AvadmError(
             Finding(
