@@ -24,7 +24,7 @@ def number(release):
 def rendered(path):
     role = FILES[path]
     options = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())
-    have = {name: 1 for name in options["argument_specs"]["main"]["options"]}
+    have = dict.fromkeys(options["argument_specs"]["main"]["options"], 1)
     have |= yaml.safe_load((ROLES / role / "defaults/main.yml").read_text())
     have |= {f"{role}_servers": SERVERS, "ansible_managed": "a test"}
     made = Templar(DataLoader(), variables=have)
