@@ -89,6 +89,7 @@ def curl(kube, arguments):
     return kube.lab.run(kube.outside(), f"curl -s -m 4 {arguments}").stdout.strip()
 
 
+@pytest.mark.core("registry")
 def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
     node = lab.names("registry")[0]
     # From inside the folder: curl takes what follows a colon in a certificate's path for a password.
@@ -134,6 +135,7 @@ def test_only_the_deployer_puts_or_removes_an_image(lab, registry):
     assert status(deployer, DEPLOYER, "-k", f"https://{address}:5002/v2/") == "000"
 
 
+@pytest.mark.core("dns")
 def test_pods_know_services_and_the_site_s_nodes_by_name(kube, lab, web):
     space, _ = web
     address = kube.get(f"service web -n {space}")["spec"]["clusterIP"]
@@ -181,6 +183,7 @@ def test_requests_come_in_from_outside_by_name(kube, lab, web):
     assert curl(kube, f"-o /dev/null -w '%{{http_code}}' -H 'Host: other.example' http://{address}/") == "404"
 
 
+@pytest.mark.core("ingress")
 def test_tls_shows_a_certificate_of_the_site(kube, lab):
     address = vip(lab)
     node = lab.names("ingress")[0]
