@@ -52,6 +52,7 @@ CheckId = Literal[
     "package-sources",
     "packages",
     "memory",
+    "swap",
     "space",
     "ports",
 ]
