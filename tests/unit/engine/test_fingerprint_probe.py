@@ -195,6 +195,8 @@ def test_health_is_judged_as_the_phases_judge_it(node: Node, ask: Ask) -> None:
     node.ceph(health={"POOL_X": {"summary": {"message": "bad"}}})
     assert ask("health 3")["health 3"] == "!POOL_X (bad)"
     assert ask("health 3 POOL_X")["health 3 POOL_X"] == "healthy"
+    node.ceph(health={"OBJECT_MISPLACED": {"summary": {"message": "13.2: 5/10 objects misplaced"}}})
+    assert ask("health 3")["health 3"] == "healthy"
 
 
 def test_labels_and_taints_of_avadm_s_own_are_seen_and_others_not(node: Node, ask: Ask) -> None:

@@ -56,6 +56,13 @@ def test_each_reason_is_named():
     )
 
 
+def test_data_that_move_to_new_osds_are_no_trouble_and_data_that_are_lacking_are():
+    """13.2 warns of both, of the first for as long as it takes to fill the new OSDs."""
+    states = {"pgs_by_state": [{"state_name": "active+remapped+backfilling", "count": 5}]}
+    assert health(pgmap=states, **warning("OBJECT_MISPLACED")) is None
+    assert health(**warning("PG_DEGRADED")) == "PG_DEGRADED (text)"
+
+
 def test_a_tolerated_warning_may_stand():
     assert health(["OSD_NEARFULL"], **warning("OSD_NEARFULL")) is None
 

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
@@ -17,14 +18,32 @@ VARIABLES = {
 }
 
 
+def unit(**more):
+    templar = Templar(DataLoader(), variables=VARIABLES | more)
+    templar.environment.trim_blocks = True
+    return templar.template(TEMPLATE.read_text(), convert_data=False)
+
+
+def test_a_mount_by_the_kernel_finds_its_key_in_every_release():
+    """mount.ceph of 13.2 reads no keyring: without secretfile it mounts as nobody, and is refused."""
+    text = unit(ceph_client_kind="kernel", ceph_client_monitors=["10.0.0.1", "10.0.0.2"])
+    (line,) = re.findall(r"^ExecStart=/bin/mount -t ceph (\S+):/ /data -o (\S+)$", text, re.M)
+    assert line[0] == "10.0.0.1,10.0.0.2"
+    options = dict(o.partition("=")[::2] for o in line[1].split(","))
+    assert options["name"] == "cephfs"
+    tasks = yaml.safe_load((TEMPLATE.parents[1] / "tasks/configure.yml").read_text())
+    (written,) = [t for t in tasks if t.get("when") == "ceph_client_kind == 'kernel'"]
+    (file,) = written["avadm_files"]["files"]
+    assert file["path"].replace("{{ ceph_client_entity }}", "client.cephfs") == options["secretfile"]
+    assert (file["mode"], "secret" in file) == ("0600", True)
+
+
 @pytest.fixture
 def start(tmp_path):
     """Return a function: what the unit's first step does where a file system of a type is mounted."""
 
     def run(kind):
-        templar = Templar(DataLoader(), variables=VARIABLES)
-        templar.environment.trim_blocks = True
-        text = templar.template(TEMPLATE.read_text(), convert_data=False)
+        text = unit()
         found = re.search(r"^ExecStartPre=-?(?:/bin/sh -c '(.*)'|(.*))$", text, re.M)
         command = (found[1] or Path(found[2]).name).replace("$$", "$")
         (tmp_path / "findmnt").write_text(f"#!/bin/sh\n[ $# -eq 4 ] && [ $4 = /data ] && echo '{kind}'\n")
