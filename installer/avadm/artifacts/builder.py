@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -11,26 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from avadm import paths
-from avadm.artifacts import images, maven, tarball
+from avadm.artifacts import differences, golang, images, maven, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
+from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-
-# No go.work and no flags of the user's own; what a go.sum does not name is refused.
-# GOGC: the compiler takes more memory and a quarter less CPU time (docs/artifacts.md); the result is the same.
-ENV = {
-    "GO111MODULE": "on",
-    "GOWORK": "off",
-    "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath",
-    "GOGC": "400",
-}
-
-
-GO = paths.cache() / "tools" / "go"
-"""Where scripts/go has a Go on machines without one."""
 
 # Nobody reads manuals in a container, and the package lists are old by then.
 SLIM = (
@@ -71,7 +57,7 @@ class Builder:
             AvadmError: a step failed; the finding names it and what was said last.
         """
         recipe = r.load(self.artifact.folder)
-        env = {**ENV, "GOTOOLCHAIN": recipe.toolchain, "PATH": f"{GO / 'bin'}:{os.environ.get('PATH', '')}"}
+        env = golang.environment(recipe.toolchain)
         if recipe.toolchain:
             self._toolchain(recipe.toolchain, env)
         shutil.copytree(
@@ -85,7 +71,7 @@ class Builder:
         """Make sure that Go is there, and of the release that the recipe names."""
         done = self._run("ask Go's release", ("go", "env", "GOVERSION"), self.log.parent, env)
         if (found := done.stdout.strip()) != wanted:
-            raise AvadmError(_no_program("go", found or " ".join(done.said)))
+            raise AvadmError(no_program("go", found or " ".join(done.said)))
 
     def _step(self, action: object, env: Mapping[str, str]) -> None:
         match action:
@@ -103,6 +89,8 @@ class Builder:
                 )
             case r.Replace():
                 self._replace(action)
+            case r.Patch():
+                self._patch(action)
             case r.Append():
                 path = self.work / action.file
                 path.write_text(path.read_text(encoding="utf-8") + action.text, encoding="utf-8")
@@ -126,6 +114,11 @@ class Builder:
                 shutil.copy(self.others[action.artifact] / action.file, target)
             case r.Image():
                 self._image(action)
+            case r.Test():
+                argv = ["go", "test", "-vet=off", *action.packages]
+                self._run(
+                    "run tests", argv, self.work / action.folder, {**env, **golang.linking(action.glibc)}
+                )
             case r.Build():
                 self._build(action, env)
 
@@ -150,10 +143,17 @@ class Builder:
             raise self._failed(f"change {a.file}", "the text is not there", a.old)
         path.write_text(text.replace(a.old, a.new), encoding="utf-8")
 
+    def _patch(self, a: r.Patch) -> None:
+        for path in sorted((self.artifact.folder / a.source).glob("*.patch")):
+            try:
+                differences.apply(path.read_text(encoding="utf-8"), self.work / a.to)
+            except differences.DifferenceError as error:
+                raise self._failed(f"apply {path.name}", str(error), "the source it was made for") from error
+
     def _maven(self, m: r.Maven) -> None:
         mvn = shutil.which("mvn")
         if mvn is None:
-            raise AvadmError(_no_program("mvn", ""))
+            raise AvadmError(no_program("mvn", ""))
         settings, target = self.work / "settings.xml", self.work / m.to
         pom = self.work / "pom.xml"
         shutil.copy(self.artifact.folder / m.pom, pom)
@@ -189,7 +189,7 @@ class Builder:
         tags = (f"-tags={b.tags}",) if b.tags else ()
         argv = ("go", "build", "-o", str(self.out / b.output), *tags, f"-ldflags={flags}", b.package)
         folder = self.work / b.folder
-        self._run(f"compile {b.output}", argv, folder, {**env, "CGO_ENABLED": "1" if b.cgo else "0"})
+        self._run(f"compile {b.output}", argv, folder, {**env, **golang.linking(b.glibc)})
 
     def _debian(self, d: r.Debian) -> None:
         hooks = [f'--customize-hook=chroot "$1" sh -c {shlex.quote(c)}' for c in d.commands]
@@ -235,7 +235,7 @@ class Builder:
             argv, cwd=cwd, env=env, log=self.log, heard=lambda s: self.tell(f"{title}: {s}")
         )
         if done.rc == NOT_FOUND:
-            raise AvadmError(_no_program(argv[0], " ".join(done.said)))
+            raise AvadmError(no_program(argv[0], " ".join(done.said)))
         if done.rc != 0:
             # Maven complains on its standard output.
             told = done.said[-3:] or [s for s in done.stdout.splitlines() if "ERROR" in s][:3]
@@ -263,24 +263,6 @@ def _only(*patterns: str) -> Callable[[str, list[str]], set[str]]:
         return {n for n in names if not any(Path(n).match(p) for p in patterns)}
 
     return ignored
-
-
-def _no_program(name: str, found: str) -> Finding:
-    if name == "go":
-        wanted = "go 1.21 or newer"
-        remedy = "Install one (scripts/go does), or fetch upstream's programs instead: avadm artifacts fetch."
-    elif name == "mvn":
-        wanted, remedy = "maven 3", "Install it: apt-get install maven."
-    else:
-        wanted, remedy = name, f"Install it: apt-get install {name}."
-    return Finding(
-        "artifact-tool",
-        f"There is no {name} here to build with.",
-        "PATH",
-        found,
-        wanted,
-        remedy,
-    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from avadm.artifacts import upstream
+from avadm.artifacts import linked, upstream
 from avadm.artifacts.builder import Builder
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.manifest import Artifact, named
@@ -121,6 +121,9 @@ class Maker:
                 toolchain = Builder(artifact, self.commands, space, out, log, tell, others).build()
             else:
                 upstream.fetch(artifact, self.checksums, out, tell)
+            tell("look at what it links to")
+            if wrong := linked.too_new(artifact.name, out):
+                raise AvadmError(wrong)
             tell("ask its version")
             record = Record(
                 name=artifact.name,

@@ -56,6 +56,16 @@ class Replace(_Data):
     new: str
 
 
+class Patch(_Data):
+    """Apply the unified differences of a folder of the recipe (``*.patch``, in order of name), from ``to`` on.
+
+    Every hunk has to fit exactly where it says (no fuzz, no offset).
+    """
+
+    source: str
+    to: str
+
+
 class Append(_Data):
     """Add lines to the end of a file, which has to be there."""
 
@@ -115,7 +125,8 @@ class Build(_Data):
         package: the Go package.
         output: the artifact's file.
         folder: where the module is.
-        cgo: whether C is compiled in.
+        cgo: whether C is compiled in, which needs ``glibc``; all else is static.
+        glibc: the oldest C library that the program runs with; zig compiles and links against that one's symbols.
         tags: build tags.
         ldflags: flags of the linker beside ``-s -w``.
     """
@@ -124,8 +135,29 @@ class Build(_Data):
     output: str
     folder: str = "."
     cgo: bool = False
+    glibc: str = ""
     tags: str = ""
     ldflags: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _linked(self) -> Build:
+        if self.cgo != bool(self.glibc):
+            raise ValueError("cgo and glibc come together")
+        return self
+
+
+class Test(_Data):
+    """Run the Go tests that the recipe has put there; they have to pass, or there is no artifact.
+
+    Attributes:
+        packages: whose tests.
+        folder: where the module is.
+        glibc: as of Build; with the same one what both compile is compiled once.
+    """
+
+    packages: tuple[str, ...]
+    folder: str = "."
+    glibc: str = ""
 
 
 class Debian(_Data):
@@ -180,12 +212,14 @@ class Step(_Data):
     remove: Remove | None = None
     overlay: Overlay | None = None
     replace: Replace | None = None
+    patch: Patch | None = None
     append: Append | None = None
     mode: Mode | None = None
     archive: Archive | None = None
     maven: Maven | None = None
     copy_: Copy | None = Field(default=None, alias="copy")
     run: Run | None = None
+    test: Test | None = None
     build: Build | None = None
     debian: Debian | None = None
     take: Take | None = None

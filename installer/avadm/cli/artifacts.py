@@ -103,7 +103,12 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
 @_json
 @pass_app
 def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
-    """Read every byte of artifacts in the cache and compare with the checksums; exit status 1 where one differs."""
+    """Read every byte of artifacts in the cache and compare with the checksums; exit status 1 where one differs.
+
+    What links to a newer C library than the oldest system of the profiles has is told too.
+    """
+    from avadm.artifacts import linked
+
     store = Store.default()
     findings = []
     rows = []
@@ -114,6 +119,8 @@ def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
             findings.append(_wrong(artifact, store, "is not in the cache", "", ""))
         for name, why in store.damage(artifact).items() if state is State.DAMAGED else ():
             findings.append(_wrong(artifact, store, "is damaged", f"{name}: {why}", "as it was made"))
+        if state in (State.PRESENT, State.STALE):
+            findings += linked.too_new(artifact.name, store.folder(artifact))
     if as_json:
         print_json({"artifacts": rows, "findings": as_dicts(findings)})
     else:

@@ -19,6 +19,7 @@ class Profile(BaseModel):
     Attributes:
         name: the profile's name.
         os: distribution, release and kernel that every node must run ("" = any, but all equal).
+        glibc: the C library of that release; no artifact may need a newer one.
         python: interpreter on the nodes.
         ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
         versions: component to version prefix, compared with what runs (I7).
@@ -31,6 +32,7 @@ class Profile(BaseModel):
 
     name: str
     os: dict[str, str]
+    glibc: str
     python: str = "/usr/bin/python3"
     ceph_python: str | None = None
     versions: dict[str, str]
