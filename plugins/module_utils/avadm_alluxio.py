@@ -141,29 +141,32 @@ def entries(folder):
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def journal_action(found, marker, kind):
+def journal_action(found, marker, kind, replace=False):
     """Return what is to be done about a journal: ``format``, ``keep`` or ``mark``.
 
     Args:
         found: names in the journal's folder.
-        marker: what the marker says (a dict with kind), None where there is none.
+        marker: the kind that was founded, None where none was.
         kind: UFS or EMBEDDED, the kind that is wanted.
+        replace: whether one that was lost, or moved away, may be made anew.
 
     Raises:
         AlluxioError: neither would be right; nothing is ever formatted that holds anything.
     """
+    if not found and (marker is None or replace):
+        return "format"
     if marker is None:
-        return "mark" if found else "format"
-    if marker.get("kind") != kind:
+        return "mark"
+    if marker != kind:
         raise AlluxioError(
             "The journal of this master is of the kind %s, wanted is %s: the number of masters was changed between one and"
             ' three, and a journal cannot be taken over. Remedy: see docs/alluxio.md, "From one master to three".'
-            % (marker.get("kind"), kind)
+            % (marker, kind)
         )
     if not found:
         raise AlluxioError(
             "The journal of this master was formatted once and is empty or gone now. It is not formatted again, since it may"
-            " only be away (a disk that is not mounted). Remedy: bring it back; or where it is lost, remove the marker that"
-            " the message names and apply again: the under stores are mounted anew, nothing in them is lost."
+            " only be away (a disk that is not mounted). Remedy: bring it back; or where it is lost, `avadm apply cache --replace"
+            " NODE`: the under stores are mounted anew, nothing in them is lost."
         )
     return "keep"

@@ -46,6 +46,14 @@ class Cluster(object):
                 return json.loads(out).get("members", [])
         return None
 
+    def id(self):
+        """Return the cluster's id as the first that answers knows it; None where none answers."""
+        for url in self.urls:
+            rc, out, _err = self.ctl(url, "member", "list", "--write-out=json")
+            if rc == 0:
+                return "%x" % json.loads(out)["header"]["cluster_id"]
+        return None
+
     def healthy(self, members):
         """Return those of the members that answer and have a leader."""
         return [

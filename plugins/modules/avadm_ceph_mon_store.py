@@ -14,6 +14,9 @@ description:
   - The store is made beside its place and renamed when it is whole, so a run that was killed leaves no
     half-made store where the daemon would find it; what such a run left is made anew.
   - A store that exists is never touched.
+  - A monitor that was founded, by the mark on this node or by I(founded), and has no store has lost it; nothing is made
+    unless I(replace) allows it. Once any monitor was founded, a store is only made while the others form a quorum, since
+    new monitors alone would make an empty cluster.
 options:
   name: {description: The monitor's name., type: str, required: true}
   fsid: {description: The cluster's id., type: str, required: true}
@@ -32,6 +35,9 @@ options:
       entity: {description: Name., type: str, required: true}
       key: {description: The key., type: str, required: true}
       caps: {description: Service to capability., type: dict, required: true}
+  founded: {description: Monitors that were founded by the site's ledger and what they were founded as., type: dict, default: {}}
+  replace: {description: Whether a monitor that lost its store may be made anew., type: bool, default: false}
+  marks: {description: Folder of the mark that says that it was founded., type: path, default: /var/lib/avadm/founded}
   root: {description: Folder of all stores., type: path, default: /var/lib/ceph/mon}
 """
 
@@ -51,13 +57,17 @@ store:
   returned: success
 """
 
+import json
 import os
 import pwd
 import shutil
 import tempfile
 
+from ansible.module_utils import avadm_founded as marks
 from ansible.module_utils.avadm_ceph import CephError, SecretFile, keyring, runner, tail
 from ansible.module_utils.basic import AnsibleModule
+
+MARK = "mon"
 
 
 def state(store):
@@ -103,6 +113,42 @@ def make(run, params, user):
     os.rename(half, store)
 
 
+def refuse_lost(run, params, store):
+    """Refuse to make a store where one was lost, or where the cluster that it belongs to cannot be asked.
+
+    Raises:
+        CephError: with the remedy.
+    """
+    said = marks.known(MARK, params["name"], params["founded"], params["marks"])
+    if said is None and not params["founded"]:
+        return
+    if said is not None and not params["replace"]:
+        remedy = (
+            "If it is lost for good and the others are well: `avadm apply ceph --replace %s`. If all stores are lost: they"
+            " can be made again from the OSDs (docs/ceph.md)" % params["name"]
+        )
+        raise CephError(marks.lost("monitor %s" % params["name"], store, said, remedy))
+    found = quorum(run, params)
+    if found != params["fsid"]:
+        raise CephError(
+            "the site's monitors were founded before (%s) and give no quorum that could be asked (found %s, wanted %s):"
+            " a new one without them would make an empty cluster. Remedy: bring those back first, then apply again"
+            % (", ".join(sorted(params["founded"])) or said, found or "nobody", params["fsid"])
+        )
+
+
+def quorum(run, params):
+    """Return the fsid that the monitors in the quorum tell; "" where nobody answers."""
+    admin = [one for one in params["keys"] if one["entity"] == "client.admin"]
+    with SecretFile(keyring(admin)) as keys:
+        words = ["--connect-timeout", "20", "--name", "client.admin", "--keyring", keys, "--format", "json"]
+        rc, out, _err = run(["ceph"] + words + ["quorum_status"], None)
+    try:
+        return json.loads(out)["monmap"]["fsid"] if rc == 0 else ""
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
 def ensure(run, params, user, check_mode=False):
     """Make the store if it is absent; return whether it was.
 
@@ -116,6 +162,8 @@ def ensure(run, params, user, check_mode=False):
             "%s holds something that is not a monitor's store (wanted: store.db and keyring, or nothing). "
             "Look at it, and move it away if it is of no use" % store
         )
+    if found == "absent":
+        refuse_lost(run, params, store)
     if found == "absent" and not check_mode:
         make(run, params, user)
     return found == "absent"
@@ -139,6 +187,9 @@ def main():
                     "caps": {"type": "dict", "required": True},
                 },
             },
+            "founded": {"type": "dict", "default": {}},
+            "replace": {"type": "bool", "default": False},
+            "marks": {"type": "path", "default": marks.FOLDER},
             "root": {"type": "path", "default": "/var/lib/ceph/mon"},
         },
         supports_check_mode=True,

@@ -10,16 +10,16 @@ module: avadm_etcd_member
 short_description: Bring a member of etcd into its cluster, or take one out, without ever risking the quorum
 description:
   - A member with data starts with it. Where it joined but does not vote yet, that is finished.
-  - A member without data starts a new cluster only while no other member answers.
+  - A member without data starts a new cluster only where none was founded, by the mark on this node and by I(founded), and
+    where each other member's peer port is surely closed, or tells of members that have never been at work. A port that
+    does not answer, or not as a member of ours, is no proof that nobody is there.
   - A member that the others do not know joins them while all of them are healthy. It gets the data first and votes afterwards;
     etcd older than 3.4 has no such members, and adds one only where those that are there suffice for the larger quorum.
-  - A member that the others have seen at work has lost its data and does not know what it had voted for. It is not started,
-    unless I(replace) allows to remove it and have it join as a new one.
+  - A member that the others have seen at work, or that bears a mark, has lost its data and does not know what it had voted
+    for. It is not started, unless I(replace) allows to remove it and have it join as a new one. One that was removed from
+    the cluster of its mark joins that again.
 options:
-  name:
-    description: The member's name.
-    type: str
-    required: true
+  name: {description: The member's name., type: str, required: true}
   state:
     description: C(absent) takes the member out of the cluster that I(others) are, by its name; asked on another member.
     type: str
@@ -30,36 +30,27 @@ options:
     type: list
     elements: str
     default: []
-  cacert:
-    description: Certificate of etcd's authority.
-    type: path
-    required: true
-  cert:
-    description: Certificate shown to the other members.
-    type: path
-    required: true
-  key:
-    description: Its private key.
-    type: path
-    required: true
-  data_dir:
-    description: Folder of its data; needed unless I(state=absent).
-    type: path
+  cacert: {description: Certificate of etcd's authority., type: path, required: true}
+  cert: {description: Certificate shown to the other members., type: path, required: true}
+  key: {description: Its private key., type: path, required: true}
+  peer_cacert: {description: Certificate of the members' own authority; I(cacert) where it is not given., type: path}
+  peer_cert: {description: Certificate that members show each other; I(cert) where it is not given., type: path}
+  data_dir: {description: Folder of its data; needed unless I(state=absent)., type: path}
   peer_url:
     description: URL under which the other members know this one; needed unless I(state=absent).
     type: str
-  first:
-    description: Members of a new cluster, name to peer URL.
-    type: dict
-    default: {}
+  first: {description: "Members of a new cluster, name to peer URL.", type: dict, default: {}}
   replace:
     description: Whether this member may be removed and join anew where it has lost its data.
     type: bool
     default: false
-  timeout:
-    description: Seconds that a joining member may take to get the data.
-    type: int
-    default: 300
+  founded: {description: Members that the site's ledger knows as founded and their cluster's id., type: dict, default: {}}
+  anew:
+    description: Whether a new, empty cluster may be made although one was founded before and none of it answers.
+    type: bool
+    default: false
+  marks: {description: Folder of this member's mark., type: path, default: /var/lib/avadm/founded}
+  timeout: {description: Seconds that a joining member may take to get the data., type: int, default: 300}
   file:
     description: File that is written for the first start, with C(ETCD_INITIAL_CLUSTER); it lasts until the next boot.
     type: path
@@ -93,16 +84,19 @@ running:
 import os
 import time
 
+from ansible.module_utils import avadm_etcd_founding as founding
+from ansible.module_utils import avadm_founded as marks
 from ansible.module_utils.avadm_etcd import Cluster, MemberError, called, may_join, may_leave, quorum, voters
 from ansible.module_utils.basic import AnsibleModule
 
 
 class Member(object):
-    """This node's member; ``given`` are the module's arguments, ``cluster`` the other members."""
+    """This node's member; ``given`` are the module's arguments, ``cluster`` the other members, ``ask`` is founding.peers."""
 
-    def __init__(self, given, cluster, check_mode=False, sleep=time.sleep):
+    def __init__(self, given, cluster, check_mode=False, sleep=time.sleep, ask=founding.peers):
         self.given = given
         self.cluster = cluster
+        self.ask = ask
         self.check_mode = check_mode
         self.sleep = sleep
         self.name = given["name"]
@@ -116,7 +110,7 @@ class Member(object):
         """
         members = self.cluster.members()
         own = next((m for m in members or [] if self.peer_url in m.get("peerURLs", [])), None)
-        if self.has_data():
+        if founding.has_data(self.given["data_dir"]):
             if members and own is None:
                 raise MemberError(
                     "This member was removed from etcd, and its data are still in %s: it cannot start with them. Remedy:"
@@ -124,6 +118,9 @@ class Member(object):
                     % ((self.given["data_dir"],) * 3)
                 )
             return self.finished(own)
+        founding.refuse_lost(self.given, self.cluster, members, own)
+        if members is None:
+            founding.refuse_unproven(self.given, self.cluster.urls, self.ask)
         if members is None or (own and own.get("name") and not own.get("clientURLs")):
             # Nobody answers, or they expect it since their first start and have never seen it.
             self.write("new", self.given["first"] or {self.name: self.peer_url})
@@ -136,11 +133,6 @@ class Member(object):
         self.write("existing", known)
         self.start()
         return True, "joined"
-
-    def has_data(self):
-        """Return whether there is a log, as etcd judges it: a start that failed leaves the folder without one."""
-        folder = os.path.join(self.given["data_dir"], "member", "wal")
-        return os.path.isdir(folder) and any(name.endswith(".wal") for name in os.listdir(folder))
 
     def finished(self, own):
         """Return (changed, state) of a member with data; it votes afterwards."""
@@ -156,8 +148,8 @@ class Member(object):
         if lost and not self.given["replace"]:
             raise MemberError(
                 "This member of etcd has lost its data: the others have seen it at work (ID %x), and %s is empty."
-                " Remedy: see first that its disk is mounted. If the data are lost for good: playbooks/etcd-replace.yml"
-                " with -e member=%s (docs/kubernetes.md)." % (lost["ID"], self.given["data_dir"], self.name)
+                " Remedy: see first that its disk is mounted. %s"
+                % (lost["ID"], self.given["data_dir"], founding.REPLACE % {"name": self.name})
             )
         if lost:
             may_leave(lost, members, healthy)
@@ -267,6 +259,11 @@ def main():
             "cert": {"type": "path", "required": True},
             # The path of a key is no secret.
             "key": {"type": "path", "required": True, "no_log": False},
+            "peer_cacert": {"type": "path"},
+            "peer_cert": {"type": "path"},
+            "founded": {"type": "dict", "default": {}},
+            "anew": {"type": "bool", "default": False},
+            "marks": {"type": "path", "default": marks.FOLDER},
             "data_dir": {"type": "path"},
             "peer_url": {"type": "str"},
             "first": {"type": "dict", "default": {}},

@@ -14,11 +14,11 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.summary_text import print_summary
-from avadm.engine.cluster_lock import held
+from avadm.engine.cluster_lock import LockNodes, Seen, held
 from avadm.engine.fingerprint import Asker
+from avadm.engine.founded import replacing
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
-from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, prove
@@ -39,6 +39,11 @@ from avadm.plan.phases import Step, select
     help="Do what this plan of `avadm plan --out` says, or nothing.",
 )
 @click.option("--resume", is_flag=True, help="Leave out phases that are done with the same inputs.")
+@click.option(
+    "--replace",
+    metavar="NODE",
+    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) anew: its data are lost for good.",
+)
 @click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
 @click.option("--check", is_flag=True, help="Dry run: ask each task what it would change.")
 @click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
@@ -54,6 +59,7 @@ def apply(
     limit: str | None,
     planned: Path | None,
     resume: bool,
+    replace: str | None,
     full: bool,
     check: bool,
     break_lock: bool,
@@ -68,15 +74,16 @@ def apply(
     that something of it has changed since; --full runs it in any case. Phases that do not need each other run at
     once. A node that cannot be reached is left behind and named at the end; the same command goes on with it.
     """
-    if planned and (phases or limit or resume or full or check):
+    if planned and (phases or limit or resume or replace or full or check):
         raise click.UsageError(
-            "--plan says itself what is done: no PHASE, --limit, --resume, --full or --check."
+            "--plan says itself what is done: no PHASE, --limit, --resume, --replace, --full or --check."
         )
     site_file = app.site_file()
     kept = load(planned, site_file.site.name) if planned else None
     limited = kept.limit if kept else selected(site_file.site, limit)
     phases = tuple(kept.asked) if kept else phases
     select(phases)
+    own = replacing(site_file.site, phases, replace) if replace else {}
     verb = "check" if check else "apply"
     # A kept plan's own limit, so that going on touches no more nodes than it did.
     limit = ",".join(kept.limit) if kept else limit
@@ -90,18 +97,16 @@ def apply(
     with locked(state_folder(site_file.path, site_file.site.name), verb), lock as seen:
         # The ledger is read under the lock: a run that was just ending has written its last word.
         context = Context.of(site_file, tolerant=True)
-        mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
+        mirror = Mirror(nodes, context.ledger, context.fingerprints)
         if note := mirror.fetch(seen):
             notes(note)
-        if not check:
-            context.ledger.keepers = tuple(nodes.own)
         steps = context.plan(phases, limited, resume=resume)
         verdicts = _as_planned(context, nodes, steps, kept, planned) if kept and planned else None
         if steps:
             context.ledger.settle()
             folder = RunFolder.create(verb)
             try:
-                options = Options(command, full, check, forks, quiet, as_json)
+                options = Options(command, full or bool(own), check, forks, quiet, as_json, own)
                 data = execute(context, steps, folder, options, limited, mirror, notes, verdicts)
             except BaseException:
                 if not folder.begun:

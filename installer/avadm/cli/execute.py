@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from avadm import paths
 from avadm.cli.output import console, stderr
 from avadm.cli.progress import display
 from avadm.cli.progress_model import Model
+from avadm.engine import founded
 from avadm.engine.apply import Engine, Job
 from avadm.engine.fingerprint import Asker, record
 from avadm.engine.mirror import Mirror
@@ -31,7 +32,7 @@ from avadm.runner.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run was asked for; ``command`` is what goes on with it."""
+    """How a run was asked for; ``command`` is what goes on with it, ``own`` are variables of nodes for it alone."""
 
     command: str
     full: bool
@@ -39,6 +40,7 @@ class Options:
     forks: int
     quiet: bool
     as_json: bool
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Notes:
@@ -107,7 +109,8 @@ def execute(
     from avadm.site.render.inventory import render_inventory
 
     started = time.time()
-    rendered = render_inventory(context.site_file, folder.inventory)
+    known = founded.variables(context.ledger, context.site_file.site)
+    rendered = render_inventory(context.site_file, folder.inventory, known, options.own)
     # After rendering, which makes the vault on the first run: its digest is then the right one.
     context = context.refreshed()
     vault = rendered.vault

@@ -99,10 +99,14 @@ def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: 
 @pass_app
 def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     """Write the Ansible inventory, for ansible-playbook by hand."""
+    from avadm.engine.founded import variables
+    from avadm.engine.ledger import Ledger
     from avadm.site.load import load
     from avadm.site.render.inventory import render_inventory
 
-    rendered = render_inventory(load(file or app.resolved_site), folder)
+    site_file = load(file or app.resolved_site)
+    ledger = Ledger.of(site_file.path, site_file.site.name)
+    rendered = render_inventory(site_file, folder, variables(ledger, site_file.site))
     if as_json:
         print_json(
             {

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from avadm.engine import founded
 from avadm.engine.ledger import Ledger, State
 from avadm.engine.recorder import Recorder
 from avadm.errors import AvadmError
@@ -152,7 +153,7 @@ class Engine:
             self._ledger.start(step.name, digests, self._job.run)
         state = "failed"
         try:
-            outcome = self._runner.run(self._request(step, hosts), self._recorder, self._stop.is_set)
+            outcome = self._runner.run(self._request(step, hosts), self._heard, self._stop.is_set)
             state = self._judge(step, hosts, outcome)
         except AvadmError as error:
             for finding in error.findings:
@@ -167,6 +168,11 @@ class Engine:
         if self._job.settled is not None and not self._job.check:
             self._background.submit(self._settle, step.name, state == "done")
         return state
+
+    def _heard(self, event: Event) -> None:
+        if not self._job.check:
+            founded.keep(self._ledger, event.host, event.manages)
+        self._recorder(event)
 
     def _settle(self, phase: str, well: bool) -> None:
         """Do what follows a phase; what goes wrong there is no failure of the phase."""

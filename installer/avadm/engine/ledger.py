@@ -64,7 +64,6 @@ class Ledger:
 
     Attributes:
         serial: how often it was written; the greater one of two copies is the newer.
-        keepers: the nodes that kept the site's lock in the last run that wrote; none in a ledger of an older release.
         damage: why the file cannot be understood, None where it can.
 
     Raises:
@@ -75,12 +74,12 @@ class Ledger:
         self.path = path
         self.site = site
         self.serial = 0
-        self.keepers: tuple[str, ...] = ()
         self.damage: AvadmError | None = None
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
+        self._founded: dict[str, dict[str, str]] = {}
         try:
-            self.serial, self._entries, self.keepers = _read(path)
+            self.serial, self._entries, self._founded = _read(path)
         except AvadmError as error:
             if not tolerant:
                 raise
@@ -91,14 +90,12 @@ class Ledger:
         """Return the ledger of a site file."""
         return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
 
-    def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
-        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
-        serial, entries, keepers = _parse(data)
+    def replace(self, data: Mapping[str, Any]) -> None:
+        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
+        serial, entries, founded = _parse(data)
         with self._lock:
-            self.serial, self._entries, self.keepers, self.damage = serial, entries, keepers, None
-            if write:
-                self.serial -= 1
-                self._save()
+            self.serial, self._entries, self._founded, self.damage = serial - 1, entries, founded, None
+            self._save()
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -123,6 +120,18 @@ class Ledger:
                 entries[host] = replace(e, state=state, finished=now)
             self._save()
 
+    def found(self, name: str, host: str, identity: str) -> None:
+        """Record that something was founded on a host (engine/founded.py); it is never forgotten."""
+        with self._lock:
+            held = self._founded.setdefault(name, {})
+            if held.get(host) != identity:
+                held[host] = identity
+                self._save()
+
+    def founded(self, name: str) -> dict[str, str]:
+        """Return the hosts on which something was founded, with its identity."""
+        return dict(self._founded.get(name, {}))
+
     def settle(self) -> None:
         """Turn what a killed run left as running into failed: it was begun and nobody saw it end."""
         with self._lock:
@@ -142,8 +151,8 @@ class Ledger:
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
-        about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
-        return {**about, "phases": phases}
+        head = {"version": VERSION, "serial": self.serial, "site": self.site, "phases": phases}
+        return {**head, "founded": {n: dict(sorted(h.items())) for n, h in sorted(self._founded.items())}}
 
     def _save(self) -> None:
         self.serial += 1
@@ -171,18 +180,24 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(**{**known, "state": State(data["state"])})
 
 
-def _parse(data: Mapping[str, Any]) -> tuple[int, dict[str, dict[str, Entry]], tuple[str, ...]]:
+_Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]]]
+
+
+def _parse(data: Mapping[str, Any]) -> _Held:
     if data["version"] != VERSION:
         raise ValueError(f"version {data['version']}")
     phases = {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
-    return int(data.get("serial", 0)), phases, tuple(str(name) for name in data.get("keepers", ()))
+    # An avadm without marks wrote none.
+    marks = data.get("founded", {})
+    founded = {str(n): {str(h): str(what) for h, what in hosts.items()} for n, hosts in marks.items()}
+    return int(data.get("serial", 0)), phases, founded
 
 
-def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]], tuple[str, ...]]:
+def _read(path: Path) -> _Held:
     try:
         return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return 0, {}, ()
+        return 0, {}, {}
     except DAMAGE as error:
         raise AvadmError(
             Finding(
@@ -191,6 +206,7 @@ def _read(path: Path) -> tuple[int, dict[str, dict[str, Entry]], tuple[str, ...]
                 where=str(path),
                 found=str(error)[:200],
                 wanted=f"a ledger of version {VERSION}",
-                remedy="Remove the file: every phase is then run again, which changes nothing that is right.",
+                remedy="Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
+                "nothing that is right.",
             )
         ) from error

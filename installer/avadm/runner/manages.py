@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 UNPROVEN = "unproven"
+FOUNDED = "founded"
+"""Kind of the items that also go into the ledger (engine/founded.py)."""
 Args = Mapping[str, Any]
 
 # Tasks that only look or steer. `command` and `uri` are among them while they report no change: a unit test holds
@@ -73,6 +75,8 @@ def _items(name: str, task: str, res: Mapping[str, Any]) -> Iterator[str]:
             yield f"{UNPROVEN} {task}"
     elif name in _KINDS and args:
         yield from _KINDS[name](args)
+        if isinstance(mark := res.get("founded"), Mapping):
+            yield f"{FOUNDED} {mark['name']} {mark['identity']}"
     else:
         yield f"{UNPROVEN} {task}"
 
@@ -129,10 +133,6 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_sysctl": lambda args: iter(
         [f"file {args['path']}", *(f"sysctl {name}" for name in sorted(args["values"]))]
     ),
-    "avadm_kernel_modules": lambda args: iter(
-        [f"file {args['path']}", *(f"kmod {name}" for name in args["names"])]
-    ),
-    "avadm_swap_off": lambda args: iter(["swap"]),
     "avadm_ceph_pool": _pools,
     "avadm_ceph_auth": lambda args: (f"entity {one['entity']}" for one in args["entities"]),
     "avadm_ceph_s3": lambda args: (f"s3user {user['name']}" for user in args["users"]),
@@ -149,10 +149,13 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),
+    # What they return as `founded`.
+    "avadm_etcd_founded": lambda args: iter([f"absent {args['file']}"]),
+    "avadm_founded": lambda args: iter([f"file {args['data']}"]),
     "avadm_ceph_osd": lambda args: iter(["osds", "crush tree", "config dump"]),
     "avadm_ceph_settings": _settings,
     "avadm_unpack": lambda args: iter([f"file {args['path']}/.avadm-archive"]),
-    "avadm_alluxio_journal": lambda args: iter([f"file {args['marker']}"]),
+    "avadm_alluxio_journal": lambda args: iter([f"file {args['path']}"]),
     # What is mounted no node can say alone; that it was, and with which options, is kept here.
     "avadm_alluxio_mounts": lambda args: iter([f"file {args['state']}"]),
 }

@@ -9,7 +9,6 @@ from tests.lab.alluxio.conftest import MOUNT, STORE
 pytestmark = pytest.mark.lab
 
 
-@pytest.mark.core("cache")
 def test_every_client_has_a_fuse_mount_and_sees_the_under_store(cache):
     for client in cache.clients:
         mounts = cache.sh(client, "cat /proc/mounts").splitlines()
@@ -18,7 +17,6 @@ def test_every_client_has_a_fuse_mount_and_sees_the_under_store(cache):
         assert "cephfs" in cache.sh(client, f"ls {MOUNT}")
 
 
-@pytest.mark.core("cache")
 def test_a_leading_master_knows_all_workers(cache):
     assert cache.metric(cache.master, "Cluster_Workers", port=19999) == len(cache.workers)
 
@@ -37,7 +35,6 @@ def test_the_second_read_comes_from_the_cache_by_the_workers_counters(cache, fil
     assert after[1] > before[1]
 
 
-@pytest.mark.core("cache")
 def test_what_is_written_through_the_mount_is_in_the_under_store(cache, files):
     store, seen = files
     time.sleep(6)
@@ -85,9 +82,10 @@ def test_prometheus_reads_masters_and_workers(cache, lab):
 def test_a_journal_with_data_is_kept_by_a_second_formatting(cache):
     journal = "/var/lib/alluxio/journal"
     before = cache.sh(
-        cache.master, f"find {journal} -type f | sort | head -n 3; cat /var/lib/alluxio/formatted.json"
+        cache.master,
+        f"find {journal} -type f | sort | head -n 3; cat /var/lib/avadm/founded/alluxio-journal.json",
     )
-    assert '"kind": "UFS"' in before
+    assert '"identity": "UFS"' in before
     assert journal in before
 
 

@@ -8,6 +8,7 @@ import avadm_alluxio_journal as journal
 import avadm_alluxio_mounts as mounts
 import pytest
 from ansible.module_utils import avadm_alluxio as alluxio
+from ansible.module_utils import avadm_founded as marks
 
 ROOT = "/r  on  /  (local, x)\n"
 KEY = 'se"cret \\ key'
@@ -15,11 +16,23 @@ KEY = 'se"cret \\ key'
 
 @pytest.fixture
 def at(tmp_path):
-    return tmp_path / "journal", tmp_path / "formatted.json"
+    """Return the journal, its mark, the marker of earlier releases, and a function that calls the module."""
+    path, marker = tmp_path / "journal", tmp_path / "formatted.json"
+
+    def ensure(run=lambda argv: (0, "", ""), kind="UFS", check=False, **more):
+        given = {"path": str(path), "kind": kind, "command": ["format"], "name": "m1", "marker": str(marker)}
+        given |= {"marks": str(tmp_path / "founded"), "founded": {}, "replace": False, **more}
+        return journal.ensure(given, run, check)
+
+    return path, tmp_path / "founded/alluxio-journal.json", marker, ensure
+
+
+def unwanted(argv):
+    raise AssertionError("formatted")
 
 
 def test_a_new_master_is_formatted_once(at):
-    path, marker = at
+    path, mark, _, ensure = at
     asked = []
 
     def run(argv):
@@ -27,52 +40,51 @@ def test_a_new_master_is_formatted_once(at):
         (path / "v1").mkdir()
         return 0, "", ""
 
-    def once():
-        return journal.ensure(str(path), str(marker), "UFS", ["format"], run, False)
-
-    assert (once(), once()) == ("format", "keep")
+    assert (ensure(run), ensure(run)) == ("format", "keep")
     assert asked == [["format"]]
-    assert json.loads(marker.read_text())["kind"] == "UFS"
+    assert json.loads(mark.read_text())["identity"] == "UFS"
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_a_journal_with_data_is_left_alone_and_marked(at):
-    path, marker = at
+@pytest.mark.parametrize("former", [None, '{"kind": "UFS"}'])
+def test_a_journal_with_data_is_left_alone_and_marked(at, former):
+    path, mark, marker, ensure = at
     path.mkdir()
     (path / "log").write_text("precious")
-
-    def run(argv):
-        raise AssertionError("formatted")
-
-    assert journal.ensure(str(path), str(marker), "UFS", ["format"], run, False) == "mark"
+    if former:
+        marker.write_text(former)
+    assert (ensure(unwanted), ensure(unwanted)) == ("mark", "keep")
     assert (path / "log").read_text() == "precious"
-    assert marker.exists()
+    assert (mark.exists(), marker.exists()) == (True, False)
 
 
 def test_a_journal_that_is_empty_after_its_formatting_is_not_taken_for_lost(at):
-    path, marker = at
-
-    def once():
-        return journal.ensure(str(path), str(marker), "EMBEDDED", ["f"], lambda argv: (0, "", ""), False)
-
-    assert (once(), once()) == ("format", "keep")
+    ensure = at[-1]
+    assert (ensure(kind="EMBEDDED"), ensure(kind="EMBEDDED")) == ("format", "keep")
 
 
-def test_a_lost_journal_is_told_with_the_marker(at):
-    path, marker = at
-    marker.write_text('{"kind": "UFS"}')
-    with pytest.raises(alluxio.AlluxioError, match=str(marker)):
-        journal.ensure(str(path), str(marker), "UFS", ["f"], lambda argv: (0, "", ""), False)
+@pytest.mark.parametrize("by", ["mark", "marker", "damaged marker", "ledger"])
+def test_a_lost_journal_is_told_with_the_mark_and_made_anew_by_name_alone(at, by):
+    path, mark, marker, ensure = at
+    founded = {"m1": "UFS"} if by == "ledger" else {}
+    if by == "mark":
+        marks.keep("alluxio-journal", "UFS", str(mark.parent))
+    elif by != "ledger":
+        marker.write_text('{"kind": "UFS"}' if by == "marker" else "")
+    with pytest.raises(alluxio.AlluxioError, match=str(mark) if "damaged" not in by else "kind unknown"):
+        ensure(unwanted, founded=founded)
     assert not path.exists()
+    assert ensure(kind="EMBEDDED", founded=founded, replace=True) == "format"
+    assert json.loads(mark.read_text())["identity"] == "EMBEDDED"
 
 
-def test_a_failed_formatting_leaves_no_marker_and_check_mode_nothing(at):
-    path, marker = at
+def test_a_failed_formatting_leaves_no_mark_and_check_mode_nothing(at):
+    _, mark, _, ensure = at
     with pytest.raises(alluxio.AlluxioError, match="no space"):
-        journal.ensure(str(path), str(marker), "UFS", ["f"], lambda argv: (1, "", "no space"), False)
-    assert not marker.exists()
-    assert journal.ensure(str(path), str(marker), "UFS", ["f"], None, True) == "format"
-    assert not marker.exists()
+        ensure(lambda argv: (1, "", "no space"))
+    assert not mark.exists()
+    assert ensure(None, check=True) == "format"
+    assert not mark.exists()
 
 
 class Shell:

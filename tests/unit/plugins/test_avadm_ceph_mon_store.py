@@ -1,5 +1,6 @@
 """avadm_ceph_mon_store: made once, whole or not at all."""
 
+import json
 import os
 import pwd
 import stat
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import avadm_ceph_mon_store as module
 import pytest
+from ansible.module_utils import avadm_founded as marks
 from ansible.module_utils.avadm_ceph import CephError
 
 USER = pwd.getpwuid(os.getuid())
@@ -15,13 +17,17 @@ USER = pwd.getpwuid(os.getuid())
 class Tools:
     """monmaptool and ceph-mon; `fail` names the one that fails."""
 
-    def __init__(self, fail=None):
+    def __init__(self, fail=None, quorum=""):
+        self.quorum = quorum
         self.fail, self.calls, self.keyring, self.mode = fail, [], "", None
 
     def __call__(self, argv, data=None):
         self.calls.append(argv)
         if argv[0] == self.fail:
             return 1, "", "it broke\n"
+        if argv[0] == "ceph":
+            said = json.dumps({"monmap": {"fsid": self.quorum}})
+            return (0, said, "") if self.quorum else (1, "", "timed out")
         if argv[0] == "ceph-mon":
             keys, store = (Path(argv[argv.index(word) + 1]) for word in ("--keyring", "--mon-data"))
             self.mode = stat.S_IMODE(keys.stat().st_mode)
@@ -42,6 +48,9 @@ def params(tmp_path):
         "fsid": "F",
         "addresses": ["--add", "a", "10.0.0.1:6789"],
         "keys": [{"entity": "mon.", "key": "AAA=", "caps": {"mon": "allow *"}}],
+        "founded": {},
+        "replace": False,
+        "marks": str(tmp_path / "marks"),
         "root": str(tmp_path),
     }
 
@@ -76,6 +85,30 @@ def test_what_is_no_store_is_left_alone_and_named(params, tmp_path):
     with pytest.raises(CephError, match="holds something that is not a monitor's store"):
         module.ensure(Tools(), params, USER)
     assert (tmp_path / "ceph-a/notes").read_text() == "mine"
+
+
+@pytest.mark.parametrize("by", ["mark", "ledger"])
+def test_a_monitor_that_was_founded_and_has_no_store_is_refused(params, by):
+    if by == "mark":
+        marks.keep("mon", "F", params["marks"])
+    else:
+        params["founded"] = {"a": "F"}
+    tools = Tools(quorum="F")
+    with pytest.raises(CephError, match=r"lost its data.*disk is mounted.*--replace a"):
+        module.ensure(tools, params, USER)
+    assert tools.calls == []
+    assert module.ensure(tools, {**params, "replace": True}, USER) is True
+
+
+@pytest.mark.parametrize(("quorum", "made"), [("F", True), ("", False), ("G", False)])
+def test_once_any_was_founded_a_store_is_only_made_beside_a_quorum_of_ours(params, quorum, made):
+    tools, given = Tools(quorum=quorum), {**params, "founded": {"b": "F"}}
+    if made:
+        assert module.ensure(tools, given, USER) is True
+        return
+    with pytest.raises(CephError, match="would make an empty cluster"):
+        module.ensure(tools, given, USER)
+    assert [c[0] for c in tools.calls] == ["ceph"]
 
 
 def test_a_dry_run_makes_nothing(params, tmp_path):

@@ -53,7 +53,7 @@ class Etcd:
         if kind == "endpoint status":
             return 0, json.dumps([{"Status": {"leader": self.leader}}]), ""
         if kind == "member list":
-            return 0, json.dumps({"members": self.members}), ""
+            return 0, json.dumps({"header": {"cluster_id": 0xC1}, "members": self.members}), ""
         if words[1] in ("add", "remove") and self.unsettled:
             self.unsettled -= 1
             return 1, "", "Error: etcdserver: unhealthy cluster"
@@ -84,8 +84,18 @@ class Etcd:
         return 0, "", ""
 
 
-def ensure(tmp_path, etcd, number=3, *, check=False, **more):
+def nobody(url, files):
+    """No peer port is open, as before a first installation."""
+    return
+
+
+def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
     given = {
+        "peer_cacert": None,
+        "peer_cert": None,
+        "founded": {},
+        "anew": False,
+        "marks": str(tmp_path / "founded"),
         **FILES,
         "name": f"m{number}",
         "data_dir": str(tmp_path / "data"),
@@ -97,7 +107,7 @@ def ensure(tmp_path, etcd, number=3, *, check=False, **more):
         **more,
     }
     cluster = Cluster(etcd, [client(1), client(2)], FILES, lambda seconds: None)
-    return module.Member(given, cluster, check, lambda seconds: None).ensure()
+    return module.Member(given, cluster, check, lambda seconds: None, ask).ensure()
 
 
 def test_who_joins_right_after_another_waits_until_etcd_has_settled(tmp_path):

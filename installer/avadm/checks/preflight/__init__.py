@@ -22,7 +22,6 @@ from avadm.checks.preflight import (
     resolution,
     sources,
     space,
-    swap,
 )
 from avadm.findings import Finding
 
@@ -44,7 +43,6 @@ CHECKS: tuple[Check, ...] = (
     sources.PACKAGES,
     packages.CHECK,
     memory.CHECK,
-    swap.CHECK,
     space.CHECK,
     ports.CHECK,
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import yaml
@@ -24,7 +24,6 @@ from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
-    STATE_KEY,
     Vars,
     accounts,
     addons,
@@ -69,8 +68,19 @@ class Rendered:
         return ["-i", str(self.folder), *self.vault.ansible_args()]
 
 
-def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
+def render_inventory(
+    site_file: SiteFile,
+    folder: Path,
+    known: Mapping[str, Any] | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Rendered:
     """Write the inventory of a site; files that are right already are left untouched.
+
+    Args:
+        site_file: the site.
+        folder: where it is written.
+        known: further variables of all nodes, from the ledger (engine/founded.py); no input of a phase's digest.
+        own: further variables of single nodes, for this run alone.
 
     Raises:
         AvadmError: the folder holds something else or cannot be written, or the vault cannot be used.
@@ -87,8 +97,10 @@ def render_inventory(site_file: SiteFile, folder: Path) -> Rendered:
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
-    files = {"hosts.yml": hosts, "group_vars/all.yml": out.all}
-    files |= {f"host_vars/{name}.yml": own for name, own in out.hosts.items()}
+    files = {"hosts.yml": hosts, "group_vars/all.yml": {**out.all, **(known or {})}}
+    files |= {
+        f"host_vars/{name}.yml": {**held, **(own or {}).get(name, {})} for name, held in out.hosts.items()
+    }
     try:
         _refuse_foreign(folder)
         for name, content in files.items():
@@ -121,7 +133,6 @@ def variables(site_file: SiteFile) -> Vars:
     out.all["artifacts"] = need.variables(site)
     certificates = pki.Store.open(site_file.path)
     out.secrets |= pki.makers(site)
-    out.secrets[STATE_KEY] = lambda: token_hex(32)
     etcd.render(site, site_file.profile, certificates, out)
     masters.render(site, site_file.profile, certificates, out)
     kube_nodes.render(site, site_file.profile, certificates, out)

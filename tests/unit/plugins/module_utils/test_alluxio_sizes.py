@@ -109,15 +109,15 @@ def test_words_with_blanks_quotes_and_backslashes_reach_java_whole():
 def test_a_journal_is_formatted_only_where_nothing_ever_was():
     assert alluxio.journal_action([], None, "UFS") == "format"
     assert alluxio.journal_action(["v1"], None, "UFS") == "mark"
-    assert alluxio.journal_action(["v1"], {"kind": "UFS"}, "UFS") == "keep"
+    assert alluxio.journal_action(["v1"], "UFS", "UFS") == "keep"
 
 
 @pytest.mark.parametrize(
     ("found", "marker", "said"),
     [
-        ([], {"kind": "UFS"}, "empty or gone"),
-        (["v1"], {"kind": "EMBEDDED"}, "number of masters was changed"),
-        (["v1"], {}, "number of masters was changed"),
+        ([], "UFS", "empty or gone"),
+        (["v1"], "EMBEDDED", "number of masters was changed"),
+        (["v1"], "unknown", "number of masters was changed"),
     ],
 )
 def test_a_journal_that_is_gone_or_of_another_kind_is_never_formatted(found, marker, said):

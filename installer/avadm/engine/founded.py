@@ -1,0 +1,91 @@
+"""What the ledger knows as founded, as the roles are given it: nobody makes anew what was founded once and is gone.
+
+The node's own mark (plugins/module_utils/avadm_founded.py) says the same; the ledger's also holds for a node that was
+installed anew. These variables are no input of a phase's digest: they come from what the phase itself did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from avadm.engine.ledger import Ledger, State
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.manages import FOUNDED, kind
+from avadm.site.model import Site
+
+LEGACY = "done"
+"""Identity of what an avadm without marks installed (avadm_etcd_founding.LEGACY)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Founded:
+    """One thing that is founded once on each node of a role.
+
+    Attributes:
+        mark: name of its mark.
+        phase: the phase that founds it.
+        group: role of the nodes.
+        role: Ansible role with the variables ``ROLE_founded`` and ``ROLE_replace``.
+        alone: whether the phase has no other nodes, so that it was founded where the phase is done.
+    """
+
+    mark: str
+    phase: str
+    group: str
+    role: str
+    alone: bool = False
+
+
+ALL = (
+    Founded("etcd", "etcd", "etcd", "etcd", alone=True),
+    Founded("mon", "ceph", "mon", "ceph_mon"),
+    Founded("alluxio-journal", "cache", "alluxio_master", "alluxio"),
+)
+
+
+def keep(ledger: Ledger, host: str | None, items: tuple[str, ...]) -> None:
+    """Record what a task's result says is founded on a host, at once: the run may be killed before its end."""
+    for item in items:
+        if host and kind(item) == FOUNDED:
+            _, name, identity = item.split(" ", 2)
+            ledger.found(name, host, identity)
+
+
+def variables(ledger: Ledger, site: Site) -> dict[str, Any]:
+    """Return the variables of all nodes that tell what was founded where."""
+    found: dict[str, Any] = {}
+    for one in ALL:
+        marks = ledger.founded(one.mark)
+        if one.alone and not marks:
+            done = [n.name for n in site.nodes if ledger.entry(one.phase, n.name).state is State.DONE]
+            marks = dict.fromkeys(done, LEGACY)
+        if marks:
+            found[f"{one.role}_founded"] = marks
+    return found
+
+
+def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, dict[str, Any]]:
+    """Return the variables, by node, that let one node's lost part be made anew.
+
+    Raises:
+        AvadmError: not exactly one phase was named that founds something on this node.
+    """
+    known = {one.phase: one for one in ALL}
+    chosen = known.get(phases[0]) if len(phases) == 1 else None
+    names = [n.name for n in site.with_role(chosen.group)] if chosen else []
+    if chosen is None or node not in names:
+        raise AvadmError(
+            Finding(
+                "replace-what",
+                "It is not clear what of which node is to be made anew.",
+                "--replace",
+                f"phase {', '.join(phases) or 'none'}, node {node}",
+                "one phase of "
+                + "; ".join(f"{o.phase}: {', '.join(n.name for n in site.with_role(o.group))}" for o in ALL),
+                "Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
+            )
+        )
+    return {node: {f"{chosen.role}_replace": True}}

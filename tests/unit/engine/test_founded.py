@@ -1,0 +1,103 @@
+"""What was founded once goes into the ledger while the phase still runs, and to the roles as a variable."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from avadm.cli.main import cli
+from avadm.engine import founded
+from avadm.engine.ledger import Ledger, State
+from avadm.errors import AvadmError
+from avadm.runner.events import Event, Kind
+from avadm.runner.manages import manages
+from avadm.site.load import load
+from avadm.site.render.inventory import render_inventory
+from tests.unit.cli.test_apply_verbs import SITE
+from tests.unit.engine.conftest import Bench, step
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.json", "t")
+
+
+def test_a_result_that_tells_of_a_mark_is_an_item() -> None:
+    res = {"invocation": {"module_args": {"data": "/d"}}, "founded": {"name": "mon", "identity": "F 1"}}
+    assert list(manages("avadm_founded", "r : t", res)) == ["file /d", "founded mon F 1"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_mark_is_in_the_ledger_before_its_phase_has_ended(bench: Bench, check: bool) -> None:
+    seen: list[dict[str, str]] = []
+    run = bench.runner.run
+
+    def tells(request, on_event, canceled):  # type: ignore[no-untyped-def]
+        on_event(Event(0, request.phase, Kind.OK, host="a", manages=("file /x", "founded etcd c1")))
+        seen.append(Ledger(bench.ledger.path, "t").founded("etcd"))
+        return run(request, on_event, canceled)
+
+    bench.runner.run = tells  # type: ignore[method-assign]
+    bench.runner.script = {"etcd": {"a": "failed"}}
+    bench.run([step("etcd", "a")], check=check)
+    assert seen == [{} if check else {"a": "c1"}]
+
+
+def test_marks_survive_the_file_its_copy_and_a_ledger_without_them(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.found("mon", "stor1", "F")
+    serial = ledger.serial
+    ledger.found("mon", "stor1", "F")
+    assert ledger.serial == serial
+    other = Ledger(tmp_path / "other.json", "t")
+    other.replace(json.loads(ledger.path.read_text()))
+    assert Ledger(other.path, "t").founded("mon") == {"stor1": "F"}
+    old = {k: v for k, v in ledger.as_dict().items() if k != "founded"}
+    other.replace(old)
+    assert other.founded("mon") == {}
+
+
+def test_the_roles_are_told_and_digests_are_not(tmp_path: Path, ledger: Ledger) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    site_file = load(tmp_path / "site.yml")
+    ledger.found("mon", "stor1", "F")
+    own = founded.replacing(site_file.site, ("ceph",), "stor2")
+    known = founded.variables(ledger, site_file.site)
+    rendered = render_inventory(site_file, tmp_path / "inventory", known, own)
+    everybody = yaml.safe_load((rendered.folder / "group_vars/all.yml").read_text())
+    assert everybody["ceph_mon_founded"] == {"stor1": "F"}
+    assert yaml.safe_load((rendered.folder / "host_vars/stor2.yml").read_text())["ceph_mon_replace"] is True
+    assert "ceph_mon_replace" not in (rendered.folder / "host_vars/stor1.yml").read_text()
+
+
+def test_a_member_that_was_installed_without_marks_was_founded(tmp_path: Path, ledger: Ledger) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    site = load(tmp_path / "site.yml").site
+    ledger.start("etcd", {"stor1": "d", "stor2": "d"}, "r")
+    ledger.finish("etcd", {"stor1": State.DONE})
+    assert founded.variables(ledger, site) == {"etcd_founded": {"stor1": founded.LEGACY}}
+    ledger.found("etcd", "stor2", "c1")
+    assert founded.variables(ledger, site) == {"etcd_founded": {"stor2": "c1"}}
+
+
+@pytest.mark.parametrize(
+    ("phases", "node"),
+    [((), "stor1"), (("ceph", "base"), "stor1"), (("ceph",), "nobody"), (("base",), "stor1")],
+)
+def test_replacing_names_one_phase_and_one_of_its_nodes(
+    tmp_path: Path, phases: tuple[str, ...], node: str
+) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    with pytest.raises(AvadmError) as caught:
+        founded.replacing(load(tmp_path / "site.yml").site, phases, node)
+    assert "ceph: stor1" in caught.value.findings[0].wanted
+
+
+def test_the_verb_refuses_a_replacement_that_it_does_not_understand(tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    done = CliRunner().invoke(
+        cli, ["--site", str(tmp_path / "site.yml"), "apply", "ceph", "--replace", "nobody"]
+    )
+    assert isinstance(done.exception, AvadmError)
+    assert done.exception.findings[0].check == "replace-what"
