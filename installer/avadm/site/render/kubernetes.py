@@ -22,6 +22,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
     for role in ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"):
         out.all[f"{role}_packages"] = list(profile.packages.get(role, []))
     out.all["gpu_driver_version"] = profile.versions.get("gpu_driver", "")
+    out.all["gpu_exporter_kind"] = profile.features.get("gpu_exporter", "nvidia-smi")
     if command := profile.features.get("gpu_device_plugin_command"):
         out.all["gpu_device_plugin_command"] = command
     for node in nodes:

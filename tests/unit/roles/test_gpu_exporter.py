@@ -1,0 +1,90 @@
+"""The GPU exporter of our own: what nvidia-smi and the kernel's log say, under the names that rules and panels ask for."""
+
+import ast
+import importlib.util
+import re
+import threading
+import urllib.error
+import urllib.request
+from http.server import HTTPServer
+from pathlib import Path
+
+import pytest
+
+from avadm.site import profile
+
+HOME = Path(__file__).parents[3]
+SOURCE = HOME / "roles/gpu_exporter/files/gpu_exporter.py"
+spec = importlib.util.spec_from_file_location("gpu_exporter", SOURCE)
+exporter = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(exporter)
+
+SMI = """0, GPU-aa, 00000000:06:00.0, 35, 1000, 15160, 40, 98.50, 0
+1, GPU-bb, 00000000:8A:00.0, 0, 11, 16149, 38, [Not Supported], [N/A]
+"""
+LOG = "6,1,2,-;NVRM: Xid (PCI:0000:8a:00): 48, An uncorrectable double bit error\n"
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Return a function: what the exporter answers where nvidia-smi says and ends so."""
+
+    def get(says=SMI, ends=0):
+        program = tmp_path / "nvidia-smi"
+        program.write_text(f"#!/bin/sh\ncat <<'X'\n{says}X\nexit {ends}\n")
+        program.chmod(0o755)
+        xids = {}
+        exporter.note(LOG, xids)
+        server = HTTPServer(("127.0.0.1", 0), exporter.handler(str(program), xids, "g1"))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answer:
+                return answer.read().decode()
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    return get
+
+
+def test_each_gpu_is_told_and_what_it_does_not_know_is_left_out(served):
+    text = served()
+    assert 'dcgm_gpu_utilization{gpu="0",uuid="GPU-aa",node="g1"} 35.0\n' in text
+    assert 'dcgm_xid_errors{gpu="0",uuid="GPU-aa",node="g1"} 0\n' in text
+    assert 'dcgm_xid_errors{gpu="1",uuid="GPU-bb",node="g1"} 48\n' in text
+    assert text.count("dcgm_power_usage{") == 1
+    assert text.count("dcgm_ecc_dbe_volatile_total{") == 1
+
+
+@pytest.mark.parametrize(("says", "ends"), [("No devices were found\n", 6), (SMI, 9), ("", 0)])
+def test_a_driver_that_does_not_answer_is_no_empty_page(served, says, ends):
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        served(says, ends)
+    assert caught.value.code == 503
+
+
+def test_it_tells_all_that_rules_and_dashboards_ask_for():
+    asked = set()
+    for folder in ("roles/prometheus/files/rules", "roles/grafana/files/dashboards"):
+        for path in (HOME / folder).iterdir():
+            asked |= set(re.findall(r"\bdcgm_[a-z_]+", path.read_text()))
+    told = {name for name, _, _ in exporter.METRICS} | {"dcgm_xid_errors"}
+    assert asked
+    assert asked <= told
+
+
+def test_python_3_5_reads_it():
+    ast.parse(SOURCE.read_text(), feature_version=(3, 5))
+
+
+def test_the_stated_profile_names_the_packages_of_ubuntu_16_04():
+    """There the driver is nvidia-396, not nvidia-driver-396 (which begins with 18.04), and DCGM brings no exporter."""
+    stated = profile.load("stated")
+    assert [p.partition("=")[0] for p in stated.packages["gpu_driver"]] == [
+        "nvidia-396",
+        "libcuda1-396",
+        "nvidia-modprobe",
+    ]
+    assert all(p.endswith("=396.44-*") for p in stated.packages["gpu_driver"])
+    assert stated.features["gpu_exporter"] == "nvidia-smi"
+    assert "gpu_exporter" not in stated.packages
