@@ -1,4 +1,4 @@
-# make demo : the whole thing on this machine    make test : everything that is checked    make help : the rest
+# make demo : the whole thing on this machine    make test : what CI checks    make help : the rest
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test lint unit test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test test-full lint unit test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -32,16 +32,22 @@ demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to bui
 lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
 
-test: lint unit test-lab ## Lint, unit tests, then the tests on the real lab.
+test: lint unit test-core ## What CI runs: lint, unit tests, then a lab with everything and one pass over each component.
+
+test-full: $(STAMP) ## All there is, for hours and unattended; goes on where it was stopped, ends in one table (takes the lab down).
+	@$(BIN)/python scripts/test-full $(STAGES)
 
 lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
 	@scripts/lint
 
-unit: $(STAMP) ## Unit tests: seconds.
+unit: $(STAMP) ## Unit tests: minutes.
 	@scripts/tools
 	@$(BIN)/pytest tests/unit -n 2
 
-test-lab: $(STAMP) ## Bring up the lab, install, install again (changes nothing), test what runs.
+test-core: $(STAMP) ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
+	@scripts/test-lab core
+
+test-lab: $(STAMP) ## The same with all tests that plant no slow faults, and everything installed again (changes nothing).
 	@scripts/test-lab
 
 test-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.

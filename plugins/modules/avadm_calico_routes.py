@@ -10,7 +10,7 @@ module: avadm_calico_routes
 short_description: Keep who tells whom the routes of pods
 description:
   - Without reflectors every node has a session (BGP) with every other one. With reflectors each node has sessions with
-    these alone, and they with each other.
+    these alone, and they with each other. Switches of the site are told and asked besides.
   - What is wanted is made before what is not wanted any more is removed, with a pause between, so that routes stay.
   - Peers and settings of another making are left alone.
 options:
@@ -19,6 +19,18 @@ options:
     type: list
     elements: str
     required: true
+  peers:
+    description: Sessions with switches; of all nodes where I(node) is empty. Keys C(address), C(as_number), C(node).
+    type: list
+    elements: dict
+    default: []
+  as_number:
+    description: Autonomous system of the nodes.
+    type: int
+    default: 64512
+  mesh:
+    description: Whether each node has a session with each other one; where absent, unless there are reflectors.
+    type: bool
   calicoctl:
     description: The program that has the right certificate.
     type: path
@@ -50,6 +62,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 LABEL = "avadm.io/route-reflector"
 PEER = "avadm-reflectors"
+SWITCH = "avadm-switch-"
+AS_NUMBER = 64512
+"""Calico's own where it is told none."""
 CLUSTER = "224.0.0.1"
 """All reflectors are one cluster: each hears every node itself, and needs no route from another reflector."""
 
@@ -87,14 +102,14 @@ class Routes(object):
         one = dict(one, apiVersion="projectcalico.org/v3")
         self.ask(verb, "-f", "-", data=json.dumps(one))
 
-    def plan(self, reflectors):
+    def plan(self, reflectors, switches=(), as_number=AS_NUMBER, mesh=None):
         """Return (text, action) of what is to be done, in order; None is the pause for new sessions.
 
         Raises:
             RoutesError: where a reflector is not known to Calico.
         """
         nodes, peers = self.listed("node"), self.listed("bgppeer")
-        configs = self.listed("bgpconfiguration")
+        config = self.listed("bgpconfiguration").get("default")
         unknown = sorted(set(reflectors) - set(nodes))
         if unknown:
             raise RoutesError("Calico knows no node %s; it knows %s" % (unknown[0], ", ".join(sorted(nodes))))
@@ -102,10 +117,47 @@ class Routes(object):
             [step for step in [self.mark(nodes[n], n in reflectors) for n in names] if step]
             for names in (sorted(reflectors), sorted(set(nodes) - set(reflectors)))
         ]
-        mesh = self.mesh(configs.get("default"), not reflectors)
+        spec = dict((config or {}).get("spec") or {})
+        mesh = not reflectors if mesh is None else mesh
+        # In the order in which they are written: each writes the settings whole.
+        meshed = self.mesh(spec, True) if mesh else []
+        number = self.number(spec, as_number)
+        meshed = meshed or self.mesh(spec, mesh)
         peer = self.peer(peers.get(PEER), bool(reflectors))
-        new, old = (peer + on, off + mesh) if reflectors else (mesh, off + peer)
+        told, ended = self.switches(peers, switches)
+        new, old = number + told, off + ended
+        new, old = (new + peer + on, old) if reflectors else (new, old + peer)
+        new, old = (meshed + new, old) if mesh else (new, old + meshed)
         return new + [None] + old if new and old else new + old
+
+    def switches(self, found, wanted):
+        """Return how sessions with switches are made, and those that are not wanted any more removed."""
+        specs = {}
+        for one in wanted:
+            spec = {"peerIP": one["address"], "asNumber": int(one["as_number"])}
+            name = SWITCH + "-".join([one["address"].replace(".", "-")] + [n for n in [one.get("node")] if n])
+            specs[name] = dict(spec, node=one["node"]) if one.get("node") else spec
+        made = [
+            ("session %s is made" % name, self.writer("BGPPeer", name, specs[name]))
+            for name in sorted(specs)
+            if name not in found
+            or {k: found[name]["spec"].get(k) for k in ("peerIP", "asNumber", "node")}
+            != {k: specs[name].get(k) for k in ("peerIP", "asNumber", "node")}
+        ]
+        gone = [
+            ("session %s is removed" % name, self.remover(name))
+            for name in sorted(found)
+            if name.startswith(SWITCH) and name not in specs
+        ]
+        return made, gone
+
+    def writer(self, kind, name, spec):
+        """Return the action that makes an object, or changes it."""
+        return lambda: self.write("apply", {"kind": kind, "metadata": {"name": name}, "spec": spec})
+
+    def remover(self, name):
+        """Return the action that removes a session."""
+        return lambda: self.ask("delete", "bgppeer", name)
 
     def mark(self, node, reflects):
         """Return how a node becomes a reflector or an ordinary node; None where it is what it shall be."""
@@ -121,31 +173,37 @@ class Routes(object):
         text = "%s %s routes" % (meta["name"], "reflects" if reflects else "does not reflect")
         return text, lambda: self.write("replace", changed)
 
-    def mesh(self, config, on):
+    def number(self, spec, wanted):
+        """Return how the nodes' autonomous system is changed, which the settings so far (spec) then have."""
+        if spec.get("asNumber", AS_NUMBER) == wanted:
+            return []
+        spec["asNumber"] = wanted
+        return [("the nodes are autonomous system %d" % wanted, self.settings(spec))]
+
+    def mesh(self, spec, on):
         """Return how the sessions of each with each are switched; no setting means that they are on."""
-        if config is None and on:
+        if spec.get("nodeToNodeMeshEnabled", True) == on:
             return []
-        config = config or {"kind": "BGPConfiguration", "metadata": {"name": "default"}, "spec": {}}
-        if config["spec"].get("nodeToNodeMeshEnabled", True) == on:
-            return []
-        changed = dict(config, spec=dict(config["spec"], nodeToNodeMeshEnabled=on))
+        spec["nodeToNodeMeshEnabled"] = on
         text = "sessions of each node with each are %s" % ("on" if on else "off")
-        return [(text, lambda: self.write("apply", changed))]
+        return [(text, self.settings(spec))]
+
+    def settings(self, spec):
+        """Return the action that writes the settings as they are now."""
+        return self.writer("BGPConfiguration", "default", dict(spec))
 
     def peer(self, found, wanted):
         """Return how sessions of all nodes with the reflectors are made or removed."""
         spec = {"nodeSelector": "all()", "peerSelector": "has(%s)" % LABEL}
         if not wanted:
-            away = lambda: self.ask("delete", "bgppeer", PEER)  # noqa: E731
-            return [("sessions with reflectors are removed", away)] if found else []
+            return [("sessions with reflectors are removed", self.remover(PEER))] if found else []
         if found and all(found["spec"].get(k) == v for k, v in spec.items()):
             return []
-        one = {"kind": "BGPPeer", "metadata": {"name": PEER}, "spec": spec}
-        return [("sessions with reflectors are made", lambda: self.write("apply", one))]
+        return [("sessions with reflectors are made", self.writer("BGPPeer", PEER, spec))]
 
-    def keep(self, reflectors, dry):
-        """Make it so; return what was done, in sentences."""
-        steps = self.plan(reflectors)
+    def keep(self, dry, *wanted):
+        """Make it so (see plan); return what was done, in sentences."""
+        steps = self.plan(*wanted)
         for step in [] if dry else steps:
             if step:
                 step[1]()
@@ -159,6 +217,9 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "reflectors": {"type": "list", "elements": "str", "required": True},
+            "peers": {"type": "list", "elements": "dict", "default": []},
+            "as_number": {"type": "int", "default": AS_NUMBER},
+            "mesh": {"type": "bool"},
             "calicoctl": {"type": "path", "default": "/usr/local/sbin/avadm-calicoctl"},
             "settle": {"type": "int", "default": 15},
         },
@@ -171,7 +232,8 @@ def main():
 
     try:
         routes = Routes(run, params["calicoctl"], settle=params["settle"])
-        told = routes.keep(params["reflectors"], module.check_mode)
+        wanted = [params[name] for name in ("reflectors", "peers", "as_number", "mesh")]
+        told = routes.keep(module.check_mode, *wanted)
     except (OSError, RoutesError, ValueError) as error:
         module.fail_json(msg="Who tells whom the routes cannot be kept: %s" % error)
     module.exit_json(changed=bool(told), differing=told)

@@ -10,8 +10,8 @@ module: avadm_sysctl
 short_description: Set kernel settings, now and at each boot, in one task
 description:
   - Writes all settings to one sysctl.d file, and sets those that differ at once.
-  - A setting that the running kernel does not have, or that this node may not set (a container shares its
-    host's kernel), is reported in I(skipped) and does not fail the task; it stays in the file.
+  - A setting that the running kernel does not have, or that this node may not set, fails the task, once all others are
+    set. With I(own_kernel) false it is reported in I(refused) alone; it stays in the file.
 options:
   path:
     description: The sysctl.d file, ours as a whole.
@@ -21,6 +21,10 @@ options:
     description: Setting to value.
     type: dict
     required: true
+  own_kernel:
+    description: Whether the kernel is the node's own. That of a container is its host's.
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
@@ -104,6 +108,7 @@ def main():
         argument_spec={
             "path": {"type": "path", "required": True},
             "values": {"type": "dict", "required": True},
+            "own_kernel": {"type": "bool", "default": True},
         },
         supports_check_mode=True,
     )
@@ -120,6 +125,13 @@ def main():
         os.chmod(made, 0o644)
         module.atomic_move(made, path)
     done, skipped = apply(values, module.check_mode)
+    if skipped and module.params["own_kernel"] and not module.check_mode:
+        module.fail_json(
+            msg="The kernel does not take settings that %s names: %s. Load the module that has them, or correct the "
+            "value." % (path, "; ".join("%s: %s" % (name, skipped[name]) for name in sorted(skipped))),
+            set=done,
+            refused=skipped,
+        )
     module.exit_json(changed=before != content or bool(done), set=done, refused=skipped)
 
 

@@ -106,6 +106,16 @@ def _clock(offset, error):
     )
 
 
+def _swapping(used):
+    def plant(context):
+        context.site.node("stor2").roles.append("worker")
+        facts = context.facts["stor2"]
+        facts["swap"] = [{"name": "/swapfile", "mib": 16384, "used_mib": used}]
+        facts["memory"]["available_mib"] = 1024
+
+    return plant
+
+
 UUID = "0f2b6d3c--9a41--4b0e--8a77--5d1c9e0f4a2b"
 VOLUME = f"ceph--{UUID}-osd--block--{UUID}"
 MIRROR = "http://deb.example/dists/bookworm/InRelease"
@@ -293,6 +303,8 @@ ANSWERS = (
         _fact("memory", total_mib=4096),
         besides=("hardware",),
     ),
+    Fault("swap", "a worker with swap space", "warning", "/swapfile", _swapping(0)),
+    Fault("swap", "more swapped out than memory can take", "error", "8192 MiB used", _swapping(8192)),
     Fault("space", "a full /tmp", "error", "/tmp", _fact("space", **{"/tmp": 3})),
     Fault("space", "little room for a monitor", "warning", "/var/lib", _fact("space", **{"/var/lib": 2000})),
     Fault(

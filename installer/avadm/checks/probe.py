@@ -64,9 +64,15 @@ def drives():
 
 
 def memory():
-    """MiB of memory in all."""
-    total = int(re.search(r"^MemTotal:\s+(\d+)", read("/proc/meminfo"), re.M).group(1))
-    return {"total_mib": total // 1024}
+    """MiB of memory in all, and of it available."""
+    found = dict(re.findall(r"^(MemTotal|MemAvailable):\s+(\d+)", read("/proc/meminfo"), re.M))
+    return {"total_mib": int(found["MemTotal"]) // 1024, "available_mib": int(found["MemAvailable"]) // 1024}
+
+
+def swap():
+    """Swap space in use: what it is, its size and what of it is used, MiB."""
+    lines = [line.split() for line in read("/proc/swaps").splitlines()[1:]]
+    return [{"name": w[0], "mib": int(w[2]) // 1024, "used_mib": int(w[3]) // 1024} for w in lines if w]
 
 
 def space():
@@ -248,6 +254,7 @@ def collect(params, options):
         "hostname": socket.gethostname,
         "addresses": addresses,
         "memory": memory,
+        "swap": swap,
         "space": space,
         "hosts": hosts,
         "listening": lambda: listening(set(params["ports"])),

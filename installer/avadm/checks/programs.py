@@ -52,6 +52,7 @@ PROGRAMS: dict[str, Program] = {
     "traefik": (("ingress",), _running("traefik", "version")),
     "kube-state-metrics": (("master",), _running("kube-state-metrics")),
     "avadm-registry": (("registry",), _running("avadm-registry")),
+    "avadm-registry-writer": (("registry",), _running("avadm-registry-writer")),
     "alluxio-master": (("alluxio_master",), _jar("avadm-alluxio-master")),
     "alluxio-worker": (("alluxio_worker",), _jar("avadm-alluxio-worker")),
     "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),

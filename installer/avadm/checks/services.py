@@ -46,8 +46,9 @@ BY_ROLE: dict[str, dict[int, str]] = {
     "dns": {53: "coredns", 8053: "coredns", 8153: "coredns", 9153: "coredns"},
     "ingress": {80: "traefik", 443: "traefik", 8082: "traefik"},
     "registry": {
-        REGISTRY_PORT: "docker-registry or registry",
-        REGISTRY_PORT + 1: "docker-registry or registry",
+        # For readers, for the deployer, and what each tells of itself.
+        REGISTRY_PORT + offset: "docker-registry or registry"
+        for offset in range(4)
     },
     "rgw": {
         OBJECTS_PORT: "radosgw or haproxy"

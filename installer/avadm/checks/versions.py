@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"),
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
-    "registry": ("avadm-registry",),
+    "registry": ("avadm-registry", "avadm-registry-writer"),
     "cache": ("alluxio-master", "alluxio-worker"),
 }
 # Phase to the ceph daemons that must run on the nodes of that role when it has ended.

@@ -112,7 +112,8 @@ def run(
     from avadm.cli.plan import command_line
     from avadm.engine import acceptance
     from avadm.engine.accept_record import AcceptRecord
-    from avadm.engine.cluster_lock import LockNodes, held
+    from avadm.engine.cluster_lock import held
+    from avadm.engine.lock_nodes import LockNodes
     from avadm.engine.runfolder import RunFolder, discard
     from avadm.errors import AvadmError
 

@@ -14,11 +14,12 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.summary_text import print_summary
-from avadm.engine.cluster_lock import LockNodes, Seen, held
+from avadm.engine.cluster_lock import held
 from avadm.engine.fingerprint import Asker
 from avadm.engine.founded import replacing
 from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
+from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, prove
@@ -97,9 +98,11 @@ def apply(
     with locked(state_folder(site_file.path, site_file.site.name), verb), lock as seen:
         # The ledger is read under the lock: a run that was just ending has written its last word.
         context = Context.of(site_file, tolerant=True)
-        mirror = Mirror(nodes, context.ledger, context.fingerprints)
+        mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
         if note := mirror.fetch(seen):
             notes(note)
+        if not check:
+            context.ledger.keepers = tuple(nodes.own)
         steps = context.plan(phases, limited, resume=resume)
         verdicts = _as_planned(context, nodes, steps, kept, planned) if kept and planned else None
         if steps:

@@ -110,9 +110,10 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     Who erased what, and when, is kept in a run folder.
     """
     from avadm.disks.zap import erase, refuse_used
-    from avadm.engine.cluster_lock import LockNodes, held
+    from avadm.engine.cluster_lock import held
     from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
+    from avadm.engine.lock_nodes import LockNodes
 
     site_file = _site_file(app)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)

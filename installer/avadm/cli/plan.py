@@ -13,8 +13,8 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.progress_model import first_line
-from avadm.engine.cluster_lock import LockNodes, Seen, look
 from avadm.engine.fingerprint import Asker
+from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, by_ledger, prove, told
@@ -100,8 +100,8 @@ def plan(
     context = Context.of(app.site_file(), tolerant=True)
     limited = selected(context.site_file.site, limit)
     nodes = LockNodes(context.site_file, app.idle_fleet() if offline else app.fleet())
-    mirror = Mirror(nodes, context.ledger, context.fingerprints)
-    note = mirror.fetch(Seen() if offline else look(nodes))
+    mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
+    note = mirror.fetch(Seen() if offline else look(nodes), write=False)
     steps = context.plan(phases, limited)
     if offline:
         verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}

@@ -13,8 +13,8 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
-from avadm.engine.cluster_lock import LockNodes, Seen
 from avadm.engine.controller import named
+from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.runfolder import list_runs
@@ -40,7 +40,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     context = Context.of(site_file, tolerant=True)
     nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")
-    note = Mirror(nodes, context.ledger, context.fingerprints).fetch(seen)
+    note = Mirror(nodes, context.ledger, context.fingerprints, context.state_key).fetch(seen, write=False)
     site = context.site_file.site.name
     last = next((r for f in reversed(list_runs()) if (r := overview(f))["site"] in (site, None)), None)
     data = read_status(context, last)

@@ -99,7 +99,7 @@ ROLE_PORTS: dict[str, tuple[int, ...]] = {
     "ingress": (80, 443),
     "master": (6443,),
     "prometheus": (9090,),
-    "registry": (5000,),
+    "registry": (5000, 5002),
 }
 """Role to the TCP ports on which something must listen; a new component: one line."""
 

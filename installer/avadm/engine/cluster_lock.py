@@ -2,120 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import threading
 from _thread import interrupt_main
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from avadm.engine.controller import dead, named, owner
+from avadm.engine.lock_nodes import TIMEOUT, LockNodes, Seen, majority
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.runner.access import findings
-from avadm.runner.fleet import Fleet
 
-if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
-
-FOLDER = "/var/lib/avadm"
 HEARTBEAT_S = 20.0
-TIMEOUT = 30.0  # seconds
-WITHOUT_MONS = 3
-
-
-@dataclass
-class Seen:
-    """What the lock's nodes said.
-
-    Attributes:
-        answers: node to ``done``, ``holder`` and ``serial`` (of the state that is kept there).
-        silent: node to why it said nothing.
-    """
-
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    silent: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def holders(self) -> dict[str, dict[str, Any]]:
-        """Token to holder, of the locks that stand."""
-        found = [a["holder"] for a in self.answers.values() if a.get("holder")]
-        return {str(h.get("token", "")): h for h in found}
-
-
-class LockNodes:
-    """The nodes that keep a site's lock: its monitors, or its first nodes where it has none.
-
-    Args:
-        site_file: the site.
-        fleet: how to reach its nodes.
-    """
-
-    def __init__(self, site_file: SiteFile, fleet: Fleet) -> None:
-        site = site_file.site
-        self.site = site.name
-        self.names = [n.name for n in site.with_role("mon") or site.nodes[:WITHOUT_MONS]]
-        self.folder = f"{FOLDER}/{site.name}"
-        self.fleet = fleet
-        self._python = shlex.quote(site_file.profile.python)
-        self._script = (files("avadm.engine") / "lock_probe.py").read_text()
-
-    @property
-    def majority(self) -> int:
-        """How many nodes must hold a lock."""
-        return len(self.names) // 2 + 1
-
-    def do(
-        self,
-        verb: str,
-        owner: Mapping[str, Any] | None = None,
-        token: str = "",
-        nodes: Sequence[str] | None = None,
-    ) -> Seen:
-        """Do one verb of lock_probe.py on all nodes at once, each in one round trip."""
-        params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
-        stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{self._script}".encode()
-        seen = Seen()
-
-        def one(node: str) -> dict[str, Any] | str:
-            result = self.fleet.run(node, f"{self._python} -", timeout=TIMEOUT, stdin=stdin)
-            try:
-                data = json.loads(result.stdout) if result.ok else None
-            except ValueError:
-                data = None
-            if isinstance(data, dict):
-                return data
-            said = result.stderr.strip().splitlines()
-            return result.error or (said[-1] if said else f"exit {result.rc}")
-
-        chosen = self.names if nodes is None else nodes
-        with ThreadPoolExecutor(max(1, len(chosen)), thread_name_prefix="lock") as pool:
-            for node, said in zip(chosen, pool.map(one, chosen), strict=True):
-                if isinstance(said, dict):
-                    seen.answers[node] = said
-                else:
-                    seen.silent[node] = said
-        return seen
-
-
-def look(nodes: LockNodes) -> Seen:
-    """Return what the nodes that keep a site's lock say, which changes nothing; AvadmError where none answers."""
-    seen = nodes.do("show")
-    if not seen.answers:
-        blind = Finding(
-            "plan-blind",
-            "No node that keeps the site's lock and ledger can be asked.",
-            ", ".join(nodes.names),
-            "no answer",
-            "one that answers",
-            "Mend what follows, or plan by this controller's ledger alone with --offline.",
-        )
-        raise AvadmError([blind, *findings("reachability", seen.silent)])
-    return seen
 
 
 @contextmanager
@@ -142,11 +41,11 @@ def held(
     Raises:
         AvadmError: another run holds it, or too few nodes answer.
     """
-    ours = owner(verb)
+    ours, seen = owner(verb), Seen()
     try:
-        seen = _take(nodes, ours, break_lock, tell)
+        _take(nodes, ours, break_lock, tell, seen)
     except BaseException:
-        nodes.do("release", token=ours["token"])
+        _give_back(nodes, ours["token"], seen)
         raise
     stop = threading.Event()
     beat = threading.Thread(
@@ -158,11 +57,23 @@ def held(
     finally:
         stop.set()
         beat.join(timeout=TIMEOUT)
-        nodes.do("release", token=ours["token"], nodes=list(seen.answers))
+        _give_back(nodes, ours["token"], seen)
 
 
-def _take(nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callable[[str], None]) -> Seen:
-    seen = nodes.do("take", ours)
+def _give_back(nodes: LockNodes, token: str, seen: Seen) -> None:
+    """Release the lock wherever it may lie: a node that was silent may have made it, or make it yet."""
+    unsure = [n for n in nodes.names if n in seen.silent or n not in seen.answers]
+    nodes.do("release", token=token, nodes=[n for n in nodes.names if n not in unsure])
+    nodes.do("abandon", token=token, nodes=unsure)
+
+
+def _take(
+    nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callable[[str], None], seen: Seen
+) -> None:
+    asked: Collection[str] = nodes.names
+    while asked:
+        seen.add(nodes.do("take", ours, nodes=asked))
+        asked = nodes.learn(seen)
     for token, holder in {t: h for t, h in seen.holders.items() if t != ours["token"]}.items():
         # A holder on a minority that is alive is a run that is just being refused, or one that lost its nodes.
         if dead(holder):
@@ -172,16 +83,18 @@ def _take(nodes: LockNodes, ours: dict[str, Any], break_lock: bool, tell: Callab
         else:
             continue
         taken = [n for n, a in seen.answers.items() if (a.get("holder") or {}).get("token", "") == token]
-        again = nodes.do("take", ours, token, taken)
-        seen.answers.update(again.answers)
-        seen.silent.update(again.silent)
+        seen.add(nodes.do("take", ours, token, taken))
     got = [n for n, a in seen.answers.items() if a["done"]]
-    if len(got) < nodes.majority:
-        raise AvadmError([_refusal(nodes, seen, got), *findings("reachability", seen.silent)])
-    return seen
+    if nodes.unknown and break_lock:
+        tell(
+            f"Did without {', '.join(nodes.unknown)}, which kept the lock once and left the site file since."
+        )
+        nodes.forget()
+    if short := nodes.short_of(got):
+        raise AvadmError([_refusal(nodes, seen, got, short[0]), *findings("reachability", seen.silent)])
 
 
-def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str]) -> Finding:
+def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[str]) -> Finding:
     others = [h for n, a in seen.answers.items() if n not in got and (h := a.get("holder"))]
     if others:
         return Finding(
@@ -193,14 +106,22 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str]) -> Finding:
             remedy="Wait for it, or stop it where it runs. If it is surely dead (its machine is gone): the same command "
             "with --break-lock.",
         )
-    answering = ", ".join(seen.answers) or "none"
+    answering = [n for n in group if n in seen.answers]
+    left = [n for n in group if n in nodes.unknown]
+    remedy = "Mend what follows; `avadm preflight` says more."
+    if left:
+        remedy = (
+            f"{', '.join(left)} kept it when the ledger was last written and {'is' if len(left) == 1 else 'are'} "
+            "not in this site file: use the newest site file, or, where they are surely gone, the same command with "
+            "--break-lock."
+        )
     return Finding(
         "no-lock-majority",
         "Too few of the nodes that keep the site's lock answer.",
-        where=", ".join(nodes.names),
-        found=f"{len(seen.answers)} of {len(nodes.names)}: {answering}",
-        wanted=f"{nodes.majority} or more, so that no other controller can hold it too",
-        remedy="Mend what follows; `avadm preflight` says more.",
+        where=", ".join(group),
+        found=f"{len(answering)} of {len(group)}: {', '.join(answering) or 'none'}",
+        wanted=f"{majority(group)} or more, so that no other controller can hold it too",
+        remedy=remedy,
     )
 
 
@@ -216,7 +137,7 @@ def _beat(
             seen = nodes.do("beat", token=ours["token"])
             gone = [n for n, a in seen.answers.items() if not a["done"]]
             # Silent nodes prove nothing: they may come back with our lock in place.
-            if len(gone) > len(nodes.names) - nodes.majority:
+            if any(sum(n in gone for n in g) > len(g) - majority(g) for g in nodes.groups):
                 # A node that the breaker did not reach still names us.
                 others = [h for n in gone if (h := seen.answers[n].get("holder"))]
                 other = max(others, key=others.count, default=None)

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,21 @@ def owner(verb: str) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Return what tells this machine and its boot from others: a hash of name, machine id and boot id."""
+    """Return what tells the processes that this one can see from those of others; "" where that is not known.
+
+    A hash of the machine's name and id, its boot and the pid namespace: a container has its own processes.
+    """
     parts = [socket.gethostname()]
-    for path in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):
-        try:
-            parts.append(Path(path).read_text(encoding="utf-8").strip())
-        except OSError:
-            parts.append("")
+    try:
+        # A /proc of another pid namespace shows other processes under the same numbers.
+        if str(Path("/proc/self").readlink()) != str(os.getpid()):
+            return ""
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip())
+    except OSError:
+        return ""
+    with suppress(OSError):
+        parts.append(Path("/etc/machine-id").read_text(encoding="utf-8").strip())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -48,11 +57,20 @@ def started(pid: int) -> int | None:
 
 
 def dead(holder: Mapping[str, Any]) -> bool:
-    """Return whether a lock is of a process of this machine that does not live any more."""
-    if holder.get("machine") != machine() or not isinstance(holder.get("pid"), int):
+    """Return whether a lock is of a process of this machine, boot and pid namespace that surely lives no more."""
+    pid, since = holder.get("pid"), holder.get("started")
+    here = machine()
+    if not here or holder.get("machine") != here or not isinstance(pid, int) or not isinstance(since, int):
         return False
-    found = started(holder["pid"])
-    return found is None or found != holder.get("started")
+    try:
+        # Asked by signal: with hidepid the /proc of another user's process looks as if there were none.
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    found = started(pid)
+    return found is not None and found != since
 
 
 def named(holder: Mapping[str, Any]) -> str:

@@ -48,10 +48,10 @@ class Digests:
         return self._code[phase.name]
 
     def _plugins(self, files: Iterable[Path]) -> list[Path]:
-        """Return the files of our modules that are named in files, and what all modules share."""
+        """Return the files of our modules and action plug-ins that are named in files, and what all modules share."""
         folder = self._home / "plugins"
         names = {name.decode() for f in files for name in _MODULE.findall(f.read_bytes())}
-        modules = [folder / "modules" / f"{name}.py" for name in sorted(names)]
+        modules = [folder / kind / f"{name}.py" for kind in ("action", "modules") for name in sorted(names)]
         return [*(m for m in modules if m.is_file()), *_files(folder / "module_utils")]
 
 

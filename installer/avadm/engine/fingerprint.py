@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 VERSION = 1
 TIMEOUT = 60.0  # seconds
 WHOLE = ""
-"""The name under which a phase's items of the cluster are kept, beside those of its hosts."""
+"""The name under which the cluster's items are asked, beside those of hosts."""
+OF = "@"
+"""What stands before a host's name where the cluster's items that its tasks keep are kept."""
 WRONG = "!"
 """What a value begins with that is wrong in itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """What one phase left on one host (or, for WHOLE, in the cluster).
+    """What one phase left on one host, or what its tasks on that host left in the cluster.
 
     Attributes:
         run: id of the run that left it so: a ledger entry of another run says that it is out of date.
-        host: where the tasks ran; for WHOLE the node on which they did.
+        host: where the tasks ran.
         values: item to value.
     """
 
@@ -73,24 +75,44 @@ class Fingerprints:
             raise ValueError(data["version"])
         self.salt = str(data["salt"])
         self._phases = {
-            phase: {host: Print(p["run"], p["host"], dict(p["values"])) for host, p in hosts.items()}
+            # An older release kept all of the cluster's items under one name.
+            phase: {
+                host or OF + p["host"]: Print(p["run"], p["host"], dict(p["values"]))
+                for host, p in hosts.items()
+            }
             for phase, hosts in data["phases"].items()
         }
 
-    def replace(self, data: Mapping[str, Any]) -> None:
-        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
+    def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
+        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
         with self._lock:
             self._load(data)
-            self._save()
+            if write:
+                self._save()
 
     def get(self, phase: str, host: str) -> Print | None:
         """Return what a phase left on a host."""
         return self._phases.get(phase, {}).get(host)
 
+    def of_cluster(self, phase: str) -> list[Print]:
+        """Return what a phase left in the cluster, one for each host whose tasks keep something there."""
+        return [p for name, p in self._phases.get(phase, {}).items() if name.startswith(OF)]
+
     def keep(self, phase: str, prints: Mapping[str, Print]) -> None:
-        """Keep what a phase left; hosts that are not named stay as they were."""
+        """Keep what a phase left; hosts that are not named stay as they were.
+
+        An item of the cluster is of whoever kept it last: a run on a few nodes replaces those items that it kept itself.
+        """
+        newer = {item for name, p in prints.items() if name.startswith(OF) for item in p.values}
         with self._lock:
-            self._phases.setdefault(phase, {}).update(prints)
+            kept = self._phases.setdefault(phase, {})
+            for name, p in list(kept.items()):
+                if name.startswith(OF):
+                    left = {} if p.host in prints else {i: v for i, v in p.values.items() if i not in newer}
+                    kept[name] = Print(p.run, p.host, left)
+                    if not left:
+                        del kept[name]
+            kept.update(prints)
             self._save()
 
     def _save(self) -> None:
@@ -205,9 +227,12 @@ def record(
         values = {item: value for item, value in values.items() if value}
         values |= {item: "!what this task keeps" for item in items if kind(item) == UNPROVEN}
         kept[host] = Print(run, host, values)
-    if whole := wanted.get(WHOLE):
-        said = answers.values.get(WHOLE, {})
-        ran = next(h for h, items in managed.items() if any(kind(i) in CLUSTER for i in items))
-        kept[WHOLE] = Print(run, ran, {item: said.get(item, "!not told") for item in whole})
+    said = answers.values.get(WHOLE, {})
+    left = set(wanted.get(WHOLE, ()))
+    for host, items in managed.items():
+        ours = [item for item in dict.fromkeys(items) if item in left]
+        left.difference_update(ours)
+        if ours:
+            kept[OF + host] = Print(run, host, {item: said.get(item, "!not told") for item in ours})
     prints.keep(phase, kept)
     return answers.silent

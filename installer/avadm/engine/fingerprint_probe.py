@@ -142,6 +142,17 @@ class Node(ObjectStore):
         with open(path) as source:
             return " ".join(source.read().split())
 
+    def kmod(self, name):
+        """Whether a module of the kernel is loaded or built in, as avadm_kernel_modules judges."""
+        name = name.replace("-", "_")
+        path = "/lib/modules/%s/modules.builtin" % os.uname()[2]
+        built = open(path).read().replace("-", "_") if os.path.exists(path) else ""
+        return "there" if os.path.isdir("/sys/module/" + name) or "/%s.ko" % name in built else "!not loaded"
+
+    def swap(self, _):
+        used = [line.split()[0] for line in open("/proc/swaps").read().splitlines()[1:]]
+        return "!" + ", ".join(used) if used else "off"
+
     def mount(self, path):
         return call("timeout", "10", "stat", "--file-system", "--format=%T", path).strip()
 

@@ -64,6 +64,7 @@ class Ledger:
 
     Attributes:
         serial: how often it was written; the greater one of two copies is the newer.
+        keepers: the nodes that kept the site's lock in the last run that wrote; none in a ledger of an older release.
         damage: why the file cannot be understood, None where it can.
 
     Raises:
@@ -74,12 +75,13 @@ class Ledger:
         self.path = path
         self.site = site
         self.serial = 0
+        self.keepers: tuple[str, ...] = ()
         self.damage: AvadmError | None = None
         self._lock = threading.Lock()
         self._entries: dict[str, dict[str, Entry]] = {}
         self._founded: dict[str, dict[str, str]] = {}
         try:
-            self.serial, self._entries, self._founded = _read(path)
+            self._hold(_read(path))
         except AvadmError as error:
             if not tolerant:
                 raise
@@ -90,12 +92,18 @@ class Ledger:
         """Return the ledger of a site file."""
         return cls(state_folder(site_path, name) / "ledger.json", name, tolerant=tolerant)
 
-    def replace(self, data: Mapping[str, Any]) -> None:
-        """Take over what `as_dict` gave, here and on disk; ValueError, KeyError … for anything else."""
-        serial, entries, founded = _parse(data)
+    def replace(self, data: Mapping[str, Any], *, write: bool = True) -> None:
+        """Take over what `as_dict` gave, here and (unless told not to) on disk; ValueError … for anything else."""
+        held = _parse(data)
         with self._lock:
-            self.serial, self._entries, self._founded, self.damage = serial - 1, entries, founded, None
-            self._save()
+            self._hold(held)
+            self.damage = None
+            if write:
+                self.serial -= 1
+                self._save()
+
+    def _hold(self, held: _Held) -> None:
+        self.serial, self._entries, self._founded, self.keepers = held
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
@@ -151,8 +159,9 @@ class Ledger:
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready data."""
         phases = {p: {h: asdict(e) for h, e in sorted(hosts.items())} for p, hosts in self._entries.items()}
-        head = {"version": VERSION, "serial": self.serial, "site": self.site, "phases": phases}
-        return {**head, "founded": {n: dict(sorted(h.items())) for n, h in sorted(self._founded.items())}}
+        about = {"version": VERSION, "serial": self.serial, "site": self.site, "keepers": list(self.keepers)}
+        founded = {n: dict(sorted(h.items())) for n, h in sorted(self._founded.items())}
+        return {**about, "phases": phases, "founded": founded}
 
     def _save(self) -> None:
         self.serial += 1
@@ -180,24 +189,26 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(**{**known, "state": State(data["state"])})
 
 
-_Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]]]
+_Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]], tuple[str, ...]]
+"""Serial, entries, marks of what was founded, and the lock's nodes."""
 
 
 def _parse(data: Mapping[str, Any]) -> _Held:
     if data["version"] != VERSION:
         raise ValueError(f"version {data['version']}")
     phases = {phase: {h: _entry(e) for h, e in hosts.items()} for phase, hosts in data["phases"].items()}
-    # An avadm without marks wrote none.
+    # An older avadm wrote neither marks nor the lock's nodes.
     marks = data.get("founded", {})
     founded = {str(n): {str(h): str(what) for h, what in hosts.items()} for n, hosts in marks.items()}
-    return int(data.get("serial", 0)), phases, founded
+    keepers = tuple(str(name) for name in data.get("keepers", ()))
+    return int(data.get("serial", 0)), phases, founded, keepers
 
 
 def _read(path: Path) -> _Held:
     try:
         return _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return 0, {}, {}
+        return 0, {}, {}, ()
     except DAMAGE as error:
         raise AvadmError(
             Finding(

@@ -15,6 +15,7 @@ from avadm.engine.ledger import Ledger, State, state_folder
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, Step, make_plan
+from avadm.site.render import STATE_KEY
 
 if TYPE_CHECKING:
     from avadm.runner.fleet import Fleet
@@ -52,6 +53,12 @@ class Context:
     def state_folder(self) -> Path:
         """The folder of the site's ledger and lock."""
         return state_folder(self.site_file.path, self.site_file.site.name)
+
+    def state_key(self) -> str | None:
+        """Return the vault's key that signs the ledger's copies; None where the vault has none yet."""
+        from avadm.site.secrets import Vault
+
+        return Vault.open(self.site_file.path).ensure({}).get(STATE_KEY)
 
     def undone(self) -> set[str]:
         """Return the phases that are not done on all their nodes."""

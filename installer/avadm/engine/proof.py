@@ -116,12 +116,13 @@ def prove(context: Context, asker: Asker, steps: Sequence[Step]) -> dict[str, Ve
 
     All hosts are asked for everything at once, each in one round trip.
     """
-    mons = {n.name for n in context.site_file.site.with_role("mon")}
+    site = context.site_file.site
+    mons, nodes = {n.name for n in site.with_role("mon")}, {n.name for n in site.nodes}
     reasons = {step.name: by_ledger(context, step) for step in steps}
     chosen: dict[str, dict[str, Print]] = {}
     for step in steps:
         if not reasons[step.name]:
-            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, mons)
+            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, mons, nodes)
             reasons[step.name] += missing
     wanted: dict[str, set[str]] = {}
     for name, of_step in chosen.items():
@@ -141,7 +142,7 @@ def prove(context: Context, asker: Asker, steps: Sequence[Step]) -> dict[str, Ve
 
 
 def _of(
-    prints: Fingerprints, ledger: Ledger, step: Step, mons: set[str]
+    prints: Fingerprints, ledger: Ledger, step: Step, mons: set[str], nodes: set[str]
 ) -> tuple[dict[str, Print], list[Reason]]:
     """Return a step's fingerprints, and the hosts of which there is none that its ledger entry belongs to."""
     out: dict[str, Print] = {}
@@ -152,12 +153,12 @@ def _of(
             missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
         else:
             out[host] = kept
-    whole = prints.get(step.name, WHOLE)
-    if whole is not None and mons & set(step.hosts):
-        if whole.run == ledger.entry(step.name, whole.host).run:
-            out[WHOLE] = whole
-        else:
-            missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
+    # What only a node kept that has left the site, nobody keeps any more.
+    whole = [p for p in prints.of_cluster(step.name) if p.host in nodes] if mons & set(step.hosts) else []
+    if any(p.run != ledger.entry(step.name, p.host).run for p in whole):
+        missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
+    elif whole:
+        out[WHOLE] = Print("", WHOLE, {item: value for p in whole for item, value in p.values.items()})
     if not missing and not any(kept.values for kept in out.values()):
         missing.append(Reason(WHOLE, "unproven", found="nothing is known of what it keeps"))
     return out, missing

@@ -112,8 +112,12 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
             "ceph": _ceph(config),
             "monitoring": {"scrape_interval_s": 10, "retention_days": 2},
         },
-        # The nodes share this machine's clock and may not set it.
-        "extra_vars": {"chrony_adjust_clock": False, **(shims.VARIABLES if config.masters else {})},
+        # The nodes share this machine's clock and kernel and may not set them.
+        "extra_vars": {
+            "chrony_adjust_clock": False,
+            "base_own_kernel": False,
+            **(shims.VARIABLES if config.masters else {}),
+        },
     }
     if "objects" in config.parts and config.storage:
         data["components"]["object_store"] = _objects(config)

@@ -16,6 +16,9 @@ class Authority(StrEnum):
     FRONT_PROXY = "front-proxy"
     OBJECTS = "objects"
     LOGS = "logs"
+    IMAGES = "images"
+    """Readers of the image registry: the nodes' engines."""
+    IMAGE_WRITERS = "image-writers"
 
     @property
     def key(self) -> str:

@@ -212,12 +212,16 @@ def _addons(node: Node, site: Site) -> Iterator[Leaf]:
             f"registry-{node.name}",
             "registry",
             names=(registry_name(site), *_names(node, site)),
-            addresses=(str(node.address),),
+            addresses=(str(node.address), *_LOCAL[1]),
             server=True,
             client=False,
         )
+        # Who writes is told by the authority alone: the registry looks at no name in a certificate.
+        writer = f"registry-writer-{node.name}"
+        yield Leaf(writer, Authority.IMAGE_WRITERS, writer, f"deployer:{node.name}")
     if {"master", "worker", "registry"} & set(node.roles):
-        yield Leaf(f"registry-client-{node.name}", kubernetes, f"node-{node.name}", f"registry:{node.name}")
+        user = f"registry:{node.name}"
+        yield Leaf(f"registry-client-{node.name}", Authority.IMAGES, f"node-{node.name}", user)
     if "ingress" in node.roles:
         owner, virtual = f"ingress-{node.name}", site.network.ingress_vip
         yield Leaf(f"ingress-{node.name}", kubernetes, owner, "ingress")

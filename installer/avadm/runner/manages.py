@@ -133,6 +133,10 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_sysctl": lambda args: iter(
         [f"file {args['path']}", *(f"sysctl {name}" for name in sorted(args["values"]))]
     ),
+    "avadm_kernel_modules": lambda args: iter(
+        [f"file {args['path']}", *(f"kmod {name}" for name in args["names"])]
+    ),
+    "avadm_swap_off": lambda args: iter(["swap"]),
     "avadm_ceph_pool": _pools,
     "avadm_ceph_auth": lambda args: (f"entity {one['entity']}" for one in args["entities"]),
     "avadm_ceph_s3": lambda args: (f"s3user {user['name']}" for user in args["users"]),

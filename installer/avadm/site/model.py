@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from avadm.site.bgp import Bgp, Ipip
 from avadm.site.components import Components
 from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
 
@@ -51,6 +52,7 @@ CheckId = Literal[
     "package-sources",
     "packages",
     "memory",
+    "swap",
     "space",
     "ports",
 ]
@@ -96,6 +98,12 @@ class Network(Model):
     """Addresses of Services of the type LoadBalancer; without it such Services wait for one."""
     route_reflectors: list[NodeName] = []
     """Masters or workers that tell all others the routes of pods; where none are named, each node tells each other."""
+    bgp: Bgp = Bgp()
+    """Sessions with the switches on site, which then know the way to each pod (H3)."""
+    rack_prefix: Whole | None = Field(default=None, ge=1, le=30)
+    """Where racks are routed: prefix length of one rack's part of the management subnet, e.g. 24; else one segment (P1)."""
+    ipip: Ipip = "never"
+    """Whether packets of pods travel inside packets of nodes between routed racks whose routers do not know pods."""
     vpc: list[Subnet] = []
     """Networks of a connected public cloud's VPC (H2)."""
     vswitches: list[Subnet] = []

@@ -31,6 +31,7 @@ def exclusive_report(lab):
     return max(paths.runs().glob("*-accept")) / "report"
 
 
+@pytest.mark.core("acceptance")
 def test_a_second_writer_is_refused_and_the_report_verifies(exclusive_report):
     assert {p.name for p in exclusive_report.iterdir()} >= {
         "report.json",

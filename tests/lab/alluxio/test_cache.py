@@ -9,6 +9,7 @@ from tests.lab.alluxio.conftest import MOUNT, STORE
 pytestmark = pytest.mark.lab
 
 
+@pytest.mark.core("cache")
 def test_every_client_has_a_fuse_mount_and_sees_the_under_store(cache):
     for client in cache.clients:
         mounts = cache.sh(client, "cat /proc/mounts").splitlines()
@@ -17,6 +18,7 @@ def test_every_client_has_a_fuse_mount_and_sees_the_under_store(cache):
         assert "cephfs" in cache.sh(client, f"ls {MOUNT}")
 
 
+@pytest.mark.core("cache")
 def test_a_leading_master_knows_all_workers(cache):
     assert cache.metric(cache.master, "Cluster_Workers", port=19999) == len(cache.workers)
 
@@ -35,6 +37,7 @@ def test_the_second_read_comes_from_the_cache_by_the_workers_counters(cache, fil
     assert after[1] > before[1]
 
 
+@pytest.mark.core("cache")
 def test_what_is_written_through_the_mount_is_in_the_under_store(cache, files):
     store, seen = files
     time.sleep(6)

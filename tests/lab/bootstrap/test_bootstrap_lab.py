@@ -20,6 +20,7 @@ def avadm(site, *arguments):
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
 
 
+@pytest.mark.core("site")
 def test_lab_is_bootstrapped_and_a_second_run_changes_nothing():
     first = avadm(LAB / "site.yml", "bootstrap", "--password-file", str(LAB / "password"))
     assert first.returncode == 0, first.stderr

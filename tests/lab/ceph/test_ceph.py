@@ -35,12 +35,14 @@ def client(lab):
     return lab.names("client")[0]
 
 
+@pytest.mark.core("ceph")
 def test_the_cluster_is_healthy_and_nothing_is_muted(ceph):
     health = ceph("health")
     assert health["status"] == "HEALTH_OK"
     assert not health.get("mutes")
 
 
+@pytest.mark.core("ceph")
 def test_every_daemon_of_the_site_file_runs(lab, ceph, wanted):
     status = ceph("status")
     assert sorted(status["quorum_names"]) == sorted(lab.names("mon"))
@@ -52,6 +54,7 @@ def test_every_daemon_of_the_site_file_runs(lab, ceph, wanted):
     assert (osdmap["num_up_osds"], osdmap["num_in_osds"]) == (osds, osds)
 
 
+@pytest.mark.core("ceph")
 def test_pools_are_as_computed(ceph, wanted):
     found = {pool["pool_name"]: pool for pool in ceph("osd pool ls detail")}
     for pool in wanted.all["ceph_fs_pools"] + wanted.all["ceph_rbd_pools"]:
@@ -88,6 +91,7 @@ def test_metadata_servers_are_active_and_standing_by(lab, ceph, site):
     assert sorted(active + standby) == sorted(lab.names("mds"))
 
 
+@pytest.mark.core("ceph")
 def test_caps_are_those_that_were_asked_for(ceph, wanted):
     found = {one["entity"]: one["caps"] for one in ceph("auth ls")["auth_dump"]}
     for one in wanted.all["ceph_mon_entities"]:
@@ -109,12 +113,14 @@ def test_keys_are_readable_by_their_owner_only(lab):
         assert [key for key in keys if not key.startswith("600 ")] == [], node
 
 
+@pytest.mark.core("secrets")
 def test_only_monitor_nodes_have_the_administrators_key(lab):
     for node in lab.nodes:
         found = lab.run(node["name"], "test -e /etc/ceph/ceph.client.admin.keyring").returncode == 0
         assert found == ("mon" in node["roles"]), node["name"]
 
 
+@pytest.mark.core("cephfs")
 def test_the_file_system_is_mounted_on_every_client(lab, wanted):
     mount = wanted.all["ceph_client_mount"]
     for name in lab.names("client"):
@@ -122,6 +128,7 @@ def test_the_file_system_is_mounted_on_every_client(lab, wanted):
         assert lab.sh(name, "systemctl is-enabled avadm-cephfs").strip() == "enabled"
 
 
+@pytest.mark.core("cephfs")
 def test_what_one_client_writes_the_next_reads(lab, wanted):
     writer, reader = lab.names("client")[:2]
     path = f"{wanted.all['ceph_client_mount']}/.avadm-test-{writer}"
@@ -132,6 +139,7 @@ def test_what_one_client_writes_the_next_reads(lab, wanted):
         lab.sh(writer, f"rm -f {path}")
 
 
+@pytest.mark.core("rbd")
 def test_an_image_has_an_exclusive_lock_and_works_with_the_clients_key_alone(lab, client):
     image = "rbd/avadm-test-features"
     lab.sh(client, f"rbd --id rbd create {image} --size 16M")

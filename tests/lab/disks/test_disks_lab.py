@@ -17,6 +17,7 @@ def avadm(*words):
     )
 
 
+@pytest.mark.core("disks")
 def test_every_approved_disk_is_told_as_the_osd_that_it_is(lab):
     done = avadm("list", "--limit", "osd", "--json")
     assert done.returncode == 0, done.stderr
@@ -28,6 +29,7 @@ def test_every_approved_disk_is_told_as_the_osd_that_it_is(lab):
     assert {d["verdict"] for d in disks} == {f"osd.{n}" for n in range(len(disks))}
 
 
+@pytest.mark.core("disks")
 def test_a_running_osd_is_not_erased(lab):
     node = lab.names("osd")[0]
     disks = json.loads(avadm("list", "--limit", node, "--json").stdout)["disks"]

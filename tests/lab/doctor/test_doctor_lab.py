@@ -29,6 +29,7 @@ def troubles(rows):
     return [r for r in rows if r["status"] != "ok"]
 
 
+@pytest.mark.core("doctor")
 @pytest.mark.first
 def test_a_healthy_lab_has_no_trouble(lab):
     healthy(lab)

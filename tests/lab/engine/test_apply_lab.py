@@ -22,7 +22,8 @@ def test_a_second_run_changes_nothing_on_any_host_and_says_so(lab, second_run):
     assert "Nothing changed" in second_run.said
 
 
-def test_a_third_run_proves_every_phase_unchanged_and_runs_none(lab, second_run):
+@pytest.mark.core("second run")
+def test_a_second_run_proves_every_phase_unchanged_and_runs_none(lab):
     begun = time.monotonic()
     done = avadm("apply", "--json")
     took = time.monotonic() - begun
@@ -130,7 +131,8 @@ def test_a_run_folder_has_what_other_tools_read(second_run):
     assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_status_is_done_for_every_phase(lab, second_run):
+@pytest.mark.core("site")
+def test_status_is_done_for_every_phase():
     status = json.loads(avadm("status", "--json").stdout)
     assert {p["name"] for p in status["phases"]} >= {"base", "ceph", "cephfs", "rbd", "monitoring"}
     assert {p["name"]: p["state"] for p in status["phases"]} == {p["name"]: "done" for p in status["phases"]}
@@ -139,6 +141,7 @@ def test_status_is_done_for_every_phase(lab, second_run):
         assert phase["hosts"]["failed"] == 0
 
 
+@pytest.mark.core("site")
 def test_the_lab_lists_what_ssh_needs(lab):
     for node in lab.nodes:
         assert {"name", "address", "roles", "ssh"} <= set(node)
@@ -147,6 +150,7 @@ def test_the_lab_lists_what_ssh_needs(lab):
     assert "health" in lab.sh(lab.names("mon")[0], "ceph -s")
 
 
+@pytest.mark.core("secrets")
 def test_no_key_of_the_vault_is_in_any_run_folder(lab):
     from avadm.site.secrets import Vault
 

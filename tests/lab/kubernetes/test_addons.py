@@ -89,6 +89,7 @@ def curl(kube, arguments):
     return kube.lab.run(kube.outside(), f"curl -s -m 4 {arguments}").stdout.strip()
 
 
+@pytest.mark.core("registry")
 def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
     node = lab.names("registry")[0]
     # From inside the folder: curl takes what follows a colon in a certificate's path for a password.
@@ -99,6 +100,42 @@ def test_the_registry_serves_nobody_without_a_certificate(kube, lab, registry):
     assert {"avadm/base", "avadm/pause"} <= set(json.loads(told)["repositories"])
 
 
+READ = "https://{registry}/v2"
+WRITE = "https://127.0.0.1:5002/v2"
+KUBELET = "--cert /etc/kubernetes/pki/kubelet.crt --key /etc/kubernetes/pki/node.key"
+DEPLOYER = "--cert client.cert --key client.key"
+
+
+def test_only_the_deployer_puts_or_removes_an_image(lab, registry):
+    """Neither a node's certificate nor one of Kubernetes' authority, such as a viewer's, gets an upload or a removal."""
+    node = lab.names("registry")[0]
+    engine, deployer = f"/etc/docker/certs.d/{registry}", "/etc/docker-registry/writer"
+    ask = "curl -s -o /dev/null -w '%{{http_code}}' -m 10 --cacert ca.crt {who} {how} {url}"
+
+    def status(folder, who, how, url):
+        return lab.run(node, f"cd {folder} && " + ask.format(who=who, how=how, url=url)).stdout
+
+    head = f"curl -sfI --cacert ca.crt {DEPLOYER} {WRITE}/avadm/base/manifests/12"
+    accept = "-H 'Accept: application/vnd.docker.distribution.manifest.v2+json'"
+    said = lab.sh(node, f"cd {deployer} && {head} {accept}").lower()
+    digest = said.partition("docker-content-digest:")[2].split()[0]
+    upload, remove = "/avadm/planted/blobs/uploads/", f"/avadm/base/manifests/{digest}"
+    read = READ.format(registry=registry)
+    assert status(engine, DEPLOYER, "", f"{read}/_catalog") == "200"
+    assert status(engine, DEPLOYER, "-X POST", read + upload) == "405"
+    assert status(engine, DEPLOYER, "-X DELETE", read + remove) == "405"
+    for who in (DEPLOYER, KUBELET):
+        assert status(engine, who, "-X POST", WRITE + upload) == "000", who
+        assert status(engine, who, "-X DELETE", WRITE + remove) == "000", who
+    assert status(engine, KUBELET, "", f"{read}/_catalog") == "000"
+    # What is refused to others can be done; nothing is left by an upload that has no end.
+    assert status(deployer, DEPLOYER, "-X POST", WRITE + upload) == "202"
+    # From elsewhere the writing one is not there at all.
+    address = lab.node(node)["address"]
+    assert status(deployer, DEPLOYER, "-k", f"https://{address}:5002/v2/") == "000"
+
+
+@pytest.mark.core("dns")
 def test_pods_know_services_and_the_site_s_nodes_by_name(kube, lab, web):
     space, _ = web
     address = kube.get(f"service web -n {space}")["spec"]["clusterIP"]
@@ -146,6 +183,7 @@ def test_requests_come_in_from_outside_by_name(kube, lab, web):
     assert curl(kube, f"-o /dev/null -w '%{{http_code}}' -H 'Host: other.example' http://{address}/") == "404"
 
 
+@pytest.mark.core("ingress")
 def test_tls_shows_a_certificate_of_the_site(kube, lab):
     address = vip(lab)
     node = lab.names("ingress")[0]

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.lab
 KEYS = "--cacert /etc/etcd/pki/ca.crt"
 
 
+@pytest.mark.core("nodes")
 def test_every_node_is_ready_with_the_wanted_version(kube):
     assert wait(lambda: kube.ready() == dict.fromkeys(kube.nodes(), True), 60), kube.ctl("describe nodes")
     versions = {
@@ -29,6 +30,7 @@ def test_every_node_is_ready_with_the_wanted_version(kube):
     assert versions == dict.fromkeys(kube.nodes(), "v1.9.11")
 
 
+@pytest.mark.core("masters")
 def test_the_control_plane_is_healthy(kube):
     said = {
         c["metadata"]["name"]: c["conditions"][0]["status"] for c in kube.get("componentstatuses")["items"]
@@ -84,6 +86,7 @@ def test_labels_are_put_right_by_an_apply_and_those_not_wanted_any_more_removed(
         kube.ctl(f"taint node {worker} avadm-test/theirs:PreferNoSchedule-")
 
 
+@pytest.mark.core("pods")
 def test_pods_reach_each_other_across_all_nodes(kube, lab, pods):
     for source, pod in pods.items():
         for target, other in pods.items():
@@ -109,6 +112,7 @@ def test_felix_set_what_each_pod_s_interface_needs_and_has_nothing_to_try_again(
         assert len(again) < 8, (node, again)
 
 
+@pytest.mark.core("pods")
 def test_a_service_answers_in_pods_and_on_nodes(kube, lab, pods):
     name = next(iter(pods.values()))["metadata"]["namespace"]
     address = kube.get(f"service echo -n {name}")["spec"]["clusterIP"]
@@ -119,6 +123,7 @@ def test_a_service_answers_in_pods_and_on_nodes(kube, lab, pods):
         assert lab.run(node, inside).stdout.strip() in pods, f"the pod on {node}"
 
 
+@pytest.mark.core("etcd")
 def test_etcd_refuses_who_shows_no_certificate_of_its_own_authority(lab, kube):
     node = lab.names("etcd")[0]
     url = f"https://{lab.node(node)['address']}:2379/health"
@@ -146,6 +151,7 @@ def test_the_api_answers_nobody_without_a_name(kube, lab, path):
     assert lab.sh(kube.master, f"{code} https://{address}:6443{path}") == "401"
 
 
+@pytest.mark.core("masters")
 def test_no_port_is_open_to_all(kube, lab):
     for port in (8080, 10251, 10252):
         address = lab.node(kube.master)["address"]
@@ -159,6 +165,7 @@ def test_no_port_is_open_to_all(kube, lab):
         assert said == "401", f"{node}: kubelet"
 
 
+@pytest.mark.core("secrets")
 def test_a_secret_is_encrypted_in_etcd_and_not_told_by_the_audit_log(kube, lab):
     name = f"avadm-{uuid.uuid4().hex[:8]}"
     word = f"correct-horse-{name}"
@@ -213,6 +220,7 @@ def test_pods_may_use_what_the_site_file_leaves_them(kube, lab):
         assert mib(has["memory"]) - mib(gives["memory"]) == memory, name
 
 
+@pytest.mark.core("nodes")
 def test_a_kubelet_may_change_its_own_node_alone(kube, lab):
     worker = lab.names("worker")[0]
     ctl = "kubectl --kubeconfig=/etc/kubernetes/kubelet.kubeconfig"

@@ -174,6 +174,7 @@ def test_who_comes_too_late_waits_is_told_why_and_gets_what_is_given_back(kube, 
         kube.ctl(f"delete service -n {space} --all")
 
 
+@pytest.mark.core("load balancer")
 def test_what_gives_the_addresses_may_do_nothing_else(kube, lab):
     node = lab.names("ingress")[0]
     folder = "/etc/avadm/balancer"

@@ -35,6 +35,7 @@ def test_an_engine_that_dies_is_back_within_seconds(lab):
         )
 
 
+@pytest.mark.core("gpu")
 def test_every_gpu_is_there_with_unified_memory(lab):
     for name in gpu_nodes(lab):
         listed = lab.sh(name, "nvidia-smi -L").splitlines()
@@ -63,6 +64,7 @@ def test_metrics_tell_which_gpu_they_are_of(lab):
         assert values == {str(i): str(10 * i + 5) for i in range(4)}
 
 
+@pytest.mark.core("gpu")
 def test_kubelet_offers_every_gpu(lab):
     for name in gpu_nodes(lab):
         command = f"kubectl get node {name} -o jsonpath='{{.status.allocatable.nvidia\\.com/gpu}}'"

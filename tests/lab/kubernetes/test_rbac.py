@@ -112,6 +112,7 @@ def test_the_api_says_of_each_role_what_the_matrix_says(review, accounts, places
     assert wrong == []
 
 
+@pytest.mark.core("accounts")
 @pytest.mark.parametrize(
     ("role", "question", "answer"),
     [
@@ -129,6 +130,7 @@ def test_kubectl_says_the_same(kube, accounts, role, question, answer):
     assert said.split() and said.split()[0] == answer
 
 
+@pytest.mark.core("accounts")
 def test_the_group_alone_gives_nothing(review):
     """Rights are bound to users, so that they end with the account and not with its certificate."""
     for role in ROLES:

@@ -107,6 +107,7 @@ def test_metrics_of_the_controllers_are_shown_to_prometheus_alone(kube, lab):
         assert lab.run(node, plain).returncode != 0, "it listens on 127.0.0.1 alone"
 
 
+@pytest.mark.core("monitoring")
 def test_every_part_that_can_be_is_scraped_and_up(lab):
     node = lab.names("prometheus")[0]
     both = [n["name"] for n in lab.nodes if {"master", "worker"} & set(n["roles"])]

@@ -97,6 +97,7 @@ def asks(kube, space, address, port=PORT):
     return kube.ctl(f"exec -n {space} {NAME}-0 -- python3 -c '{code}'").strip()
 
 
+@pytest.mark.core("network policy")
 def test_a_namespace_reaches_itself_on_every_node_and_by_its_service(kube, addresses):
     for space in SPACES:
         assert asks(kube, space, addresses[space][1]) == f"{NAME}-1"
@@ -104,6 +105,7 @@ def test_a_namespace_reaches_itself_on_every_node_and_by_its_service(kube, addre
     assert {asks(kube, SPACES[0], service, 80) for _ in range(4)} <= {f"{NAME}-0", f"{NAME}-1"}
 
 
+@pytest.mark.core("network policy")
 def test_a_namespace_does_not_reach_another_tenant_s_pods(kube, addresses):
     tenant, neighbour = SPACES
     # Each of these pods reaches and is reached, as the test before has seen: on the same node and on another.
@@ -123,6 +125,7 @@ def test_every_node_reaches_a_tenant_s_pods(kube, lab, addresses):
             assert said == f"{NAME}-{number}", node
 
 
+@pytest.mark.core("ingress")
 def test_a_tenant_s_pods_are_reached_through_the_ingress(kube, lab, addresses):
     outside = kube.outside()
     ask = f"curl -s -m 4 -H 'Host: {NAME}.example' http://{vip(lab)}/hostname"
@@ -131,6 +134,7 @@ def test_a_tenant_s_pods_are_reached_through_the_ingress(kube, lab, addresses):
     assert {lab.run(outside, ask).stdout.strip() for _ in range(TRIES)} == wanted
 
 
+@pytest.mark.core("load balancer")
 def test_a_tenant_s_pods_are_reached_by_the_address_of_their_service(kube, lab, addresses, balanced):
     """On the node that holds the address, its own pods see who asks: no node's address, and let in none the less."""
     if not balanced:

@@ -7,6 +7,7 @@ from tests.lab.kubernetes.conftest import wait
 pytestmark = pytest.mark.lab
 
 
+@pytest.mark.core("volumes")
 def test_what_one_node_writes_another_reads_and_it_goes_with_its_claim(volumes):
     first, second = volumes.nodes[:2]
     name = volumes.claim("shared", "1Gi")

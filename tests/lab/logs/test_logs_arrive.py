@@ -17,6 +17,7 @@ pytestmark = pytest.mark.lab
 AVADM = Path(sys.executable).parent / "avadm"
 
 
+@pytest.mark.core("logs")
 def test_each_nodes_line_is_in_each_store(lab, ways, marker):
     nodes = [n["name"] for n in lab.nodes]
     for node in nodes:
@@ -31,6 +32,7 @@ def test_each_nodes_line_is_in_each_store(lab, ways, marker):
         assert {line.severity for line in found.values()} == {"warning"}
 
 
+@pytest.mark.core("logs")
 def test_secrets_do_not_leave_a_node(lab, ways, marker):
     node = lab.nodes[0]["name"]
     lab.sh(node, f"logger -t probe -- '{marker} password=hunter2hunter2 https://user:pass9word@host/'")

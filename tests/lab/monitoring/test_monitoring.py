@@ -30,6 +30,7 @@ def test_replicas_have_the_same_configuration_save_for_their_label(replicas):
     assert len({re.sub(r"replica: \S+", "replica: X", t) for t in texts}) == 1
 
 
+@pytest.mark.core("monitoring")
 def test_replicas_scrape_the_same_targets_and_all_are_up(replicas):
     assert len({frozenset(targets(r)) for r in replicas}) == 1
     for replica in replicas:
@@ -56,6 +57,7 @@ def test_every_prometheus_sends_to_every_alertmanager(replicas, routers):
         assert {a["url"] for a in data["activeAlertmanagers"]} == wanted
 
 
+@pytest.mark.core("monitoring")
 def test_the_mesh_holds_every_alertmanager(routers):
     for router in routers:
         cluster = router.get("/api/v2/status")["cluster"]
@@ -63,6 +65,7 @@ def test_the_mesh_holds_every_alertmanager(routers):
         assert len(cluster["peers"]) == len(routers)
 
 
+@pytest.mark.core("monitoring")
 def test_each_alert_is_in_every_alertmanager_exactly_once(replicas, routers):
     for router in routers:
         watchdogs = [a for a in router.get("/api/v2/alerts") if a["labels"]["alertname"] == "Watchdog"]
@@ -75,6 +78,7 @@ def test_alertmanagers_are_configured_alike(replicas, routers):
         assert replica.value('count(count_values("h", alertmanager_config_hash))') == 1
 
 
+@pytest.mark.core("monitoring")
 def test_rules_are_loaded_and_evaluate(replicas, nodes):
     wanted = {"hosts", "ceph", "monitoring", "recording-nodes", "recording-ceph"}
     if any("master" in n["roles"] for n in nodes):

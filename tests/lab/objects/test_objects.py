@@ -51,12 +51,14 @@ def look(lab, job):
     )
 
 
+@pytest.mark.core("objects")
 def test_a_user_of_the_site_file_finds_its_buckets_with_the_keys_beside_the_site_file(lab, kept):
     done = look(lab, {"endpoint": kept["endpoint"], **kept["users"]["lab-ai"]})
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"buckets": {"lab-data": "", "lab-versions": "Enabled"}, "read": "x"}
 
 
+@pytest.mark.core("objects")
 def test_another_user_has_none_of_them(lab, kept):
     done = look(lab, {"endpoint": kept["endpoint"], **kept["users"]["lab-guest"]})
     assert done.returncode != 0
@@ -81,6 +83,7 @@ def address_of(lab):
     return next(iter(found.values()))[0]
 
 
+@pytest.mark.core("objects")
 def test_one_node_holds_the_address(lab):
     assert address_of(lab).endswith(".249")
 

@@ -29,6 +29,7 @@ def test_lab_is_fit():
     assert code == 0
 
 
+@pytest.mark.core("site")
 def test_what_runs_is_the_profiles_version():
     code, checks = preflight(LAB / "site.yml", "--versions")
     assert (code, checks["versions"]["findings"]) == (0, [])

@@ -34,6 +34,7 @@ ALLOWED = (
     ("/etc/kube-state-metrics/client.key", "kube-state-metrics", {0o600}),
     ("/etc/prometheus/tls/*.key", "prometheus", {0o600}),
     ("/etc/docker-registry/server.key", "docker-registry", {0o600}),
+    ("/etc/docker-registry/writer/client.key", "root", {0o600}),
     ("/etc/traefik/client.key", "traefik", {0o600}),
     ("/etc/coredns/client.key", "coredns", {0o600}),
     ("/etc/haproxy/health.pem", "root", {0o600}),

@@ -153,7 +153,7 @@ def test_the_engine_is_judged_where_it_shall_run(site, collected, services, phas
         ("nodes", ["worker"], {"kubelet", "kube-proxy", "calico-node"}),
         ("addons", ["dns", "worker"], {"coredns"}),
         ("addons", ["ingress", "master"], {"traefik", "kube-state-metrics"}),
-        ("registry", ["registry"], {"avadm-registry"}),
+        ("registry", ["registry"], {"avadm-registry", "avadm-registry-writer"}),
     ],
 )
 def test_each_part_of_kubernetes_must_tell_its_version_after_its_phase(site, collected, phase, roles, missed):

@@ -4,6 +4,9 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,9 @@ from click.testing import CliRunner, Result
 
 from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
-from avadm.engine.cluster_lock import LockNodes, held
+from avadm.engine.cluster_lock import held
 from avadm.engine.controller import machine, owner, started
+from avadm.engine.lock_nodes import LockNodes
 from avadm.errors import AvadmError
 from avadm.site.load import load
 from tests.unit.cli.nodes import Nodes
@@ -202,8 +206,9 @@ def test_a_lost_ledger_comes_back_from_the_nodes(
     assert kept.stat().st_mode & 0o777 == 0o600
     before = json.loads((tmp_path / ".avadm/t/ledger.json").read_text())["phases"]
     shutil.rmtree(tmp_path / ".avadm")
-    assert "is missing; took over the copy that stor1 keeps" in avadm("status").output
-    shutil.rmtree(tmp_path / ".avadm")
+    for look in (("status",), ("plan",)):
+        assert "is missing; this is the copy that stor1 keeps" in avadm(*look).output
+        assert not (tmp_path / ".avadm").exists(), "who only looks writes nothing beside a run"
     result = avadm("apply", "--resume")
     assert "is missing; took over the copy" in result.output
     assert playbooks.requests == []
@@ -248,3 +253,153 @@ def test_status_names_who_holds_the_lock(avadm: Run, nodes: Nodes) -> None:
     assert found["lock"]["holders"][0]["host"] == "desk7"
     nodes.silent.update(MONS)
     assert "do not answer" in avadm("status").output
+
+
+@pytest.fixture
+def five(tmp_path: Path) -> Path:
+    """A newer version of the site file in a folder of its own: two more monitors, the same vault."""
+    folder = tmp_path / "five"
+    folder.mkdir()
+    more = "".join(f"  - {{name: stor{n}, address: 10.9.0.1{n}, roles: [mon]}}\n" for n in (4, 5))
+    (folder / "site.yml").write_text(SITE + more)
+    return folder / "site.yml"
+
+
+def vault_to(site: Path) -> None:
+    for kept in site.parent.parent.glob("site.vault*"):
+        shutil.copy(kept, site.parent)
+
+
+def test_monitors_of_two_versions_of_a_site_file_are_no_two_majorities(
+    avadm: Run, nodes: Nodes, five: Path
+) -> None:
+    assert avadm("apply", "base").exit_code == 0
+    vault_to(five)
+    plant(nodes, ("stor1", "stor2"), machine="elsewhere", host="desk7")
+    told = refusal(avadm("apply", "base", site=five))
+    assert told.check == "cluster-locked"
+    assert "desk7" in told.found
+    assert not lock(nodes, "stor4").exists()
+    # The other way round: whoever has the older file cannot ask the newer nodes, so that they count as silent.
+    for node in ("stor1", "stor2"):
+        lock(nodes, node).unlink()
+    assert avadm("apply", "base", site=five).exit_code == 0
+    plant(nodes, ("stor3", "stor4", "stor5"), machine="elsewhere")
+    told = refusal(avadm("apply", "base"))
+    assert told.check == "cluster-locked"
+    lock(nodes, "stor3").unlink()
+    nodes.silent.add("stor3")
+    told = refusal(avadm("apply", "base"))
+    assert told.check == "no-lock-majority"
+    assert "stor4, stor5 kept it" in told.remedy
+    result = avadm("apply", "base", "--break-lock")
+    assert result.exit_code == 0
+    assert "Did without stor4, stor5" in result.output
+
+
+def test_a_take_that_is_heard_of_too_late_leaves_no_lock(
+    avadm: Run, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late: list[tuple[str, str, bytes]] = []
+    run = nodes.run
+
+    def slow(node: str, command: str, *, timeout: float = 60.0, stdin: bytes | None = None) -> Any:
+        result = run(node, command, timeout=timeout, stdin=stdin)
+        if b'\\"take\\"' not in (stdin or b"") or node == "stor3":
+            return result
+        if node == "stor2":  # it comes to the node only after the run has gone
+            lock(nodes, node).unlink()
+            late.append((node, command, stdin or b""))
+        return replace(result, rc=124, stdout="", error="no answer within 30 s")
+
+    monkeypatch.setattr(nodes, "run", slow)
+    assert refusal(avadm("apply", "base")).check == "no-lock-majority"
+    assert not any(lock(nodes, n).exists() for n in MONS)
+    for node, command, stdin in late:
+        with pytest.raises(OSError, match="given the lock up"):
+            run(node, command, stdin=stdin)
+    assert not lock(nodes, "stor2").exists()
+
+
+def test_of_two_breakers_none_removes_what_the_other_took(nodes: Nodes, tmp_path: Path) -> None:
+    """Between a breaker's look and its removal the other one must not get in."""
+    import threading
+
+    script: dict[str, Any] = {}
+    exec((files("avadm.engine") / "lock_probe.py").read_text(), script)  # noqa: S102 - our own script
+    plant(nodes, ("stor1",))
+    folder = str(lock(nodes, "stor1").parent)
+    take = {"folder": folder, "verb": "take", "token": "theirs"}
+    won: list[str] = []
+    holder = script["Store"].holder
+    looked = threading.Barrier(2, timeout=0.5)
+
+    def slow(store: Any) -> Any:
+        found = holder(store)
+        with suppress(threading.BrokenBarrierError):
+            looked.wait()
+        return found
+
+    script["Store"].holder = slow
+
+    def breaker(name: str) -> None:
+        if script["main"]({**take, "owner": {"token": name}})["done"]:
+            won.append(name)
+
+    threads = [threading.Thread(target=breaker, args=(n,)) for n in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert json.loads(lock(nodes, "stor1").read_text())["token"] == won[0]
+
+
+@pytest.mark.parametrize("wrong", [OSError("no /proc"), None])
+def test_a_controller_in_another_pid_namespace_is_alive(
+    avadm: Run, nodes: Nodes, monkeypatch: pytest.MonkeyPatch, wrong: OSError | None
+) -> None:
+    plant(nodes, MONS, pid=2**22 + 7)
+    readlink = Path.readlink
+
+    def other(path: Path) -> Path:
+        if str(path) == "/proc/self/ns/pid":
+            if wrong:
+                raise wrong
+            return Path("pid:[1]")
+        return readlink(path)
+
+    monkeypatch.setattr(Path, "readlink", other)
+    assert refusal(avadm("apply", "base")).check == "cluster-locked"
+
+
+def forged(kept: Path, **ledger: object) -> None:
+    data = json.loads(kept.read_text())
+    data["ledger"] |= {"serial": 999, **ledger}
+    kept.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("forge", "why"),
+    [
+        (forged, "its signature is not by this vault's key"),
+        (lambda kept: forged(kept, site="other"), "it is of the site 'other'"),
+        (
+            lambda kept: kept.write_text(json.dumps({**json.loads(kept.read_text()), "signature": None})),
+            "signed",
+        ),
+    ],
+)
+def test_a_copy_that_another_wrote_is_not_believed_and_told(
+    avadm: Run, nodes: Nodes, playbooks: Fake, tmp_path: Path, forge: Callable[[Path], None], why: str
+) -> None:
+    avadm("apply", "base")
+    for node in MONS:
+        forge(nodes.path(node, "/var/lib/avadm/t/state.json"))
+    (tmp_path / ".avadm/t/ledger.json").unlink()
+    told = " ".join(avadm("status").output.split())
+    assert "The copy of the ledger on stor1, stor2, stor3 is not used" in told
+    result = avadm("apply", "base", "--resume")
+    assert why in " ".join(result.output.split())
+    assert [r.phase for r in playbooks.requests] == ["base"], "what nobody proves is done again"
+    assert json.loads((tmp_path / ".avadm/t/ledger.json").read_text())["serial"] < 999

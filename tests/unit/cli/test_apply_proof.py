@@ -38,6 +38,7 @@ class Fake(Nodes):
         self.asked: list[str] = []
         self.values: dict[tuple[str, str], str] = {}
         self.mends = True
+        self.own: dict[str, tuple[str, ...]] = {}
         self.failing: set[str] = set()
 
     def node(self, host: str, item: str) -> tuple[str, str]:
@@ -48,8 +49,8 @@ class Fake(Nodes):
     ) -> Outcome:
         self.requests.append(request.phase)
         self.checks.append(request.check)
-        items = KEPT[request.phase]
         for host in request.limit:
+            items = self.own.get(host, KEPT[request.phase])
             if self.mends and not request.check:
                 self.values.update({self.node(host, item): "right" for item in items})
             kind = Kind.CHANGED if request.check else Kind.OK
@@ -241,6 +242,23 @@ def test_what_a_killed_run_left_running_is_run_again_and_the_rest_is_proven(
     assert ledger.entry("rbd", "comp1").state is State.RUNNING
     installed("apply")
     assert fake.requests == ["rbd"]
+
+
+def test_a_run_on_one_node_keeps_what_the_others_had_left_in_the_cluster(installed: Run, fake: Fake) -> None:
+    fake.values["", "health 3"] = "better"
+    fake.own["stor3"] = ("unit ceph", "health 3")
+    assert installed("apply", "ceph", "--limit", "stor3", "--full").exit_code == 0
+    assert installed("apply").exit_code == 0
+    assert fake.requests == []
+    fake.values["", "entity client.a"] = "another key"
+    assert "drift on the cluster: entity client.a" in installed("apply", "ceph").output
+    assert fake.requests == ["ceph"]
+    # What a full run does not keep any more is nobody's.
+    fake.own |= dict.fromkeys(("stor1", "stor2"), ("unit ceph",))
+    assert installed("apply", "ceph", "--full").exit_code == 0
+    fake.values["", "entity client.a"] = "absent"
+    assert installed("apply", "ceph").exit_code == 0
+    assert fake.requests == []
 
 
 def test_fingerprints_of_another_run_prove_nothing(installed: Run, fake: Fake, tmp_path: Path) -> None:

@@ -65,7 +65,13 @@ def home(tmp_path: Path) -> Path:
         for role in (*phase.roles, *phase.borrows):
             (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
             (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
-    for name in ("modules/avadm_package", "modules/avadm_ceph_osd", "module_utils/avadm_machine"):
+    names = (
+        "modules/avadm_package",
+        "modules/avadm_ceph_osd",
+        "action/avadm_ceph_osd",
+        "module_utils/avadm_machine",
+    )
+    for name in names:
         path = tmp_path / "plugins" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1\n")
@@ -99,6 +105,7 @@ def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) 
     [
         ("plugins/module_utils/avadm_machine.py", {"base", "ceph", "monitoring"}),
         ("plugins/modules/avadm_ceph_osd.py", {"ceph"}),
+        ("plugins/action/avadm_ceph_osd.py", {"ceph"}),
         ("plugins/modules/avadm_package.py", set()),  # no file of these phases names it
         ("roles/grafana/tasks/handover.yml", {"monitoring"}),
     ],

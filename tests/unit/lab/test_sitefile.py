@@ -63,7 +63,7 @@ def test_the_virtual_addresses_and_each_nodes_shims_are_in_it():
 def test_without_masters_nothing_of_kubernetes_is_in_it():
     written = made(Config(masters=0))
     assert written.network.api_vip is None
-    assert list(written.extra_vars) == ["chrony_adjust_clock"]
+    assert list(written.extra_vars) == ["chrony_adjust_clock", "base_own_kernel"]
     assert all(n.vars == {} for n in written.nodes)
 
 

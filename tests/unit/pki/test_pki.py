@@ -24,7 +24,7 @@ NOW = certs.now()
 
 
 def site(*workers: str, **more: object) -> Site:
-    nodes = [{"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]}]
+    nodes = [{"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master", "registry"]}]
     nodes += [
         {"name": name, "address": f"10.0.{1 + i // 200}.{1 + i % 200}", "roles": ["worker"]}
         for i, name in enumerate(workers)
@@ -121,15 +121,22 @@ def test_a_service_certificate_is_no_clients(kept):
         client(store, Authority.KUBERNETES).verify(load(store.leaf("apiserver-m1")), [])
 
 
-def test_no_client_of_etcd_is_one_of_its_members(kept):
+@pytest.mark.parametrize(
+    ("authority", "let_in"),
+    [
+        (Authority.ETCD_PEERS, {"etcd-peer-m1"}),
+        (Authority.IMAGES, {"registry-client-m1", "registry-client-w1"}),
+        (Authority.IMAGE_WRITERS, {"registry-writer-m1"}),
+    ],
+)
+def test_where_an_authority_alone_tells_who_comes_in_nobody_else_has_its_certificate(kept, authority, let_in):
     store, one, _ = kept
-    members = client(store, Authority.ETCD_PEERS)
-    believed = []
+    believed = set()
     for leaf in plan.leaves(one):
-        with suppress(VerificationError):
-            if members.verify(load(store.leaf(leaf.name)), []):
-                believed.append(leaf.name)
-    assert believed == [leaf.name for leaf in plan.leaves(one) if leaf.authority is Authority.ETCD_PEERS]
+        with suppress(ValueError, InvalidSignature):
+            load(store.leaf(leaf.name)).verify_directly_issued_by(load(store.trusted(authority)))
+            believed.add(leaf.name)
+    assert believed == let_in
 
 
 def test_a_site_of_before_gets_the_authority_of_members_and_keeps_all_else(kept):

@@ -31,6 +31,8 @@ def args(**given: Any) -> dict[str, Any]:
         ("ansible.builtin.copy", {"results": [{"dest": "/1"}, {"dest": "/2"}]}, ["file /1", "file /2"]),
         ("avadm_package", args(name=["a", "b"]), ["package a", "package b"]),
         ("avadm_sysctl", args(path="/s", values={"vm.x": 1}), ["file /s", "sysctl vm.x"]),
+        ("avadm_kernel_modules", args(path="/m", names=["br_netfilter"]), ["file /m", "kmod br_netfilter"]),
+        ("avadm_swap_off", args(fstab="/etc/fstab"), ["swap"]),
         (
             "avadm_daemon",
             args(name="d", restart_on=["/r"], reload_on=["/l"], settings="x"),

@@ -146,3 +146,27 @@ def test_a_site_without_masters_has_none_of_it() -> None:
     for module in (etcd, masters, kube_nodes):
         module.render(bare, profiles.load("lab-bookworm"), pki.Store(Path("none")), out)
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
+
+
+def test_routes_of_one_segment_and_of_routed_racks_with_switches(made) -> None:
+    out, store, _, _ = made
+    plain = {k: out.all[f"calico_{k}"] for k in ("ipip", "mtu", "mesh", "peers", "as_number")}
+    assert plain == {"ipip": "Never", "mtu": 1500, "mesh": True, "peers": [], "as_number": 64512}
+    assert out.hosts["w1"]["calico_address"] == "10.0.0.21/24"
+    tor = {"address": "10.0.0.1", "as_number": 65001}
+    routed = site(
+        rack_prefix=28,
+        ipip="cross_subnet",
+        route_reflectors=["m1"],
+        bgp={"peers": [{**tor, "nodes": ["m1"], "racks": ["r2"]}, {**tor, "address": "10.0.0.2"}]},
+    )
+    again = Vars()
+    kube_nodes.render(routed, profiles.load("stated"), store, again)
+    assert again.hosts["w1"]["calico_address"] == "10.0.0.21/28"
+    assert (again.all["calico_ipip"], again.all["calico_mtu"]) == ("CrossSubnet", 1480)
+    assert again.all["calico_mesh"] is False
+    assert again.all["calico_peers"] == [
+        {**tor, "node": "m1"},
+        {**tor, "node": "m3"},
+        {"address": "10.0.0.2", "as_number": 65001, "node": ""},
+    ]

@@ -22,6 +22,7 @@ from avadm.checks.preflight import (
     resolution,
     sources,
     space,
+    swap,
 )
 from avadm.findings import Finding
 
@@ -43,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     sources.PACKAGES,
     packages.CHECK,
     memory.CHECK,
+    swap.CHECK,
     space.CHECK,
     ports.CHECK,
 )

@@ -43,12 +43,17 @@ def _prefix(context: Context, nics: list[Nic]) -> Iterator[Finding]:
     """Yield an error per interface that counts other machines as its neighbours than the site file does."""
     for nic in nics:
         wanted = getattr(context.site.network, nic.network)
-        if wanted is not None and nic.fact["prefix"] != wanted.prefixlen:
+        if wanted is None:
+            continue
+        rack = context.site.network.rack_prefix if nic.network == "management" else None
+        length = rack or wanted.prefixlen
+        if nic.fact["prefix"] != length:
             yield nic.finding(
                 "The interface has another netmask than the site file's network.",
                 f"/{nic.fact['prefix']}",
-                f"/{wanted.prefixlen} ({wanted})",
-                "Correct the netmask, or the network in the site file: all nodes are in one subnet (P1).",
+                f"/{length} ({wanted})",
+                "Correct the netmask, or the network in the site file: all nodes are in one subnet (P1) unless "
+                "network.rack_prefix says how long that of a rack is.",
                 Severity.ERROR,
             )
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+STATE_KEY = "vault_state_key"
+"""The secret that signs the copies of the ledger on the nodes (engine/mirror.py); no role reads it."""
+
 
 @dataclass(slots=True)
 class Vars:

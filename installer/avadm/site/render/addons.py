@@ -109,6 +109,8 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "registry_name": plan.registry_name(site),
         "registry_port": REGISTRY_PORT,
         "registry_ca_certificate": authority,
+        "registry_readers_ca_certificate": store.trusted(Authority.IMAGES),
+        "registry_writers_ca_certificate": store.trusted(Authority.IMAGE_WRITERS),
         "registry_images": {
             image: f"{{{{ artifacts['{artifact}'].files['image.tar'] }}}}"
             for artifact, image in IMAGES.items()
@@ -126,6 +128,8 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             registry_address=str(node.address),
             registry_certificate=store.leaf(f"registry-{node.name}"),
             registry_key=key_pem(key_variable(f"registry-{node.name}")),
+            registry_writer_certificate=store.leaf(f"registry-writer-{node.name}"),
+            registry_writer_key=key_pem(key_variable(f"registry-writer-{node.name}")),
         )
     for node in site.nodes:
         if {"master", "worker", "registry"} & set(node.roles):

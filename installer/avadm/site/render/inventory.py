@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import yaml
@@ -24,6 +25,7 @@ from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render import (
+    STATE_KEY,
     Vars,
     accounts,
     addons,
@@ -133,6 +135,7 @@ def variables(site_file: SiteFile) -> Vars:
     out.all["artifacts"] = need.variables(site)
     certificates = pki.Store.open(site_file.path)
     out.secrets |= pki.makers(site)
+    out.secrets[STATE_KEY] = lambda: token_hex(32)
     etcd.render(site, site_file.profile, certificates, out)
     masters.render(site, site_file.profile, certificates, out)
     kube_nodes.render(site, site_file.profile, certificates, out)

@@ -17,6 +17,8 @@ from avadm.site.render.etcd import client_urls
 from avadm.site.render.masters import api_url
 
 CNI_PLUGINS = ("loopback", "portmap", "bridge", "host-local")
+IPIP_BYTES = 20
+"""What a packet of a pod loses where it travels inside one of a node: the length of an IP header."""
 DNS_OFFSET = 10
 """Number of the DNS service's address in the network of services, as in every Kubernetes."""
 LABELS = "avadm.io"
@@ -50,7 +52,11 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "calico_etcd_servers": client_urls(site.with_role("etcd")),
         "calico_pods": pods,
         "calico_server": api,
-        "calico_mtu": site.network.mtu or 1500,
+        "calico_mtu": (site.network.mtu or 1500) - (0 if site.network.ipip == "never" else IPIP_BYTES),
+        "calico_ipip": {"never": "Never", "cross_subnet": "CrossSubnet"}[site.network.ipip],
+        "calico_as_number": site.network.bgp.as_number,
+        "calico_mesh": mesh(site),
+        "calico_peers": peers(site),
         "calico_route_reflectors": list(site.network.route_reflectors),
         "calico_etcd_ca_certificate": store.trusted(Authority.ETCD),
         "calico_programs": {
@@ -63,6 +69,27 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     for node in plan.kube_nodes(site):
         marks = {"kube_node_labels": labels(node, site, profile), "kube_node_taints": taints(node, site)}
         out.host(node.name).update(_node(node, site, store) | marks)
+
+
+def mesh(site: Site) -> bool:
+    """Return whether each node tells each other its routes."""
+    said = site.network.bgp.mesh
+    return not site.network.route_reflectors if said is None else said
+
+
+def peers(site: Site) -> list[dict[str, Any]]:
+    """Return the sessions with switches: one for each switch and node, or one of all nodes with it."""
+    found: list[dict[str, Any]] = []
+    for peer in site.network.bgp.peers:
+        one = {"address": str(peer.address), "as_number": peer.as_number}
+        if not peer.nodes and not peer.racks:
+            found.append({**one, "node": ""})
+        found += [
+            {**one, "node": n.name}
+            for n in plan.kube_nodes(site)
+            if n.name in peer.nodes or n.rack in peer.racks
+        ]
+    return found
 
 
 def limits(knobs: Kubernetes) -> dict[str, dict[str, str]]:
@@ -115,7 +142,7 @@ def _node(node: Node, site: Site, store: Store) -> dict[str, Any]:
         "kube_node_server_certificate": store.leaf(f"kubelet-server-{node.name}"),
         "kube_node_proxy_certificate": store.leaf(f"kube-proxy-{node.name}"),
         "kube_node_key": key,
-        "calico_address": f"{node.address}/{site.network.management.prefixlen}",
+        "calico_address": f"{node.address}/{site.network.rack_prefix or site.network.management.prefixlen}",
         "calico_etcd_certificate": store.leaf(f"calico-etcd-{node.name}"),
         "calico_certificate": store.leaf(f"calico-{node.name}"),
         "calico_key": key,

@@ -262,32 +262,4 @@ def registry(draft: Draft) -> Iterator[Finding]:
             )
 
 
-def reflectors(draft: Draft) -> Iterator[Finding]:
-    """Who reflects routes has routes: masters and workers; one alone is a single point of failure."""
-    path: KeyPath = ("network", "route_reflectors")
-    if not draft.ok(*path) or not draft.whole("roles", "name"):
-        return
-    names = draft.site.network.route_reflectors
-    homes = {n.name for n in draft.site.nodes if {"master", "worker"} & set(n.roles)}
-    for i, name in enumerate(names):
-        if name not in homes or name in names[:i]:
-            yield draft.error(
-                "route-reflector",
-                (*path, i),
-                "A route reflector is a node of Kubernetes, named once.",
-                name,
-                ", ".join(sorted(homes)) or "a node with the role master or worker",
-                "Name a master or a worker.",
-            )
-    if len(names) == 1 and len(homes) > 1:
-        yield draft.warning(
-            "route-reflector-single",
-            path,
-            "While the one route reflector is down, no node learns of new routes, and all lose the old ones.",
-            names[0],
-            "2 or 3 reflectors",
-            "Name another one, best in another rack.",
-        )
-
-
-RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, registry, reflectors]
+RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, registry]

@@ -1,0 +1,160 @@
+"""The nodes that keep a site's lock and the copies of its ledger, and how they are asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from avadm.engine.ledger import Ledger
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.runner.access import findings
+from avadm.runner.fleet import Fleet
+
+if TYPE_CHECKING:
+    from avadm.site.load import SiteFile
+
+FOLDER = "/var/lib/avadm"
+TIMEOUT = 30.0  # seconds
+WITHOUT_MONS = 3
+
+
+@dataclass
+class Seen:
+    """What the lock's nodes said.
+
+    Attributes:
+        answers: node to ``done``, ``holder`` and ``serial`` (of the state that is kept there).
+        silent: node to why it said nothing.
+    """
+
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def holders(self) -> dict[str, dict[str, Any]]:
+        """Token to holder, of the locks that stand."""
+        found = [a["holder"] for a in self.answers.values() if a.get("holder")]
+        return {str(h.get("token", "")): h for h in found}
+
+    def add(self, more: Seen) -> None:
+        """Add what was said later, which counts."""
+        self.answers.update(more.answers)
+        self.silent.update(more.silent)
+
+
+class LockNodes:
+    """The nodes that keep a site's lock: its monitors, or its first nodes where it has none.
+
+    A lock needs a majority of these, and of those of the last run that wrote the ledger, as the controller and the
+    copies on the nodes tell: the majorities of two versions of a site file can be other nodes altogether.
+
+    Args:
+        site_file: the site.
+        fleet: how to reach its nodes.
+
+    Attributes:
+        own: those of this site file.
+        groups: of each a majority is needed; a node that the site file no longer names can never answer.
+    """
+
+    def __init__(self, site_file: SiteFile, fleet: Fleet) -> None:
+        site = site_file.site
+        self.site = site.name
+        self.own = [n.name for n in site.with_role("mon") or site.nodes[:WITHOUT_MONS]]
+        self.groups: list[tuple[str, ...]] = [tuple(self.own)]
+        self._known = {n.name for n in site.nodes}
+        self.folder = f"{FOLDER}/{site.name}"
+        self.fleet = fleet
+        self._python = shlex.quote(site_file.profile.python)
+        self._script = (files("avadm.engine") / "lock_probe.py").read_text()
+        self._join(Ledger.of(site_file.path, site.name, tolerant=True).keepers)
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes that are asked."""
+        every = dict.fromkeys(name for group in self.groups for name in group)
+        return [name for name in every if name in self._known]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The nodes that kept the lock once and are not in this site file."""
+        return sorted({name for group in self.groups for name in group if name not in self._known})
+
+    def learn(self, seen: Seen) -> list[str]:
+        """Add the nodes that copies of the ledger tell of; return those that were not asked yet."""
+        for answer in seen.answers.values():
+            self._join(answer.get("keepers"))
+        return [name for name in self.names if name not in seen.answers and name not in seen.silent]
+
+    def forget(self) -> None:
+        """Do without the nodes that are not in this site file."""
+        self.groups = [kept for g in self.groups if (kept := tuple(n for n in g if n in self._known))]
+
+    def short_of(self, got: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the groups of which these nodes are no majority."""
+        return [g for g in self.groups if sum(n in got for n in g) < majority(g)]
+
+    def _join(self, keepers: Any) -> None:
+        # In one order: two lists of the same nodes are one group. What a node tells can only ask for more nodes.
+        group = tuple(sorted({str(name) for name in keepers})) if isinstance(keepers, list | tuple) else ()
+        if group and set(group) not in [set(known) for known in self.groups]:
+            self.groups.append(group)
+
+    def do(
+        self,
+        verb: str,
+        owner: Mapping[str, Any] | None = None,
+        token: str = "",
+        nodes: Collection[str] | None = None,
+    ) -> Seen:
+        """Do one verb of lock_probe.py on all nodes at once, each in one round trip."""
+        params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
+        stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{self._script}".encode()
+        seen = Seen()
+
+        def one(node: str) -> dict[str, Any] | str:
+            result = self.fleet.run(node, f"{self._python} -", timeout=TIMEOUT, stdin=stdin)
+            try:
+                data = json.loads(result.stdout) if result.ok else None
+            except ValueError:
+                data = None
+            if isinstance(data, dict):
+                return data
+            said = result.stderr.strip().splitlines()
+            return result.error or (said[-1] if said else f"exit {result.rc}")
+
+        chosen = self.names if nodes is None else list(nodes)
+        with ThreadPoolExecutor(max(1, len(chosen)), thread_name_prefix="lock") as pool:
+            for node, said in zip(chosen, pool.map(one, chosen), strict=True):
+                if isinstance(said, dict):
+                    seen.answers[node] = said
+                else:
+                    seen.silent[node] = said
+        return seen
+
+
+def majority(group: Collection[str]) -> int:
+    """Return how many nodes of a group must hold a lock."""
+    return len(group) // 2 + 1
+
+
+def look(nodes: LockNodes) -> Seen:
+    """Return what the nodes that keep a site's lock say, which changes nothing; AvadmError where none answers."""
+    seen = nodes.do("show")
+    if not seen.answers:
+        blind = Finding(
+            "plan-blind",
+            "No node that keeps the site's lock and ledger can be asked.",
+            ", ".join(nodes.names),
+            "no answer",
+            "one that answers",
+            "Mend what follows, or plan by this controller's ledger alone with --offline.",
+        )
+        raise AvadmError([blind, *findings("reachability", seen.silent)])
+    return seen
