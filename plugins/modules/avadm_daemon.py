@@ -19,6 +19,11 @@ options:
     description: The systemd unit, without C(.service); other kinds (a timer) with their ending.
     type: str
     required: true
+  state:
+    description: Whether it shall run; a unit that is not there is stopped.
+    type: str
+    choices: [running, stopped]
+    default: running
   restart_on:
     description: Files (or folders, whose direct entries count) that need a restart when they change.
     type: list
@@ -54,7 +59,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, in order; any of settings, daemon-reload, enable, start, restart, reload.
+  description: What was done, in order; any of settings, daemon-reload, enable, start, restart, reload,
+    stop, disable.
   type: list
   returned: success
 because:
@@ -234,6 +240,14 @@ class Daemon(object):
             self.mark(before)
         return because
 
+    def stop(self):
+        """Stop the unit for good; one that is not there is stopped."""
+        unit = self.show()
+        if unit.get("ActiveState") not in ("inactive", "failed"):
+            self.systemctl("stop")
+        if unit.get("UnitFileState") == "enabled":
+            self.systemctl("disable")
+
     def mark(self, when):
         """Remember a reload."""
         if self.check_mode:
@@ -264,6 +278,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
+            "state": {"type": "str", "choices": ["running", "stopped"], "default": "running"},
             "restart_on": {"type": "list", "elements": "str", "default": []},
             "reload_on": {"type": "list", "elements": "str", "default": []},
             "settings": {"type": "str"},
@@ -275,6 +290,9 @@ def main():
     given = module.params
     daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode)
     try:
+        if given["state"] == "stopped":
+            daemon.stop()
+            module.exit_json(changed=bool(daemon.actions), actions=daemon.actions, because=[])
         because = daemon.ensure(given["restart_on"], given["reload_on"], given["settings"])
         if given["ready_url"] and not module.check_mode:
             daemon.await_ready(given["ready_url"], given["timeout"])

@@ -48,6 +48,7 @@ differing:
 """
 
 import json
+import os
 
 from ansible.module_utils.avadm_ceph import wait
 from ansible.module_utils.basic import AnsibleModule
@@ -189,6 +190,8 @@ def main():
     )
     params = module.params
     objects = Objects(module.run_command, params["path"], params["kubeconfig"], params["unbind"])
+    if module.check_mode and not os.path.exists(params["path"]):
+        module.exit_json(changed=True, differing=["the manifest is not written yet"])
     missing = wait(objects.unanswered, 0 if module.check_mode else params["timeout"])
     if missing:
         if module.check_mode:

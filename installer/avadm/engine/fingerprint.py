@@ -143,7 +143,8 @@ class Asker:
         self._python = shlex.quote(site_file.profile.python)
         self._mons = [n.name for n in site_file.site.with_role("mon")]
         folder = files("avadm.engine")
-        parts = [(folder / name).read_text() for name in ("cluster_probe.py", "fingerprint_probe.py")]
+        names = ("cluster_probe.py", "container_probe.py", "fingerprint_probe.py")
+        parts = [(folder / name).read_text() for name in names]
         lines = "".join(parts).splitlines(keepends=True)
         self._script = "".join(line for line in lines if not line.startswith("from avadm."))
 

@@ -20,6 +20,7 @@ import sys
 import time
 
 from avadm.engine.cluster_probe import NEEDS, Cluster, ObjectStore, answers, call
+from avadm.engine.container_probe import Containers
 
 UNIT = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestampMonotonic,MainPID"
 UNIT += ",ActiveEnterTimestampMonotonic"
@@ -37,13 +38,15 @@ def full(name):
     return name if name.endswith((".service", ".timer")) else name + ".service"
 
 
-class Node(ObjectStore):
+class Node(ObjectStore, Containers):
     """This node; each method named as a kind returns the value of one item of that kind."""
 
     def __init__(self, salt, items):
         self.salt = salt.encode()
         words = [item.split(" ") for item in items]
-        self.units = self.show(sorted(set(w[1] for w in words if w[0] in ("unit", "restart", "reload"))))
+        self.units = self.show(
+            sorted(set(w[1] for w in words if w[0] in ("unit", "restart", "reload", "stopped")))
+        )
         self.versions = self.installed() if any(w[0] == "package" for w in words) else {}
         self.running = self.settings() if any(w[0] == "setting" for w in words) else []
 
@@ -99,6 +102,9 @@ class Node(ObjectStore):
         except OSError:
             pass
         return ("!" if wrong else "") + value
+
+    def stopped(self, name):
+        return "!runs" if self.units[name].get("ActiveState") not in ("inactive", "failed") else "stopped"
 
     def restart(self, rest, reload=False):
         """As avadm_daemon judges: whether a file (or a folder's entry) is newer than what runs."""
@@ -156,58 +162,10 @@ class Node(ObjectStore):
     def mount(self, path):
         return call("timeout", "10", "stat", "--file-system", "--format=%T", path).strip()
 
-    def pushed(self, rest):
-        certificates, name = rest.split(" ", 1)
-        raw = call("skopeo", "inspect", "--raw", "--cert-dir", certificates, "docker://" + name)
-        return str(json.loads(raw)["config"]["digest"])
-
-    def image(self, name):
-        return call("docker", "image", "inspect", "--format", "{{.Id}}", name).strip()
-
-    def objects(self, path):
-        """The objects of a manifest as the cluster has them, without what it changes itself."""
-        out = call(
-            "kubectl",
-            "--kubeconfig",
-            "/root/.kube/config",
-            "--request-timeout=20s",
-            "get",
-            "-o",
-            "json",
-            "-f",
-            path,
-        )
-        found = json.loads(out)
-        kept = []
-        for one in found.get("items", [found]):
-            meta = one["metadata"]
-            keep = dict((k, meta[k]) for k in ("name", "namespace", "labels", "uid") if k in meta)
-            kept.append(
-                [one["kind"], keep, dict((k, v) for k, v in one.items() if k not in ("metadata", "status"))]
-            )
-        return "%d objects, %s" % (len(kept), self.secret(json.dumps(kept, sort_keys=True).encode()))
-
-    def labels(self, rest):
-        """Those labels and taints of a node that avadm_kube_labels has noted as its own."""
-        path, name = rest.rsplit(" ", 1)
-        ask = ("--kubeconfig=" + path, "--request-timeout=20s", "get", "node", name, "-o", "json")
-        node = json.loads(call("kubectl", *ask))
-        meta, found = node["metadata"], node["spec"].get("taints", [])
-        kept = json.loads(meta.get("annotations", {}).get("avadm.io/kept", "{}"))
-        labels = dict((k, meta.get("labels", {}).get(k)) for k in kept.get("labels", []))
-        taints = dict(("%(key)s:%(effect)s" % t, t.get("value")) for t in found)
-        taints = dict((k, v) for k, v in taints.items() if k in kept.get("taints", []))
-        return json.dumps([labels, taints], sort_keys=True)
-
-    def routes(self, _):
-        """Who tells whom the routes of pods, as Calico has it."""
-        found = []
-        for kind in ("bgpconfiguration", "bgppeer"):
-            listed = json.loads(call("/usr/local/sbin/avadm-calicoctl", "get", kind, "-o", "json"))["items"]
-            found += [
-                "%s %s" % (o["metadata"]["name"], json.dumps(o["spec"], sort_keys=True)) for o in listed
-            ]
-        return "; ".join(found) or "each node tells each"
+    def alternative(self, name):
+        head = call("update-alternatives", "--query", name).split("\n\n")[0]
+        found = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
+        return "%s %s" % (found["Value"], found["Status"])
 
     def mon(self, name):
         store = "/var/lib/ceph/mon/ceph-%s/" % name

@@ -13,7 +13,7 @@ from avadm.engine.prepare import Context
 from avadm.plan.phases import Step
 from avadm.runner.manages import UNPROVEN, kind, readable
 
-RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "unit"})
+RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
 """Kinds of which each value says itself whether it is right, whatever it was before."""
 COUNTED = {"file": "files", "unit": "units", "package": "packages"}
 

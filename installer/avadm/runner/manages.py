@@ -94,6 +94,9 @@ def _files(args: Args) -> Iterator[str]:
 
 def _daemon(args: Args) -> Iterator[str]:
     name = args["name"]
+    if args.get("state") == "stopped":
+        yield f"stopped {name}"
+        return
     yield f"unit {name}"
     restart = list(args.get("restart_on") or [])
     if args.get("settings") is not None:
@@ -148,6 +151,10 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_registry_image": lambda args: iter(
         [f"pushed {args['certificates']} {args['registry']}/{args['name']}"]
     ),
+    "avadm_alternative": lambda args: iter([f"alternative {args['name']}"]),
+    "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),
+    "avadm_etcd_access": lambda args: iter(["access etcd"]),
+    "avadm_calico_pool": lambda args: iter([f"ippool {args['name']}"]),
     "avadm_calico_routes": lambda args: iter(["routes calico"]),
     "avadm_kube_labels": lambda args: iter([f"labels {args['kubeconfig']} {args['name']}"]),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),

@@ -155,6 +155,12 @@ def test_a_stopped_and_a_disabled_unit_are_wrong(node: Node, ask: Ask) -> None:
     assert ask("unit d")["unit d"].startswith("!active enabled, its file changed")
 
 
+def test_a_unit_that_was_to_be_stopped_and_runs_is_wrong(node: Node, ask: Ask) -> None:
+    assert ask("stopped d")["stopped d"] == "!runs"
+    node.unit(active="inactive")
+    assert ask("stopped d")["stopped d"] == "stopped"
+
+
 def test_a_file_newer_than_what_runs_is_wrong(node: Node, ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "conf").touch()
     item = f"restart d {tmp_path / 'conf'}"

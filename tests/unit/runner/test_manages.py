@@ -1,5 +1,6 @@
 """What tasks stand for, and that the roles have no task that nobody could prove without saying so."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,11 @@ def args(**given: Any) -> dict[str, Any]:
         ("ansible.builtin.copy", {"censored": "hidden", "changed": False}, ["unproven r : t"]),
         ("community.general.anything", args(name="x"), ["unproven r : t"]),
         ("avadm_kube_labels", args(name="n", kubeconfig="/k"), ["labels /k n"]),
+        ("avadm_alternative", args(name="iptables", path="/l"), ["alternative iptables"]),
+        ("avadm_etcd_access", args(users=[]), ["access etcd"]),
+        ("avadm_calico_pool", args(name="pods", spec={}), ["ippool pods"]),
+        ("avadm_derived", args(path="/p", argv=[], sources=[]), ["file /p", "file /p.of"]),
+        ("avadm_daemon", args(name="d", state="stopped"), ["stopped d"]),
         ("avadm_files", {"skipped": True}, []),
         ("avadm_sysctl", {**args(path="/s", values={}), "skipped": {"vm.y": "read-only"}}, ["file /s"]),
     ],
@@ -90,3 +96,54 @@ def test_every_task_is_known_and_what_only_looks_reports_no_change(path: Path) -
         assert [n for n in names if n not in known] == [], task["name"]
         if {"command", "shell", "script"} & set(names):
             assert task.get("changed_when") is False, task["name"]
+
+
+READS = (
+    # What tasks may ask a program; whatever sets something is a module's, which says what it keeps.
+    r"timeout \d+ stat --file-system --format=%T \S+|hostname -s|ip -o -4 addr show to \S+|mountpoint -q \S+",
+    r"docker exec calico-node calico-node -felix-ready -bird-ready|docker info --format .+",
+    r"kubectl( --[a-z-]+=\S+)* get .+",
+    r"chronyc -n tracking|nvidia-smi --query-gpu=\S+ --format=\S+|\S+ --version",
+    r"/usr/local/sbin/avadm-etcd health|/usr/local/sbin/avadm-(objects|api)-health \S+",
+    r"/usr/local/lib/avadm/alluxio/fuse-there",
+)
+CHECKING = {"assert", "command", "fail", "import_tasks", "include_tasks", "stat", "uri", "wait_for"}
+CHECKING |= {"avadm_ceph_wait", "avadm_private_mounts"}
+
+
+def plain(text: str) -> str:
+    """Return an argument with each expression of Jinja's as one word."""
+    return re.sub(r"\{\{.*?\}\}", "EXPRESSION", text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOME)))
+def test_what_a_task_asks_a_program_sets_nothing_and_verifying_changes_nothing(path: Path) -> None:
+    """A command with `changed_when: false` that sets something is proven by nobody."""
+    if path.parent.name not in ("playbooks", "tasks", "handlers"):
+        return
+    for task in tasks(yaml.safe_load(path.read_text())):
+        names = {k.rpartition(".")[2] for k in task if "." in k or k.startswith("avadm_")}
+        assert "shell" not in names, task["name"]
+        assert "script" not in names, task["name"]
+        if path.name == "verify.yml":
+            assert names <= CHECKING, task["name"]
+        if command := task.get("ansible.builtin.command"):
+            line = plain(" ".join(str(word) for word in command["argv"]))
+            assert any(re.fullmatch(one, line) for one in READS), (
+                f"{task['name']}: {line} is in no list of reads"
+            )
+        if uri := task.get("ansible.builtin.uri"):
+            assert uri.get("method", "GET") in ("GET", "HEAD"), task["name"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "update-alternatives --set iptables /x",
+        "kubectl --kubeconfig=/k apply --filename=/f",
+        "/usr/local/sbin/avadm-etcd users",
+        "kubectl delete node get x",
+    ],
+)
+def test_the_list_of_reads_knows_what_sets(line: str) -> None:
+    assert not any(re.fullmatch(one, line) for one in READS)

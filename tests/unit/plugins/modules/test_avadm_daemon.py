@@ -146,6 +146,21 @@ def test_a_stopped_daemon_is_enabled_and_started(tmp_path, conf):
     assert systemd.told == ["enable", "start"]
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ({}, ["stop", "disable"]),
+        ({"active": "activating", "enabled": "static"}, ["stop"]),
+        ({"active": "inactive", "enabled": "disabled"}, []),
+        ({"active": "inactive", "enabled": "", "load": "not-found"}, []),
+    ],
+)
+def test_what_is_to_stand_still_is_stopped_for_good(tmp_path, state, told):
+    systemd = Systemd(**state)
+    daemon(systemd, tmp_path).stop()
+    assert systemd.told == told
+
+
 def test_settings_are_written_once_and_restart(tmp_path):
     systemd = Systemd(age=100)
     daemon(systemd, tmp_path).ensure([], [], "[Service]\nRestart=always\n")
