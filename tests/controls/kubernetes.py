@@ -228,6 +228,20 @@ FAULTS = (
         lambda c: c.cards.update(none=[0, 1, 2, 3]),
     ),
     Fault(
+        "all-gpus-old-image",
+        "an image of nvidia-docker 1 (CUDA_VERSION alone) gives a pod without request all GPUs",
+        "K-GPU",
+        ("asked-none",),
+        lambda c: c.cards.update(old=[0, 1, 2, 3]),
+    ),
+    Fault(
+        "all-gpus-beside",
+        "NVIDIA_VISIBLE_DEVICES=all gives a pod that asked for one GPU all of them",
+        "K-GPU",
+        ("asked-one",),
+        lambda c: c.cards.update(one=[0, 1, 2, 3]),
+    ),
+    Fault(
         "open-cgroup",
         "the kernel lets a pod without request open a card by a device file of its own",
         "K-GPU",

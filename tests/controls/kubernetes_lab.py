@@ -12,6 +12,16 @@ def _until(state):
     return f"end=$(($(date +%s) + 90)); until {STATE} | grep -qw {state}; do {late}; sleep 1; done"
 
 
+DAEMON = "/etc/docker/daemon.json"
+
+
+def _default(runtime):
+    """Return a script by which docker reads its configuration, after which this runtime must be its default."""
+    asked = "docker info --format '{{.DefaultRuntime}}'"
+    late = "[ $(date +%s) -lt $end ] || exit 1"
+    return f'systemctl reload docker; end=$(($(date +%s) + 30)); until [ "$({asked})" = {runtime} ]; do {late}; sleep 1; done'
+
+
 FAULTS = (
     Fault(
         "node-not-ready",
@@ -24,6 +34,19 @@ FAULTS = (
             ),
         ),
         {"K-NODES": ("not-ready",)},
+    ),
+    Fault(
+        "nvidia-default",
+        "a GPU node is left with NVIDIA's runtime as docker's default",
+        (
+            Act(
+                "gpu:0",
+                f"cp -p {DAEMON} {DAEMON}.planted && "
+                f'sed -i \'s/"default-runtime": "[^"]*"/"default-runtime": "nvidia"/\' {DAEMON} && {_default("nvidia")}',
+                f"[ ! -e {DAEMON}.planted ] || {{ mv {DAEMON}.planted {DAEMON} && {_default('lab')}; }}",
+            ),
+        ),
+        {"K-GPU": ("asked-one", "asked-none")},
     ),
     Fault(
         "dns-stopped",

@@ -57,6 +57,7 @@ PROGRAMS: dict[str, Program] = {
     "alluxio-worker": (("alluxio_worker",), _jar("avadm-alluxio-worker")),
     "docker": (NODES, ("docker", "version", "--format", "{{.Server.Version}}")),
     "victoria-logs": (("log_store",), _running("avadm-log-store", "-version")),
+    "gpu-device-plugin": (("gpu",), _running("avadm-gpu-device-plugin")),
     "gpu_driver": (("gpu",), ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")),
 }
 

@@ -46,7 +46,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
     "masters": ("kube-apiserver", "kube-controller-manager", "kube-scheduler"),
-    "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"),
+    "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers", "gpu-device-plugin"),
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),
     "registry": ("avadm-registry", "avadm-registry-writer"),

@@ -114,7 +114,7 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
     Phase("docker", "container engine", "playbooks/docker.yml", ("base",), ("master", "worker"), ("docker",)),
-    # Before `nodes`: where this runtime is docker's default, no container starts without it.
+    # Before `nodes`: the device plug-in there mounts the driver, and offers GPUs that the driver has.
     Phase(
         "gpu",
         "GPU drivers, runtime, metrics",
@@ -139,7 +139,7 @@ PHASES: tuple[Phase, ...] = (
         ("masters", "docker", "gpu"),
         ("master", "worker"),
         ("kube_common", "kube_node", "calico", "gpu_device_plugin"),
-        artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image"),
+        artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image", "gpu-device-plugin"),
     ),
     Phase(
         "addons",

@@ -151,6 +151,7 @@ def test_the_engine_is_judged_where_it_shall_run(site, collected, services, phas
         ("masters", ["master"], {"kube-apiserver", "kube-controller-manager", "kube-scheduler"}),
         ("nodes", ["master"], {"kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"}),
         ("nodes", ["worker"], {"kubelet", "kube-proxy", "calico-node"}),
+        ("nodes", ["worker", "gpu"], {"kubelet", "kube-proxy", "calico-node", "gpu-device-plugin"}),
         ("addons", ["dns", "worker"], {"coredns"}),
         ("addons", ["ingress", "master"], {"traefik", "kube-state-metrics"}),
         ("registry", ["registry"], {"avadm-registry", "avadm-registry-writer"}),

@@ -8,7 +8,7 @@ import yaml
 HOME = Path(__file__).parents[3]
 KNOWN = yaml.safe_load(Path(__file__).with_name("program_paths.yml").read_text())
 PROGRAM = re.compile(r"(?<![\w.}*)/])/(?:usr/)?s?bin/[A-Za-z0-9][\w.+-]*")
-LAB = {"/usr/sbin/iptables-legacy", "/usr/bin/nvidia-device-plugin", "/usr/bin/dcgm-exporter"}
+LAB = {"/usr/sbin/iptables-legacy", "/usr/bin/dcgm-exporter"}
 """Named for the lab alone: by the profiles of Debian, and by its stand-ins."""
 
 

@@ -36,7 +36,11 @@ class FakeCluster:
         self.stays_open, self.leaks, self.stream_pods = 5, set(), ["stream-0", "stream-1"]
         self.closed = self.opened = self.closed_back = False
         self.enforced_back = self.own_open = True
-        self.cards, self.opens, self.gpu_phase = {"gpus": [0, 1], "none": []}, {}, "Succeeded"
+        self.cards, self.opens, self.gpu_phase = (
+            {"gpus": [0, 1], "one": [2], "none": [], "old": []},
+            {},
+            "Succeeded",
+        )
         self.writes, self.api_errors = [0.01] * 300, []
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.neighbour = {"running": {}}
@@ -100,7 +104,7 @@ class FakeCluster:
                 ),
                 "app in (memory,echo)": lambda n, c: said({"items": [*self.pods(), self.memory()]}),
                 "get pod -n avadm-accept memory": lambda n, c: said(self.memory()),
-                "app=gpu": lambda n, c: said({"items": [self.gpu_pod(p) for p in ("gpus", "none")]}),
+                "app=gpu": lambda n, c: said({"items": [self.gpu_pod(p) for p in self.cards]}),
                 "app=echo": lambda n, c: said({"items": self.pods()}),
                 "get service": said({"spec": {"clusterIP": SERVICE}}),
                 "kubeload.py starts": lambda n, c: said(
@@ -112,7 +116,7 @@ class FakeCluster:
                         "errors": self.api_errors,
                     }
                 ),
-                "kubectl logs": lambda n, c: "".join(map(self.look, ("gpus", "none"))),
+                "kubectl logs": lambda n, c: "".join(map(self.look, self.cards)),
                 "logs -n avadm-accept memory": '{"node": "n1", "pod": "memory", "worst_gap_s": 0.02}\n',
                 "kubectl exec": self.inside,
                 "kubeagent.py ask": lambda n, c: self.answers("stor1", json.loads(shlex.split(c)[-1])),

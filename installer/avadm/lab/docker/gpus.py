@@ -18,7 +18,6 @@ NAMES = (
     "nvidia-modprobe",
     "nvidia-persistenced",
     "nvidia-container-runtime",
-    "nvidia-device-plugin",
     "dcgm-exporter",
 )
 """Programs that it plays, by the name that it is called by."""

@@ -37,11 +37,17 @@ VARIABLES: dict[str, Any] = {
         "conntrack-tcp-timeout-established": "0s",
         "conntrack-tcp-timeout-close-wait": "0s",
     },
+    # The stand-in for the driver has programs and no libraries; the kernel's log is the machine's, all nodes' in one.
+    "gpu_driver_needed": ["nvidia-smi"],
+    "gpu_device_plugin_kernel_log": "/run/avadm-lab/kernel-log",
 }
-"""Variables of the lab's site file, for all nodes: settings of the roles docker and kube_node."""
+"""Variables of the lab's site file, for all nodes: settings of the roles docker, kube_node, gpu_driver and gpu_device_plugin."""
 
 GPU_MAJOR = 195
 """Major number of NVIDIA's devices (Linux, Documentation/admin-guide/devices.txt)."""
+
+UVM_MAJOR = 511
+"""Major number of unified memory's device, as the driver is mostly given it; lab/gpu makes the device."""
 
 LOOP_RULES = ("b 7:* rwm", "c 10:237 rwm")
 """Devices of workers that mount volumes for pods: loop devices, /dev/loop-control (Linux, devices.txt)."""
@@ -97,7 +103,10 @@ def loops(node: LabNode) -> bool:
 
 def rules(node: LabNode) -> list[str]:
     """Return the device rules of a node, as docker takes them."""
-    return [*([f"c {GPU_MAJOR}:* rwm"] if node.gpus else []), *(LOOP_RULES if loops(node) else [])]
+    return [
+        *([f"c {GPU_MAJOR}:* rwm", f"c {UVM_MAJOR}:* rwm"] if node.gpus else []),
+        *(LOOP_RULES if loops(node) else []),
+    ]
 
 
 def volumes(config: Config, node: LabNode) -> dict[str, str]:

@@ -21,6 +21,9 @@ type gpu struct {
 
 func (g gpu) uuid() string { return fmt.Sprintf("GPU-fake-%d", g.minor) }
 
+// bus is the PCI address as nvidia-smi writes it; the lab's /proc/driver/nvidia has the same (lab/docker/files/kubernetes.sh).
+func (g gpu) bus() string { return fmt.Sprintf("00000000:%02X:00.0", g.minor+6) }
+
 // visible returns the GPUs that this process may open. Without a driver an open that is allowed ends in ENXIO, one that the
 // device cgroup forbids in EPERM.
 func visible() []gpu {

@@ -10,7 +10,11 @@ import (
 	"syscall"
 )
 
-const version = "396.44"
+const (
+	version = "396.44"
+	major   = 195 // of NVIDIA's devices: Linux, Documentation/admin-guide/devices.txt
+	uvm     = 511 // of unified memory's, as the driver is mostly given it
+)
 
 func main() {
 	programs := map[string]func([]string) error{
@@ -18,7 +22,6 @@ func main() {
 		"nvidia-modprobe":          modprobe,
 		"nvidia-persistenced":      persistenced,
 		"nvidia-container-runtime": runtime,
-		"nvidia-device-plugin":     plugin,
 		"dcgm-exporter":            exporter,
 	}
 	name, args := filepath.Base(os.Args[0]), os.Args[1:]
@@ -42,7 +45,7 @@ func main() {
 
 // modprobe makes the device node of unified memory, as `nvidia-modprobe -u -c 0` does (K8).
 func modprobe([]string) error {
-	err := syscall.Mknod("/dev/nvidia-uvm", syscall.S_IFCHR|0o666, 511<<8)
+	err := syscall.Mknod("/dev/nvidia-uvm", syscall.S_IFCHR|0o666, uvm<<8)
 	if os.IsExist(err) {
 		return nil
 	}
@@ -54,14 +57,4 @@ func persistenced([]string) error {
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
 	<-ended
 	return nil
-}
-
-// runtime hands on to the node's runc: devices come from the device plug-in alone, whatever a container's environment says.
-func runtime(args []string) error {
-	for _, path := range []string{"/usr/local/sbin/runc-lab", "/usr/sbin/runc", "/usr/bin/runc"} {
-		if _, err := os.Stat(path); err == nil {
-			return syscall.Exec(path, append([]string{path}, args...), os.Environ())
-		}
-	}
-	return fmt.Errorf("no runc")
 }

@@ -71,6 +71,8 @@ func (g gpu) field(name string, index int) (value, unit string) {
 		return model, ""
 	case "uuid", "gpu_uuid":
 		return g.uuid(), ""
+	case "pci.bus_id", "gpu_bus_id":
+		return g.bus(), ""
 	case "driver_version":
 		return version, ""
 	case "persistence_mode":

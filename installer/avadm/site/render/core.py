@@ -40,7 +40,7 @@ LATE: dict[str, tuple[str, ...]] = {
     "worker": ("docker",),
     "etcd": ("etcd",),
     "registry": ("registry",),
-    "gpu": ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"),
+    "gpu": ("gpu_driver", "gpu_runtime", "gpu_exporter"),
 }
 """Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
 configuration there, or must be pinned before."""

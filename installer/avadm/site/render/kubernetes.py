@@ -19,19 +19,20 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
     nodes = site.with_role("gpu")
     if not nodes:
         return
-    for role in ("gpu_driver", "gpu_runtime", "gpu_device_plugin", "gpu_exporter"):
+    for role in ("gpu_driver", "gpu_runtime", "gpu_exporter"):
         out.all[f"{role}_packages"] = list(profile.packages.get(role, []))
     out.all["gpu_driver_version"] = profile.versions.get("gpu_driver", "")
     out.all["gpu_exporter_kind"] = profile.features.get("gpu_exporter", "nvidia-smi")
-    if command := profile.features.get("gpu_device_plugin_command"):
-        out.all["gpu_device_plugin_command"] = command
+    out.all["gpu_device_plugin_program"] = "{{ artifacts['gpu-device-plugin'].files['gpu-device-plugin'] }}"
     for node in nodes:
         out.host(node.name).update(
             {
                 "gpu_driver_count": node.gpus.count if node.gpus else 0,
                 "gpu_exporter_address": str(node.address),
                 "gpu_exporter_port": PORTS["gpu"],
+                # For people's own `docker run --runtime=nvidia`. It obeys NVIDIA_VISIBLE_DEVICES of any image, so it is never
+                # the default, which is what pods get: their GPUs are the device plug-in's to give.
                 "docker_runtimes": {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}},
-                "docker_default_runtime": profile.features.get("gpu_default_runtime", "runc"),
+                "docker_default_runtime": "runc",
             }
         )

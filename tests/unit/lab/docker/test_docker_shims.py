@@ -44,7 +44,7 @@ def test_only_nodes_of_kubernetes_have_volumes_and_the_kernels_log():
         ("stor1", []),
         ("mast1", []),
         ("comp1", ["b 7:* rwm", "c 10:237 rwm"]),
-        ("comp2", ["c 195:* rwm", "b 7:* rwm", "c 10:237 rwm"]),
+        ("comp2", ["c 195:* rwm", "c 511:* rwm", "b 7:* rwm", "c 10:237 rwm"]),
     ],
 )
 def test_only_gpu_nodes_open_gpus_and_only_those_that_mount_volumes_loop_devices(name, rules):

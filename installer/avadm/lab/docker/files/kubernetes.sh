@@ -30,6 +30,20 @@ while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
 done
 [ "$AVADM_LAB_GPUS" = 0 ] || [ -e /dev/nvidiactl ] || mknod -m 0666 /dev/nvidiactl c 195 255
 
+# What the driver shows of them in /proc, and a kernel's log of the node's own: /dev/kmsg is the machine's.
+if [ "$AVADM_LAB_GPUS" != 0 ]; then
+  i=0
+  while [ "$i" -lt "$AVADM_LAB_GPUS" ]; do
+    at=$(printf '0000:%02x:00.0' $((i + 6)))
+    mkdir -p "/run/avadm-lab/driver/nvidia/gpus/$at"
+    printf 'Model: \t\t Fake GPU\nGPU UUID: \t GPU-fake-%s\nBus Location: \t %s\nDevice Minor: \t %s\n' "$i" "$at" "$i" \
+      >"/run/avadm-lab/driver/nvidia/gpus/$at/information"
+    i=$((i + 1))
+  done
+  mountpoint -q /proc/driver || mount --bind /run/avadm-lab/driver /proc/driver
+  touch /run/avadm-lab/kernel-log
+fi
+
 # Volumes for pods are mounted from files and images: the kernel gives out its loop devices, and nobody here makes their
 # nodes.
 [ "${AVADM_LAB_LOOPS:-0}" = 0 ] || [ -e /dev/loop-control ] || mknod -m 0660 /dev/loop-control c 10 237

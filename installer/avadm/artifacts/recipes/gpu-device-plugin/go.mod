@@ -1,0 +1,3 @@
+module avadm.invalid/gpu-device-plugin
+
+go 1.24

@@ -1,0 +1,55 @@
+"""What the roles of GPUs hand to avadm's device plug-in."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from avadm.artifacts.manifest import named
+
+ROOT = Path(__file__).parents[3]
+ROLES = ROOT / "roles"
+
+
+def defaults(role):
+    return yaml.safe_load((ROLES / role / "defaults/main.yml").read_text())
+
+
+@pytest.fixture(scope="module")
+def command():
+    """The plug-in's command line, as the unit has it."""
+    text = (ROLES / "gpu_device_plugin/templates/avadm-gpu-device-plugin.service.j2").read_text()
+    templar = Templar(DataLoader(), variables=defaults("gpu_device_plugin"))
+    templar.environment.trim_blocks = True
+    unit = templar.template(text).replace("\\\n", " ")
+    return shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.M)[1])
+
+
+def test_the_program_knows_every_option_that_the_unit_gives_it(command):
+    (artifact,) = named(("gpu-device-plugin",))
+    main = (artifact.folder / "main.go").read_text()
+    known = set(re.findall(r'flags\.\w+\((?:&[\w.]+, )?"([\w-]+)"', main))
+    given = {argument.removeprefix("--").partition("=")[0] for argument in command[1:]}
+    assert given <= known
+    assert known - given == {"folder", "resource", "dev", "every"}
+
+
+def test_containers_find_the_driver_as_in_nvidias_own_images(command):
+    assert "--env=LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64" in command
+
+
+def test_the_driver_is_laid_out_where_the_plug_in_looks_for_it(command):
+    root = defaults("gpu_driver")["gpu_driver_root"]
+    assert f"--driver-root={root}" in command
+    assert "nvidia-smi" in defaults("gpu_driver")["gpu_driver_needed"]
+
+
+def test_a_gpu_is_taken_away_for_the_errors_that_the_alert_calls_the_hardwares(command):
+    rules = (ROLES / "prometheus/files/rules/kubernetes.yml").read_text()
+    said = re.search(r"XIDs\. ([\d, and]+) are the\s+hardware's", rules)[1]
+    numbers = ",".join(re.findall(r"\d+", said))
+    assert f"--xids={numbers}" in command
