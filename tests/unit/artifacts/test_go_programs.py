@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from avadm.artifacts import recipe
-from avadm.artifacts.builder import ENV, GO
+from avadm.artifacts.golang import environment
 from avadm.artifacts.manifest import manifest
 
 TESTED = [a for a in manifest().values() if list(a.folder.glob("*_test.go"))]
@@ -18,10 +18,9 @@ def test_our_own_programs_are_among_them():
 
 @pytest.mark.parametrize("artifact", TESTED, ids=lambda a: a.name)
 def test_a_program_passes_its_own_tests(artifact):
-    path = f"{GO / 'bin'}:{os.environ['PATH']}"
     toolchain = recipe.load(artifact.folder).toolchain
     # As it is built, so that the build and this share what is compiled.
-    env = {**os.environ, **ENV, "CGO_ENABLED": "0", "GOTOOLCHAIN": toolchain, "PATH": path}
+    env = {**os.environ, **environment(toolchain)}
 
     def go(*argv):
         argv = ("go", *argv)
