@@ -1,0 +1,61 @@
+"""What a tenant is refused by policies and by admission, row by row of tests/attacks.yml; the administrator may each."""
+
+import json
+import uuid
+
+import pytest
+
+from tests.attacks import NAME, attacks
+from tests.lab.kubernetes.conftest import wait
+
+pytestmark = pytest.mark.lab
+SPACE = "lab-tenant"
+AS_TENANT = "--as=lab-tenant --as-group=avadm:tenant --as-group=system:authenticated"
+
+
+@pytest.fixture
+def make(kube):
+    """Make an object in the tenant's namespace, as the tenant or as the administrator; it is removed in the end."""
+    made = []
+
+    def run(given, who=""):
+        text = json.dumps(given)
+        done = kube.lab.run(kube.master, f"kubectl create -n {SPACE} {who} -f - <<'END'\n{text}\nEND")
+        if done.returncode == 0:
+            made.append(given["kind"].lower())
+        return done
+
+    def remove():
+        for kind in dict.fromkeys(made):
+            kube.ctl(f"delete {kind} {NAME} -n {SPACE} --ignore-not-found --force --grace-period=0", 60)
+        made.clear()
+
+    run.remove = remove
+    yield run
+    remove()
+
+
+@pytest.mark.parametrize("row", [a for a in attacks() if not a.pods], ids=lambda a: a.name)
+def test_a_tenant_may_what_is_harmless_and_nothing_else(make, row):
+    tried = make(row.object, AS_TENANT)
+    assert (tried.returncode == 0) == row.allowed, tried.stderr
+    assert row.by in tried.stderr
+    make.remove()
+    allowed = make(row.object)
+    assert allowed.returncode == 0, allowed.stderr
+
+
+@pytest.mark.parametrize("row", [a for a in attacks() if a.pods], ids=lambda a: a.name)
+def test_a_controller_makes_no_pod_for_a_tenant_that_the_tenant_may_not_make(kube, make, row):
+    """Its account is one of kube-system, where all pods are allowed."""
+    row.object["metadata"]["labels"] = {"planted": uuid.uuid4().hex[:8]}
+    tried = make(row.object, AS_TENANT)
+    assert tried.returncode == 0, tried.stderr
+
+    def told():
+        found = kube.get(f"replicasets -n {SPACE} -l app={NAME}")["items"]
+        return [c["message"] for rs in found for c in rs["status"].get("conditions", [])]
+
+    reasons = wait(told, 30)
+    assert any(row.by in reason for reason in reasons), reasons
+    assert kube.get(f"pods -n {SPACE} -l app={NAME}")["items"] == []
