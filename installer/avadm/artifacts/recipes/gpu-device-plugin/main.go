@@ -39,7 +39,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.log, "kernel-log", "/dev/kmsg", "where the driver tells of Xids")
 	flags.StringVar(&xids, "xids", "48,63,64,74,79,95", "Xids after which a GPU is not handed out")
 	flags.DurationVar(&o.every, "every", time.Second, "how often devices are looked at")
-	flags.DurationVar(&o.ask, "ask", 30*time.Second, "how often nvidia-smi is asked, and how long it may take")
+	flags.DurationVar(&o.ask, "ask", 30*time.Second, "how often nvidia-smi is asked, and until no answer counts as one")
 	flags.Func("env", "NAME=VALUE that containers with GPUs get; may be repeated", func(text string) error {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
@@ -82,20 +82,18 @@ func main() {
 			g.failed(bus, fmt.Sprintf("Xid %d", number))
 		}
 	}, say)
-	// Before anything is told to kubelet; after a boot the driver can take its time.
-	asked := &smi{program: o.smi, limit: o.ask}
-	g.look(listing(asked.ask()), true)
+	asked, first := &smi{program: o.smi, every: o.ask}, make(chan struct{})
 	go func() {
-		for last := time.Now(); ; time.Sleep(o.every) {
-			if due := time.Since(last) >= o.ask; due {
-				answer := listing(asked.ask())
-				last = time.Now()
-				g.look(answer, true)
-			} else {
-				g.look(nil, false)
+		for once := first; ; time.Sleep(o.every) {
+			answer, news := asked.news(time.Now())
+			g.look(listing(answer), news)
+			if news && once != nil {
+				close(once)
+				once = nil
 			}
 		}
 	}()
+	<-first // before anything is told to kubelet
 	p := &plug{g, o.env, o.every}
 	for quiet := ""; ; time.Sleep(o.every) {
 		err := offer(o, p)

@@ -9,28 +9,35 @@ import (
 // smi asks nvidia-smi for the cards, one question at a time: with a broken card it can hang where no signal reaches it.
 type smi struct {
 	program string
-	limit   time.Duration
+	every   time.Duration
+	asked   time.Time
 	answers chan string // nil while nothing is asked
 }
 
-// ask returns what it says, "" where it fails or does not answer in time.
-func (s *smi) ask() string {
-	if s.answers == nil {
-		answers := make(chan string, 1)
-		s.answers = answers
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), s.limit)
-			defer cancel()
-			// What it lists is true even where it ends in an error because of another card.
-			out, _ := exec.CommandContext(ctx, s.program, "--query-gpu=pci.bus_id,uuid", "--format=csv,noheader").Output()
-			answers <- string(out)
-		}()
+// news asks when it is time and never waits; asked says that a question has ended, with what it said or, after too long, "".
+func (s *smi) news(now time.Time) (answer string, asked bool) {
+	if s.answers == nil && now.Sub(s.asked) >= s.every {
+		s.asked, s.answers = now, make(chan string, 1)
+		go s.ask(s.answers)
+		return "", false
 	}
 	select {
-	case answer := <-s.answers:
+	case answer = <-s.answers: // of nil there is none
 		s.answers = nil
-		return answer
-	case <-time.After(s.limit):
-		return ""
+		return answer, true
+	default:
 	}
+	if s.answers != nil && now.Sub(s.asked) >= s.every {
+		s.asked = now
+		return "", true
+	}
+	return "", false
+}
+
+func (s *smi) ask(answers chan<- string) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.every)
+	defer cancel()
+	// What it lists is true even where it ends in an error because of another card.
+	out, _ := exec.CommandContext(ctx, s.program, "--query-gpu=pci.bus_id,uuid", "--format=csv,noheader").Output()
+	answers <- string(out)
 }
