@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -54,4 +55,11 @@ def load(name: str) -> Profile:
         raise AvadmError(
             Finding("unknown-profile", f"There is no profile {name!r}.", "profile", name, ", ".join(names()))
         )
-    return Profile.model_validate({"name": name, **YAML(typ="safe").load(source.read_text())})
+    return _read(name).model_copy(deep=True)
+
+
+@cache
+def _read(name: str) -> Profile:
+    """Return a profile that is there; its file is read once in a process, since reading takes longer than all else."""
+    text = (files("avadm.site") / "profiles" / f"{name}.yml").read_text()
+    return Profile.model_validate({"name": name, **YAML(typ="safe").load(text)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,11 @@ def source(name: str) -> str:
 
 def parse(text: str, where: str = "criteria") -> list[Criterion]:
     """Return the criteria of a file's text; CriteriaError with every error of the file."""
+    return list(_parsed(text, where))
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str, where: str) -> tuple[Criterion, ...]:
     data: Any = YAML(typ="safe").load(text)
     if not isinstance(data, dict) or not isinstance(data.get("criteria"), list):
         raise CriteriaError(f"{where}: wanted a mapping with a list 'criteria'")
@@ -52,7 +58,7 @@ def parse(text: str, where: str = "criteria") -> list[Criterion]:
         found.append(criterion)
     if errors:
         raise CriteriaError("\n".join(errors))
-    return found
+    return tuple(found)
 
 
 class Criteria:

@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from avadm_validation import data
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Fleet
@@ -32,9 +30,7 @@ from avadm_validation.suites.storage.space import plan
 
 def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each check for a kind of target and an effort."""
-    data = YAML(typ="safe").load((files("avadm_validation.suites.storage") / "effort.yml").read_text("utf-8"))
-    chosen = data[kind][effort]
-    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+    return data.efforts("avadm_validation.suites.storage", kind, effort)
 
 
 def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:

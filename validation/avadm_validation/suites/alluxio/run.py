@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from avadm_validation import data
 from avadm_validation.protocol.model import CheckResult, Verdict
 from avadm_validation.suites.alluxio.cache import Cache
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
@@ -16,9 +14,7 @@ from avadm_validation.suites.runner import Suite, shielded
 
 def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each check for a kind of target and an effort."""
-    data = YAML(typ="safe").load((files("avadm_validation.suites.alluxio") / "effort.yml").read_text("utf-8"))
-    chosen = data[kind][effort]
-    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+    return data.efforts("avadm_validation.suites.alluxio", kind, effort)
 
 
 def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:

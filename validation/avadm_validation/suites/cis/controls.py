@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from pydantic import model_validator
-from ruamel.yaml import YAML
 
+from avadm_validation import data
 from avadm_validation.protocol.model import Class, Criterion, Model
 
 Role = Literal["master", "etcd", "node"]
@@ -94,7 +93,7 @@ class Control(Model):
 
 
 def _read(name: str) -> Any:
-    return YAML(typ="safe").load((files("avadm_validation.suites.cis") / name).read_text("utf-8"))
+    return data.read("avadm_validation.suites.cis", name)
 
 
 @cache

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from avadm_validation import data
 from avadm_validation.protocol.model import CheckResult, Verdict
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS, TOGETHER
 from avadm_validation.suites.kubernetes.cluster import Cluster
@@ -20,11 +18,7 @@ from avadm_validation.suites.storage.context import KubeTarget
 
 def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each check for a kind of target and an effort."""
-    data = YAML(typ="safe").load(
-        (files("avadm_validation.suites.kubernetes") / "effort.yml").read_text("utf-8")
-    )
-    chosen = data[kind][effort]
-    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+    return data.efforts("avadm_validation.suites.kubernetes", kind, effort)
 
 
 def unfit(check: Check, kube: KubeTarget) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from avadm_validation import data
 from avadm_validation.protocol.model import CheckResult, Verdict
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
 from avadm_validation.suites.objects.store import Store
@@ -18,9 +16,7 @@ from avadm_validation.suites.storage import Check
 
 def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of each check for a kind of target and an effort."""
-    data = YAML(typ="safe").load((files("avadm_validation.suites.objects") / "effort.yml").read_text("utf-8"))
-    chosen = data[kind][effort]
-    return {check: {**chosen["all"], **own} for check, own in chosen.items() if check != "all"}
+    return data.efforts("avadm_validation.suites.objects", kind, effort)
 
 
 def unfit(check: Check, target: ObjectTarget) -> str:
