@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from avadm import paths
-from avadm.runner.ansible import ansible_playbook
+from avadm.runner.ansible import PlaybookRun, ansible_playbook, environment
 from avadm.site.load import load
 from avadm.site.render.inventory import render_inventory
 
@@ -35,9 +35,10 @@ def test_the_folder_is_written_whatever_nodes_the_run_is_limited_to(tmp_path: Pa
     # The last play alone: those before it would install on this machine.
     plays = yaml.safe_load((paths.home() / "playbooks/monitoring.yml").read_text())
     (tmp_path / "last.yml").write_text(yaml.safe_dump(plays[-1:]))
+    wanted = PlaybookRun("monitoring", tmp_path / "last.yml", rendered.folder, (limit,))
     done = subprocess.run(
         [ansible_playbook(), *rendered.ansible_args(), "--limit", limit, tmp_path / "last.yml"],
-        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(paths.home() / "ansible.cfg")},
+        env={**os.environ, **environment(wanted, ansible_playbook()), "ANSIBLE_DISPLAY_OK_HOSTS": "yes"},
         capture_output=True,
         text=True,
         check=False,

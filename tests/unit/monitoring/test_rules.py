@@ -1,6 +1,7 @@
 """The rules: promtool accepts them, every alert has its cases and says what to do."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ SEVERITIES = {"critical", "warning", "info", "none"}
 ALWAYS_FIRES = {"Watchdog"}
 
 
+@cache
 def load(path):
+    """Return what a file holds; read once, since each alert is looked at by itself."""
     return YAML(typ="safe").load(path.read_text())
 
 
@@ -24,6 +27,7 @@ def alerts():
     ]
 
 
+@cache
 def checks():
     """Return (alert's name, expected samples) of every check in the case files."""
     found = []

@@ -1,6 +1,5 @@
 """The probes against real loop devices, where there are some: root and losetup are needed, else skipped."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ from pathlib import Path
 import pytest
 from ansible.module_utils import avadm_devices, avadm_disks
 from ansible.module_utils.avadm_machine import Machine
+
+from tests.unit.plugins import sparse
 
 MIB = 1 << 20
 SIZE = 384 * MIB  # mkfs.xfs wants 300
@@ -70,7 +71,8 @@ def reasons(device, min_bytes=MIB):
 
 
 def digest(image):
-    return hashlib.file_digest(image.open("rb"), "sha256").hexdigest()
+    with image.open("rb") as stream:
+        return sparse.digest(stream)
 
 
 def tool(name):

@@ -6,7 +6,6 @@ devices, every probe, the role's tasks and the modules; a stand-in of ceph's com
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import subprocess
@@ -26,6 +25,7 @@ from avadm.disks.zap import target
 from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
+from tests.unit.plugins import sparse
 
 ROOT = Path(__file__).parents[4]
 BY_ID = Path("/dev/disk/by-id")
@@ -218,10 +218,7 @@ class Stage:
                 pass  # read-only, or gone: what there is of it lies in the file
             with self.file(name).open("rb") as stream:
                 # What the kernel swaps out is not the installer's doing: of such a device the header counts.
-                data = stream if name != "swapping" else None
-                found[name] = (
-                    hashlib.file_digest(data, "sha256").hexdigest() if data else stream.read(4096).hex()
-                )
+                found[name] = sparse.digest(stream) if name != "swapping" else stream.read(4096).hex()
         return found
 
 

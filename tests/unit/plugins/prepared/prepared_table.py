@@ -26,7 +26,7 @@ MISSING = [tool for tool in TOOLS if not shutil.which(tool)]
 def run(folder: Path) -> dict:
     """Prepare the devices, let the installer look at them, and return the outcome."""
     argv = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
-    paths = os.pathsep.join([str(ROOT / "installer"), str(ROOT / "validation")])
+    paths = os.pathsep.join([str(ROOT / "installer"), str(ROOT / "validation"), str(ROOT)])
     done = subprocess.run(
         [*argv, sys.executable, str(HERE / "inside.py"), str(folder)],
         env={**os.environ, "PYTHONPATH": paths},
