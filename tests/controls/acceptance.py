@@ -18,6 +18,11 @@ LAB = "tests/lab/acceptance/test_negative_controls.py"
 RAW = "tests/unit/validation"
 
 
+DELAY = "osd_debug_inject_dispatch_delay"
+LATE = f"ceph config set osd {DELAY}_duration 0.5 && ceph config set osd {DELAY}_probability 1 && sleep 3"
+PROMPT = f"ceph config rm osd {DELAY}_probability; ceph config rm osd {DELAY}_duration"
+
+
 def when_there(path, act):
     """Return a script that waits for a file (a pattern) and acts on it as $f."""
     return (
@@ -120,15 +125,21 @@ STORAGE = (
     ),
     Fault(
         "slow-clients",
-        "clients send 3 Mbit/s at most, queued up to 400 ms (tbf)",
-        (Act("client", *slow("3mbit", "32kb", 400)),),
+        "clients send 750 kbit/s at most, queued up to 400 ms (tbf)",
+        (Act("client", *slow("750kbit", "16kb", 400)),),
         {"A-FS1": ("create",)},
     ),
     Fault(
         "slow-storage",
-        "storage nodes send 20 Mbit/s at most, queued up to 200 ms (tbf)",
-        (Act("osd", *slow("20mbit", "64kb", 200)),),
-        {"A-FS2": ("read-aggregate",), "A-BD1": ("read",), "A-BD2": ("read",)},
+        "storage nodes send 16 Mbit/s at most, queued up to 200 ms (tbf)",
+        (Act("osd", *slow("16mbit", "64kb", 200)),),
+        {"A-FS2": ("read-aggregate",), "A-BD2": ("read",)},
+    ),
+    Fault(
+        "late-osds",
+        "every OSD waits half a second with each message (ceph's own injection)",
+        (Act("mon:0", LATE, PROMPT),),
+        {"A-FS1": ("read",), "A-BD1": ("read", "write")},
     ),
     Fault(
         "file-there",

@@ -61,10 +61,10 @@ FAULTS = (
     ),
     Fault(
         "slow-start",
-        "one pod of twenty starts after 40 s",
+        "one pod of twenty starts after 60 s",
         "K-PODS",
         ("start-p99",),
-        lambda c: c.starts.__setitem__(3, 40.0),
+        lambda c: c.starts.__setitem__(3, 60.0),
     ),
     Fault(
         "never-started",

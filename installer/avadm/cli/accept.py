@@ -219,6 +219,18 @@ class _Progress:
             self._status.stop()
 
 
+def undecided(report: Report) -> str:
+    """Return what a reader must know where nothing failed and something could not be decided; "" for any other report."""
+    open_ = [c.id for c in report.checks if c.verdict == "INCONCLUSIVE"]
+    if not open_ or any(c.verdict in ("FAIL", "BLOCKED", "NOT RUN") for c in report.checks):
+        return ""
+    again = " ".join(f"--check {i}" for i in open_)
+    return (
+        f"Nothing failed. {len(open_)} of {len(report.checks)} checks varied too much to decide: the machine was busy, or the "
+        f"limit is near. Measure them longer: avadm accept run --effort full {again}"
+    )
+
+
 def _headline(result: CheckResult) -> str:
     from avadm_validation.protocol.verdict import fmt
 
@@ -250,6 +262,8 @@ def _print(report: Report, folder: Path) -> None:
             console.print(Text(f"    do     {check.remedy}"))
     counts = ", ".join(f"{n} {v}" for v, n in report.counts.items() if n)
     console.print(f"\n{counts}  (class {report.class_}, effort {report.effort})")
+    if text := undecided(report):
+        console.print(Text(text, style="yellow"))
     for name in ("report.html", "report.json"):
         if (folder / name).is_file():
             console.print(f"Report: {folder / name}")

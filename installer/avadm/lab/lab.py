@@ -67,6 +67,7 @@ class Lab:
 
     def _up(self) -> Changed:
         changed: list[str] = []
+        sitefile.check(self.config, self.nodes)
         self.driver.suit(self.nodes)
         if missing := prereqs.ensure(self.proc, self.report):
             changed.append(f"installed {', '.join(missing)}")

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
 
+from avadm.errors import AvadmError
+from avadm.findings import Finding, errors
 from avadm.lab.docker import shims
 from avadm.lab.layout import Config, LabNode
+from avadm.lab.layout import nodes as layout
+from avadm.site.load import examine
 from avadm.site.model import Site
 
 _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edited file alone.
@@ -21,6 +28,15 @@ CACHED = "lab-cache"
 LOCAL_GIB = 2
 """What local volumes of a compute node may take of this machine's disk."""
 
+_BETTER = (
+    {"compute": 2},
+    {"compute": 3},
+    {"storage": 3},
+    {"compute": 3, "storage": 3},
+    {"compute": 3, "storage": 3, "masters": 1},
+)
+"""Changes of a lab's numbers that are tried, the least first, where those given cannot give a valid site."""
+
 
 def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
@@ -28,8 +44,9 @@ def _node(config: Config, node: LabNode, host_key: str) -> dict[str, Any]:
         "address": str(node.address),
         "rack": node.rack,
         "roles": list(node.roles),
-        "host_key": host_key,
     }
+    if host_key:
+        entry["host_key"] = host_key
     if node.gpus:
         entry["gpus"] = {"count": node.gpus, "model": "fake-gpu"}
     if shims.loops(node):
@@ -98,6 +115,36 @@ def _network(config: Config) -> dict[str, Any]:
     return network
 
 
+def check(config: Config, nodes: list[LabNode]) -> None:
+    """Refuse numbers that cannot give a valid site, before anything is made.
+
+    Raises:
+        AvadmError: with what `avadm site check` would find wrong, and which numbers would do.
+    """
+    found = _refused(config, nodes)
+    if not found:
+        return
+    better = (config.model_copy(update=change) for change in _BETTER)
+    would = next((b for b in better if not _refused(b, layout(b))), None)
+    numbers = ("storage", "compute", "masters")
+    given = " ".join(f"--{n} {getattr(config, n)}" for n in numbers)
+    what = "Leave the options out."
+    if would:
+        options = " ".join(
+            f"--{n} {getattr(would, n)}" for n in numbers if getattr(would, n) != getattr(config, n)
+        )
+        what = f"Give {options}."
+    raise AvadmError([replace(f, where=f"lab up {given}: {f.where}", remedy=what) for f in found])
+
+
+def _refused(config: Config, nodes: list[LabNode]) -> list[Finding]:
+    """Return what `avadm site check` would find wrong with the site file of such a lab."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "site.yml"
+        file.write_text(text(config, nodes, {}, "http://127.0.0.1:3142"))
+        return [replace(f, where="site.yml") for f in errors(examine(file)[1])]
+
+
 def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], proxy: str) -> str:
     """Return the site file of a lab; the model has accepted it."""
     data: dict[str, Any] = {
@@ -107,7 +154,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "network": _network(config),
         "ssh": {"user": "root", "key": "id_ed25519", "known_hosts": "known_hosts"},
         "packages": {"proxy": proxy},
-        "nodes": [_node(config, n, host_keys[n.name]) for n in nodes],
+        "nodes": [_node(config, n, host_keys.get(n.name, "")) for n in nodes],
         "components": {
             "ceph": _ceph(config),
             "monitoring": {"scrape_interval_s": 10, "retention_days": 2},

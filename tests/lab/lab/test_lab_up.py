@@ -22,7 +22,7 @@ SMALL = [
     "--storage",
     "1",
     "--compute",
-    "1",
+    "2",
     "--masters",
     "1",
     "--disks",
@@ -78,7 +78,9 @@ def test_up_again_changes_nothing_in_seconds(avadm):
 
 def test_nodes_are_listed_and_run(avadm):
     nodes = json.loads(avadm("list", "--json"))["nodes"]
-    assert {n["name"]: n["state"] for n in nodes} == dict.fromkeys(("stor1", "mast1", "comp1"), "running")
+    assert {n["name"]: n["state"] for n in nodes} == dict.fromkeys(
+        ("stor1", "mast1", "comp1", "comp2"), "running"
+    )
     assert in_node("comp1", "systemctl", "is-system-running") == "running"
 
 
@@ -104,7 +106,15 @@ def test_a_worker_has_what_docker_and_kubelet_need_and_the_machine_keeps_its_set
     assert subprocess.run(tried, capture_output=True).returncode != 0
     assert sh("docker", "volume", "ls", "-q", "--filter", f"label=avadm.lab={NAME}").split() == [
         f"avadm-{NAME}-{volume}"
-        for volume in ("comp1-docker", "comp1-kubelet", "mast1-docker", "mast1-etcd", "mast1-kubelet")
+        for volume in (
+            "comp1-docker",
+            "comp1-kubelet",
+            "comp2-docker",
+            "comp2-kubelet",
+            "mast1-docker",
+            "mast1-etcd",
+            "mast1-kubelet",
+        )
     ]
 
 

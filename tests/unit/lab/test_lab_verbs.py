@@ -117,6 +117,14 @@ def test_a_machine_that_cannot_run_kubelet_is_refused_before_anything_is_made(ma
     assert make.driver.running
 
 
+def test_numbers_of_no_valid_site_are_refused_before_anything_is_made(make):
+    lab = make(compute=1)
+    with pytest.raises(AvadmError, match="Prometheus runs as two or three"):
+        lab.up()
+    assert not make.driver.running
+    assert not lab.folder.state.exists()
+
+
 def test_nodes_may_be_added(make):
     make().up()
     assert "started comp4" in make(compute=4).up().what
@@ -136,7 +144,7 @@ def test_what_a_lab_is_made_from_does_not_change_under_it(make, numbers):
 def test_all_wrong_options_are_told_at_once(make):
     make().up()
     with pytest.raises(AvadmError) as error:
-        make(compute=1, disks=3, subnet="10.9.0.0/24").up()
+        make(compute=2, disks=3, subnet="10.9.0.0/24").up()
     assert len(error.value.findings) == 3
 
 

@@ -3,8 +3,9 @@ from ipaddress import IPv4Network
 import pytest
 from ruamel.yaml import YAML
 
+from avadm.errors import AvadmError
 from avadm.lab.layout import PARTS, Config, nodes
-from avadm.lab.sitefile import text
+from avadm.lab.sitefile import check, text
 from avadm.site.load import examine
 from avadm.site.model import Site
 
@@ -48,6 +49,27 @@ def test_the_rules_find_no_error(storage, masters, single, tmp_path):
     found = [f for f in examine(file)[1] if f.check != "host-key-syntax"]
     assert [f for f in found if f.severity == "error"] == []
     assert sum(f.check == "quorum-single" for f in found) == single
+
+
+@pytest.mark.parametrize(
+    "numbers", [{"compute": 1}, {"compute": 1, "masters": 0}, {"compute": 1, "storage": 0}]
+)
+def test_numbers_that_give_no_valid_site_are_refused_with_those_that_would(numbers):
+    config = Config(**numbers)
+    with pytest.raises(AvadmError) as refused:
+        check(config, nodes(config))
+    assert "prometheus-replicas" in {f.check for f in refused.value.findings}
+    assert {f.remedy for f in refused.value.findings} == {"Give --compute 2."}
+
+
+def test_the_usual_numbers_are_not_refused():
+    for numbers in (
+        {},
+        {"storage": 0, "masters": 3, "compute": 2},
+        {"release": "bullseye", "masters": 0},
+        {"parts": PARTS},
+    ):
+        check(Config(**numbers), nodes(Config(**numbers)))
 
 
 def test_the_virtual_addresses_and_each_nodes_shims_are_in_it():

@@ -108,7 +108,7 @@ class FakeCluster:
                 "app=echo": lambda n, c: said({"items": self.pods()}),
                 "get service": said({"spec": {"clusterIP": SERVICE}}),
                 "kubeload.py starts": lambda n, c: said(
-                    {"starts": [{"running_s": s} for s in self.starts], "refused": [], "limit_s": 30.0}
+                    {"starts": [{"running_s": s} for s in self.starts], "refused": [], "limit_s": 300.0}
                 ),
                 "kubeload.py api": lambda n, c: said(
                     {

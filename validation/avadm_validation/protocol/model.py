@@ -11,11 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 
-Op = Literal[">=", "<=", "=="]
-Rule = Literal["mean", "each", "projected"]
-Class = Literal["site-full", "site-sampled", "lab", "simulated"]
+from avadm_validation.protocol.criterion import Class as Class
+from avadm_validation.protocol.criterion import Criterion as Criterion
+from avadm_validation.protocol.criterion import Model as Model
+from avadm_validation.protocol.criterion import Op as Op
 
 
 class Verdict(StrEnum):
@@ -34,54 +35,6 @@ GOOD = (Verdict.PASS, Verdict.PROJECTED, Verdict.EXCEPTED)
 """Verdicts that leave nothing to do."""
 
 
-class Model(BaseModel):
-    """Base: unknown keys are errors, nothing changes after it was made."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        populate_by_name=True,
-        use_attribute_docstrings=True,
-        ser_json_inf_nan="strings",
-    )
-
-
-class Criterion(Model):
-    """One line of a criteria file: when is a metric good enough."""
-
-    id: str
-    """Identifier, ``CHECK.METRIC``, e.g. ``A-FS1.create``."""
-    check: str
-    """Check that it judges, e.g. ``A-FS1``."""
-    metric: str
-    """Metric of that check."""
-    unit: str
-    """Unit of metric and threshold, e.g. ``files/s``."""
-    op: Op
-    """How measured compares with the threshold; a closed set, nothing is evaluated."""
-    threshold: float
-    """The number."""
-    rule: Rule = "mean"
-    """``mean``: the 95 % confidence interval of the mean decides; ``each``: every sample must hold (counts);
-    ``projected``: the samples are a growth series (``params["files"]`` = n), projected to the threshold."""
-    scope: Literal["aggregate", "client", "cluster"]
-    """Whether the number is of all clients together, of one client, or of the cluster."""
-    method: str
-    """How it is measured, in a phrase."""
-    min_duration_s: float = 0.0
-    """A sample shorter than this (seconds) does not count: the verdict is INCONCLUSIVE."""
-    repetitions: int = Field(default=1, ge=1)
-    """Samples needed; fewer: INCONCLUSIVE."""
-    class_: Class = Field(validation_alias=AliasChoices("class", "class_"), serialization_alias="class")
-    """Class of the criterion."""
-    text: str = ""
-    """The target in words."""
-    text_zh: str = ""
-    """The same in Chinese."""
-    excepted: str = ""
-    """Why it may fail here; empty where it may not: what is measured and fails is then EXCEPTED, never PASS."""
-
-
 class Sample(Model):
     """One repetition's value of a metric, with where it came from."""
 
@@ -93,9 +46,9 @@ class Sample(Model):
     """Epoch seconds, controller's clock."""
     extract: str
     """Name of the pure function (suites' ``EXTRACTORS``) that computed the value from the inputs."""
-    inputs: dict[str, list[str]] = {}
+    inputs: dict[str, list[str]] = Field(default_factory=dict)
     """Raw files it was computed from, by group, relative to the report's folder."""
-    params: dict[str, float | str] = {}
+    params: dict[str, float | str] = Field(default_factory=dict)
     """Further arguments of the function."""
 
 
@@ -112,7 +65,7 @@ class Metric(Model):
     """Unit of every number here."""
     scope: str
     """aggregate, client or cluster."""
-    samples: list[Sample] = []
+    samples: list[Sample] = Field(default_factory=list)
     """The repetitions, in order."""
     mean: float | None = None
     """Mean of the samples."""
@@ -120,7 +73,7 @@ class Metric(Model):
     """95 % confidence interval of the mean (Student's t), None with fewer than two samples."""
     cov: float | None = None
     """Coefficient of variation (standard deviation / mean)."""
-    flags: list[str] = []
+    flags: list[str] = Field(default_factory=list)
     """E.g. ``unstable`` (CoV above 10 %), ``too-short``."""
     criterion: Criterion | None = None
     """What judged it; None for a metric that only informs."""
@@ -216,15 +169,15 @@ class CheckResult(Model):
     """Class of the numbers."""
     stated: Stated | None = None
     """The plan's number."""
-    metrics: list[Metric] = []
+    metrics: list[Metric] = Field(default_factory=list)
     """Everything measured, judged ones first."""
-    series: list[Series] = []
+    series: list[Series] = Field(default_factory=list)
     """Points for plots."""
-    commands: list[Command] = []
+    commands: list[Command] = Field(default_factory=list)
     """Every command that ran for it."""
-    evidence: list[str] = []
+    evidence: list[str] = Field(default_factory=list)
     """Raw files, relative to the report's folder."""
-    reasons: list[str] = []
+    reasons: list[str] = Field(default_factory=list)
     """Why this verdict; what was left out and why."""
     remedy: str = ""
     """What to do when it is not PASS."""
@@ -269,7 +222,7 @@ class Report(Model):
     """What a reader must know, e.g. the risk of min_size 1."""
     checks: list[CheckResult]
     """In the suite's order, preconditions first."""
-    evidence: dict[str, str] = {}
+    evidence: dict[str, str] = Field(default_factory=dict)
     """sha256 of every raw file, by path relative to the report's folder."""
 
     @property

@@ -34,11 +34,18 @@ def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
 
 
 def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return a check's parameters with windows ``factor`` times as long, and files enough for them."""
+    """Return a check's parameters with windows ``factor`` times as long, ``more`` times as many, and files enough for them."""
     scaled = {k: params[k] * factor for k in ("duration_s", "read_s", "fill_s") if k in params}
+    if "repetitions" in params:
+        scaled["repetitions"] = int(params["repetitions"] * params.get("more", 1))
     if "max_files" in params:
         scaled["max_files"] = int(params["max_files"] * factor)
     return {**params, **scaled}
+
+
+def _many(before: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    first, second = before.get("repetitions"), again.get("repetitions")
+    return f", {second} of them instead of {first}" if first != second else ""
 
 
 def class_of(kind: str, effort: str) -> Class:
@@ -165,15 +172,15 @@ class Suite:
         outcome = self.measure(check, ctx)
         result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         factor = float(params.get("again", 1))
-        again = longer(params, factor)
+        again = longer(params, factor) if factor > 1 else params
         # A check without windows would only be repeated as it was.
         if result.verdict is Verdict.INCONCLUSIVE and again != params:
             # Only the second, longer measurement counts: nothing of the first is pooled, picked or thrown away.
             ctx.params = again
             outcome = self.measure(check, ctx)
             outcome.reasons.append(
-                f"measured again with windows {factor:g} times as long, because the first measurement was "
-                f"inconclusive ({result.reasons[0]}); only the second counts, the raw files of both are kept"
+                f"measured again with windows {factor:g} times as long{_many(params, again)}, because the first measurement "
+                f"was inconclusive ({result.reasons[0]}); only the second counts, the raw files of both are kept"
             )
             result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         return self.done(result, outcome.verdict)

@@ -179,12 +179,22 @@ def others_paths(args, proc):
                     yield path_of(args.dir, args.layout, writer, rep, wproc, number)
 
 
-def worker(args, content, rep, proc, start, skip):
+def others_share(args, proc, skip, windows):
+    """Return how many of the files that are left one process may read in this window: an equal share of each to come.
+
+    A reader that is faster than the writers were would otherwise leave the last windows nothing to measure.
+    """
+    left = sum(1 for _ in others_paths(args, proc)) - skip
+    return max(0, left // windows)
+
+
+def worker(args, content, rep, proc, start, skip, windows):
     """Run one process's share of one repetition; return its result."""
     act = OPS[args.op]
     ticks, latency, errors, error_count, done = [], {}, [], 0, 0
     if args.writers:
-        todo = itertools.islice(others_paths(args, proc), skip, None)
+        share = others_share(args, proc, skip, windows)
+        todo = itertools.islice(others_paths(args, proc), skip, skip + share)
     else:
         todo = own_paths(args, rep, proc)
     late = time.time() - start
@@ -226,8 +236,8 @@ def worker(args, content, rep, proc, start, skip):
     }
 
 
-def repetition(args, content, rep, start, skips):
-    """Fork the processes of one repetition and merge their results."""
+def repetition(args, content, rep, start, skips, windows):
+    """Fork the processes of one repetition, the first of ``windows`` that are left, and merge their results."""
     pipes = []
     for proc in range(args.procs):
         r, w = os.pipe()
@@ -236,7 +246,7 @@ def repetition(args, content, rep, start, skips):
             code = 1
             try:
                 os.close(r)
-                result = worker(args, content, rep, proc, start, skips[proc])
+                result = worker(args, content, rep, proc, start, skips[proc], windows)
                 with os.fdopen(w, "w") as out:
                     json.dump(result, out)
                 code = 0
@@ -357,7 +367,7 @@ def main():
     for i, args.duration in enumerate(windows):
         args.counts = counts[i] if i < len(counts) else ""
         gate = start if args.duration else max(start, time.time())
-        out.append(repetition(args, content, args.first + i, gate, skips))
+        out.append(repetition(args, content, args.first + i, gate, skips, len(windows) - i))
         out[-1]["extra"] = i >= args.repeat
         skips = [a + b for a, b in zip(skips, out[-1]["tried"])]
         start = gate + args.duration + args.gap

@@ -20,18 +20,20 @@ KINDS = {
 
 def run(ctx: Context) -> Outcome:
     """Make, read, change, list and remove small objects over one connection for a while."""
-    cluster, seconds = Cluster(ctx), float(ctx.params["window_s"])
+    cluster, p = Cluster(ctx), ctx.params
+    seconds, least, most = float(p["window_s"]), int(p["least"]), float(p["most_s"])
     ctx.step("requests to the API", seconds=seconds)
-    tool = ctx.tool("kubeload.py", "api", namespace=o.SPACE, seconds=seconds)
-    raw = cluster.run(tool, "requests", timeout=seconds + 120)
+    tool = ctx.tool("kubeload.py", "api", namespace=o.SPACE, seconds=seconds, least=least, most=most)
+    raw = cluster.run(tool, "requests", timeout=most + 120)
 
     def p99(kind: str) -> Metric:
         sample = ctx.sample("kube_requests", {"doc": [raw]}, kind=kind, q=0.99)
         return metric(f"{kind}-p99", KINDS[kind], "s", "cluster", [sample])
 
     return Outcome(
-        method=f"{seconds:g} s of create, read, update, list and delete of a ConfigMap of 1 KiB from {cluster.kube.master} with "
-        "root's credentials over one connection, one request at a time; p99 by nearest rank",
+        method=f"{seconds:g} s (at most {most:g} s, until {least} requests are timed) of create, read, update, list and delete "
+        f"of a ConfigMap of 1 KiB from {cluster.kube.master} with root's credentials over one connection, one request at a "
+        "time; p99 by nearest rank",
         metrics=[
             *(p99(kind) for kind in KINDS),
             metric(
