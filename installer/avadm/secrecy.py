@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 MASK = "***"
 """What stands in the place of a secret."""
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield each value inside mappings and lists as text; a switch is none."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 @dataclass(frozen=True, slots=True)

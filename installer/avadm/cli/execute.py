@@ -106,11 +106,16 @@ def execute(
         notes: what people are told beside events.
         verdicts: what of the plan is proven; the nodes are asked where this is not known yet.
     """
+    from avadm.site.lost_vault import refuse_other
     from avadm.site.render.inventory import render_inventory
 
     started = time.time()
     known = founded.variables(context.ledger, context.site_file.site)
     rendered = render_inventory(context.site_file, folder.inventory, known, options.own)
+    refuse_other(context.site_file.path, rendered.vault_marks, context.ledger.founded("vault"))
+    if not options.check:
+        for name, mark in rendered.vault_marks.items():
+            context.ledger.found("vault", name, mark)
     # After rendering, which makes the vault on the first run: its digest is then the right one.
     context = context.refreshed()
     vault = rendered.vault

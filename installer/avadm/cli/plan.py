@@ -19,8 +19,9 @@ from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, by_ledger, prove, told
 from avadm.engine.saved_plan import keep
-from avadm.errors import EXIT, EXIT_GOOD
+from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.plan.phases import Step
+from avadm.site import lost_vault
 
 if TYPE_CHECKING:
     from avadm.site.model import Site
@@ -102,6 +103,8 @@ def plan(
     nodes = LockNodes(context.site_file, app.idle_fleet() if offline else app.fleet())
     mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
     note = mirror.fetch(Seen() if offline else look(nodes), write=False)
+    if gone := lost_vault.of(context.site_file, context.ledger.as_dict()):
+        raise AvadmError(gone)
     steps = context.plan(phases, limited)
     if offline:
         verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}

@@ -31,10 +31,13 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
 
     Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
+    from avadm.site import lost_vault
     from avadm.site.load import examine
 
     path = file or app.resolved_site
     site_file, findings = examine(path)
+    if site_file and (gone := lost_vault.of(site_file)):
+        findings.append(gone)
     bad = errors(findings)
     if as_json:
         print_json({"site": str(path), "ok": not bad, "findings": as_dicts(findings)})
@@ -42,7 +45,7 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
     print_findings(findings)
     warnings = sum(f.severity is Severity.WARNING for f in findings)
     tally = f"{_count(len(bad), 'error')}, {_count(warnings, 'warning')}"
-    if site_file is None:
+    if site_file is None or bad:
         console.print(f"{path}: {tally}", markup=False)
         return EXIT_COULD_NOT_RUN
     nodes = len(site_file.site.nodes)

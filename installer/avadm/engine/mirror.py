@@ -21,6 +21,7 @@ from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.errors import DAMAGE, AvadmError
 
 NAME = "state.json"
+FOREIGN = "its signature is not by this vault's key"
 
 
 class Mirror:
@@ -31,6 +32,10 @@ class Mirror:
         ledger: the ledger of this controller.
         prints: its fingerprints.
         key: returns the vault's key that signs the copies, None where the vault has none.
+
+    Attributes:
+        copies: nodes that said, when they were asked, that they have a copy.
+        foreign: those whose copy is signed by another vault's key.
     """
 
     def __init__(
@@ -40,6 +45,8 @@ class Mirror:
         self._path = f"{nodes.folder}/{NAME}"
         self._lock = threading.Lock()
         self._lack = ""
+        self.copies: list[str] = []
+        self.foreign: list[str] = []
 
     def push(self) -> dict[str, str]:
         """Copy the present state to every node; return node to reason where that failed."""
@@ -69,6 +76,7 @@ class Mirror:
             AvadmError: the controller's own ledger is damaged and no node has a copy that can be believed.
         """
         serials = {n: s for n, a in seen.answers.items() if isinstance(s := a.get("serial"), int)}
+        self.copies = sorted(serials)
         doubts: dict[str, list[str]] = {}
         note = ""
         for node in sorted(serials, key=lambda n: (-serials[n], n)):
@@ -85,6 +93,7 @@ class Mirror:
                 note = f"The ledger of this controller {self._lack}; {note}"
                 break
             doubts.setdefault(why, []).append(node)
+        self.foreign = doubts.get(FOREIGN, [])
         if self._ledger.damage:
             raise self._ledger.damage
         told = [f"The copy of the ledger on {', '.join(n)} is not used: {why}." for why, n in doubts.items()]
@@ -102,7 +111,7 @@ class Mirror:
             if given is None:
                 return "it is not signed (an older release of avadm wrote it, or somebody else)"
             if not hmac.compare_digest(str(given).encode(), signature(data, key).encode()):
-                return "its signature is not by this vault's key"
+                return FOREIGN
             damage, serial = self._ledger.damage, self._ledger.serial
             self._ledger.replace(data["ledger"], write=write)
             self._prints.replace(data["fingerprints"], write=write)

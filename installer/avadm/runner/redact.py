@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from avadm.secrecy import MASK, PATTERNS
+from avadm.secrecy import MASK, PATTERNS, texts
 
 # A value shorter than this cannot be told from ordinary text ("on", "1"); masking it would only make logs
 # unreadable. Generated secrets have 16 characters and more.
@@ -24,7 +24,7 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[Any] = ()) -> None:
-        values = {form for text in _texts(list(secrets)) for form in _forms(text)}
+        values = {form for text in texts(list(secrets)) for form in _forms(text)}
         # Longest first, so that a secret which contains another is masked as a whole.
         ordered = sorted(values, key=lambda v: (-len(v), v))
         self._literal = re.compile("|".join(map(re.escape, ordered))) if ordered else None
@@ -39,17 +39,6 @@ class Redactor:
         for pattern in PATTERNS:
             text = pattern.masked(text)
         return text
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
 
 
 def _forms(text: str) -> Iterable[str]:

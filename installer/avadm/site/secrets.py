@@ -15,6 +15,7 @@ import yaml
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.secrecy import texts
 
 PASSWORD_ENV = "AVADM_VAULT_PASSWORD_FILE"  # noqa: S105  a variable's name, no password
 PREFIX = "vault_"
@@ -64,13 +65,13 @@ class Vault:
             if missing:
                 held |= {name: makers[name]() for name in missing}
                 self._write(held)
-        return held
+        return {name: str(value) for name, value in held.items()}
 
     def values(self) -> list[str]:
-        """Return every secret value, longest first, for taking them out of logs."""
+        """Return every secret value, also those inside lists and mappings, longest first, for taking them out of logs."""
         if not self.path.exists():
             return []
-        return sorted({v for v in self._read().values() if v}, key=len, reverse=True)
+        return sorted({v for v in texts(self._read()) if v}, key=len, reverse=True)
 
     def ansible_args(self) -> list[str]:
         """Return the arguments that hand the secrets to ansible-playbook by file, if any."""
@@ -78,7 +79,7 @@ class Vault:
             return []
         return ["-e", f"@{self.path}", "--vault-password-file", str(self.password_file)]
 
-    def _read(self) -> dict[str, str]:
+    def _read(self) -> dict[str, Any]:
         if not self.path.exists():
             return {}
         from ansible.errors import AnsibleError
@@ -100,9 +101,9 @@ class Vault:
             raise self._failed("The vault cannot be read.", self.path, error) from error
         if not isinstance(data, dict):
             raise self._failed("The vault holds no variables.", self.path, "a mapping is wanted")
-        return {str(k): str(v) for k, v in data.items()}
+        return {str(k): v for k, v in data.items()}
 
-    def _write(self, held: Mapping[str, str]) -> None:
+    def _write(self, held: Mapping[str, Any]) -> None:
         text = "# Written by avadm; edit with `ansible-vault edit`.\n" + yaml.safe_dump(
             dict(held), width=1000
         )

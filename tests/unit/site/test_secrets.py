@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from avadm.errors import AvadmError
+from avadm.runner.redact import Redactor
 from avadm.site.secrets import PASSWORD_ENV, Vault, write_private
 
 
@@ -32,6 +33,17 @@ def test_made_once(site_path: Path) -> None:
     assert (site_path.parent / "lab.vault.yml").read_bytes() == before, "nothing new, nothing written"
     more = Vault.open(site_path).ensure({"vault_a": lambda: "second", "vault_b": lambda: "new"})
     assert more == {"vault_a": "first", "vault_b": "new"}
+
+
+def test_what_a_user_nested_survives_and_is_masked(site_path: Path) -> None:
+    vault = Vault.open(site_path)
+    vault.ensure({"vault_a": lambda: "x"})
+    nested = {"user": {"password": "hidden-one", "keys": ["hidden-two", 12345678]}, "on": True}
+    vault._write({**vault._read(), "vault_own": nested})
+    vault.ensure({"vault_b": lambda: "y"})
+    assert vault._read() == {"vault_a": "x", "vault_own": nested, "vault_b": "y"}
+    shown = Redactor(vault.values()).text("hidden-one, hidden-two, 12345678, other")
+    assert shown == "***, ***, ***, other"
 
 
 def test_modes_and_encryption(site_path: Path) -> None:

@@ -23,6 +23,7 @@ from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
 from avadm.site import cache
 from avadm.site.load import SiteFile
+from avadm.site.lost_vault import marks, refuse_lost
 from avadm.site.model import Site
 from avadm.site.render import (
     STATE_KEY,
@@ -59,11 +60,13 @@ class Rendered:
         folder: what `ansible-playbook -i` takes.
         groups: group name to node names, in the site file's order; groups without nodes are left out.
         vault: where the secrets are.
+        vault_marks: what the ledger keeps of it (site/lost_vault.py).
     """
 
     folder: Path
     groups: dict[str, list[str]]
     vault: Vault
+    vault_marks: dict[str, str]
 
     def ansible_args(self) -> list[str]:
         """Return the arguments of ansible-playbook for this inventory and its secrets."""
@@ -89,6 +92,7 @@ def render_inventory(
     """
     out = variables(site_file)
     vault = Vault.open(site_file.path)
+    refuse_lost(site_file.path, site_file.site.name, out.secrets)
     secrets = vault.ensure(out.secrets)
     objects.require(site_file.site, secrets)
     if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
@@ -121,7 +125,7 @@ def render_inventory(
                 "Name another folder.",
             )
         ) from error
-    return Rendered(folder.absolute(), grouped, vault)
+    return Rendered(folder.absolute(), grouped, vault, marks(secrets))
 
 
 def variables(site_file: SiteFile) -> Vars:
