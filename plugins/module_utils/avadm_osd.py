@@ -135,7 +135,8 @@ def bluestore(machine, device, fsid, journal):
     # `ready` is the last that mkfs writes.
     if cluster and cluster == fsid and read.get("ready") and "whoami" in read:
         return {"id": int(read["whoami"]), "fsid": uuid, "cluster": cluster, "ready": True}
-    if uuid in journal:
+    # A label of another cluster, or a whole one, is no OSD of ours that was cut off, whatever the journal says of its id.
+    if uuid in journal and cluster in (None, "", fsid) and not (read.get("ready") and not cluster):
         return {"id": journal[uuid].get("id"), "fsid": uuid, "cluster": fsid, "ready": False}
     device.refuse(
         "is osd.%s (%s) of another ceph cluster, %s; ours is %s"

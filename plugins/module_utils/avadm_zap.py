@@ -15,7 +15,13 @@ import os
 import re
 import time
 
-from ansible.module_utils import avadm_content, avadm_devices, avadm_disk_report, avadm_disks
+from ansible.module_utils import (
+    avadm_content,
+    avadm_devices,
+    avadm_disk_report,
+    avadm_disks,
+    avadm_osd_marks,
+)
 from ansible.module_utils.avadm_machine import Machine
 
 BLKRRPART = 0x125F  # linux/fs.h
@@ -24,13 +30,20 @@ TRIES = 10  # udev looks at a device that was written, which takes it for a mome
 
 
 def look(given, machine=None):
-    """Return {"reasons"}: what forbids that a disk is erased, without touching it.
+    """Return {"reasons", "osds", "unread"}: what forbids that a disk is erased, and of which OSDs there is anything on it.
+
+    Nothing is touched. The OSDs are those of avadm_osd_marks; whoever asks has to ask the cluster for them.
 
     Args:
         given: mapping with approval (what names the disk), numbers, bytes and serial, as they were shown.
     """
     machine = machine or Machine(avadm_disk_report.run)
-    return {"reasons": found(machine, given).reasons}
+    device = found(machine, given)
+    try:
+        told = avadm_osd_marks.marks(machine, device) if device.real else {"osds": [], "unread": ""}
+    except Exception as error:  # whatever it was: what ceph has there is not known
+        told = {"osds": [], "unread": "it cannot be read: %s" % error}
+    return dict(told, reasons=device.reasons)
 
 
 def found(machine, given):

@@ -41,7 +41,9 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
 
     site_file = _site_file(app)
     nodes = select(site_file.site, limit)
-    disks, findings = survey(_fleet(site_file), site_file.site, site_file.profile.python, nodes)
+    disks, findings = survey(
+        _fleet(site_file), site_file.site, site_file.profile.python, nodes, _fsid(site_file)
+    )
     if as_json:
         data = {"site": site_file.site.name, "disks": [d.as_dict() for d in disks]}
         print_json({**data, "findings": as_dicts(findings)})
@@ -114,11 +116,16 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
     from avadm.engine.lock_nodes import LockNodes
+    from avadm.site import lost_vault
+    from avadm.site.secrets import Vault
 
     site_file = _site_file(app)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
     (found,) = _choose(site_file, fleet, _node(site, node), (name,))
-    refuse_used(fleet, site, python, found)
+    if gone := lost_vault.of(site_file):
+        raise AvadmError(gone)
+    fsid = Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
+    refuse_used(fleet, site, python, found, fsid)
     _confirm(found, typed)
 
     def tell(note: str) -> None:
@@ -129,6 +136,8 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
         locked(state_folder(site_file.path, site.name), "disk zap"),
         held(nodes, "disk zap", tell, break_lock=break_lock),
     ):
+        # The user may have thought for hours.
+        refuse_used(fleet, site, python, found, fsid)
         folder = erase(fleet, site, python, found)
     if as_json:
         print_json(folder.read_json("zap.json"))
@@ -143,6 +152,16 @@ def _site_file(app: App) -> SiteFile:
     from avadm.site.load import load
 
     return load(app.resolved_site, MENDED)
+
+
+def _fsid(site_file: SiteFile) -> str:
+    """Return our cluster's fsid for judging labels; "" where the vault cannot tell, then the node's ceph.conf does."""
+    from avadm.site.secrets import Vault
+
+    try:
+        return Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")
+    except AvadmError:
+        return ""
 
 
 def _fleet(site_file: SiteFile) -> Fleet:
@@ -171,7 +190,7 @@ def _choose(site_file: SiteFile, fleet: Fleet, node: Node, names: tuple[str, ...
     """Return the disks of a node that are named, each once; AvadmError with every name that is none."""
     from avadm.disks.nodes import choose, survey
 
-    disks, findings = survey(fleet, site_file.site, site_file.profile.python, [node])
+    disks, findings = survey(fleet, site_file.site, site_file.profile.python, [node], _fsid(site_file))
     if findings:
         raise AvadmError(findings)
     answers = [choose(disks, name) for name in names]

@@ -16,6 +16,7 @@ MODULES = (
     "avadm_devices",
     "avadm_disks",
     "avadm_osd",
+    "avadm_osd_marks",
     "avadm_disk_report",
     "avadm_zap",
 )
@@ -28,12 +29,16 @@ def proof(site: Site, node: Node) -> dict[str, object] | None:
     return {"loader": nodecode.LOADER, "sources": nodecode.sources(MODULES), **approvals(site, node)}
 
 
-def approvals(site: Site, node: Node) -> dict[str, object]:
-    """Return the approvals of a node, and what else the role ceph_osd is given for judging them."""
+def approvals(site: Site, node: Node, fsid: str = "") -> dict[str, object]:
+    """Return the approvals of a node, and what else the role ceph_osd is given for judging them.
+
+    Without ``fsid``, the vault's, the node's own ceph.conf says which cluster is ours; one that is installed anew has none.
+    """
     names = {"by_id", "serial", "wwn"}
     variables = {**site.extra_vars, **node.vars}
     return {
         "devices": [d.model_dump(include=names, exclude_none=True) for d in node.devices],
+        "fsid": fsid,
         "min_bytes": variables.get("ceph_osd_min_bytes"),
     }
 

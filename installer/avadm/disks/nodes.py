@@ -110,12 +110,14 @@ def ask(fleet: Fleet, python: str, node: str, call: str, given: object, timeout:
     )
 
 
-def survey(fleet: Fleet, site: Site, python: str, nodes: Sequence[Node]) -> tuple[list[Disk], list[Finding]]:
+def survey(
+    fleet: Fleet, site: Site, python: str, nodes: Sequence[Node], fsid: str = ""
+) -> tuple[list[Disk], list[Finding]]:
     """Return all disks of the nodes, and a finding for each node that could not be asked."""
 
     def one(node: Node) -> list[Disk] | AvadmError:
         try:
-            found = ask(fleet, python, node.name, "avadm_disk_report.every", approvals(site, node))
+            found = ask(fleet, python, node.name, "avadm_disk_report.every", approvals(site, node, fsid))
         except AvadmError as error:
             return error
         return [Disk(node.name, report) for report in found]

@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,9 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Site
+
+NO_STORE = 66
+"""Exit status of a node without a monitor's store."""
 
 
 def target(disk: Disk) -> dict[str, Any]:
@@ -30,32 +34,72 @@ def target(disk: Disk) -> dict[str, Any]:
     }
 
 
-def refuse_used(fleet: Fleet, site: Site, python: str, disk: Disk) -> None:
-    """Raise AvadmError with all that forbids that a disk is erased."""
-    reasons = list(ask(fleet, python, disk.node, "avadm_zap.look", target(disk))["reasons"])
-    osd = disk.report["osd"]
-    if disk.report["state"] in ("osd", "unfinished") and osd:
-        reasons += _still_ours(fleet, site, osd)
+def refuse_used(fleet: Fleet, site: Site, python: str, disk: Disk, fsid: str) -> None:
+    """Raise AvadmError with all that forbids that a disk is erased; ``fsid`` is our cluster's, "" where there is none."""
+    seen = ask(fleet, python, disk.node, "avadm_zap.look", target(disk))
+    reasons = list(seen["reasons"])
+    osds = {
+        str(one["fsid"]): one
+        for one in [*seen["osds"], *([disk.report["osd"]] if disk.report["osd"] else [])]
+    }
+    if osds or seen["unread"]:
+        reasons += _still_ours(fleet, site, list(osds.values()), seen["unread"], fsid)
     if reasons:
         raise AvadmError(_refusal(disk, reasons))
 
 
-def _still_ours(fleet: Fleet, site: Site, osd: dict[str, Any]) -> list[str]:
-    """Return why an OSD of our cluster may not be erased: the cluster still has it, or cannot be asked."""
+def _still_ours(
+    fleet: Fleet, site: Site, osds: Sequence[Mapping[str, Any]], unread: str, fsid: str
+) -> list[str]:
+    """Return why what ceph has left on a disk may not be erased: the cluster still has it, or nobody can say.
+
+    What does not say of which cluster it is counts as ours.
+    """
+    if not fsid:
+        return []  # this site has no cluster yet
+    if unread:
+        return [
+            f"bears {unread}: that is taken for an OSD of this cluster. Remedy: find out which one it is (`ceph-volume lvm"
+            " list`, `ceph-bluestore-tool show-label` on the node); if it may go, `wipefs --all` there"
+        ]
+    known = _known(fleet, site)
+    reasons = []
+    for osd in osds:
+        name = f"osd.{'?' if osd['id'] is None else osd['id']}"
+        if known is None and osd["cluster"] not in (None, fsid):
+            reasons.append(
+                f"is {name} of another cluster by its label, and no monitor of ours could say that it is not ours"
+            )
+        elif known is None:
+            reasons.append(
+                f"is {name} of this cluster, and no monitor could say whether it still belongs to it"
+            )
+        elif osd["fsid"] in known:
+            reasons.append(
+                f"is osd.{known[osd['fsid']]} of this cluster. Remedy: take it out, wait until `ceph osd safe-to-destroy "
+                f"{known[osd['fsid']]}` says yes, stop it, then `ceph osd purge {known[osd['fsid']]} --yes-i-really-mean-it`"
+            )
+    return reasons
+
+
+def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
+    """Return the cluster's OSDs, UUID to id, as any monitor node says; None where none can say.
+
+    Where every monitor node answers that it has no monitor's store, there is no cluster yet and none is known.
+    """
+    # The node of the disk need not have ceph's tools: a monitor's node has.
+    command = f'test -n "$(ls -A /var/lib/ceph/mon 2>/dev/null)" || exit {NO_STORE}; '
+    command += "ceph --connect-timeout 20 osd dump --format json"
+    said = []
     for node in site.with_role("mon"):
-        result = fleet.run(node.name, "ceph --connect-timeout 20 osd dump --format json", timeout=60)
+        result = fleet.run(node.name, command, timeout=60)
+        said.append(result.rc)
         try:
-            known = {one["uuid"] for one in json.loads(result.stdout)["osds"]} if result.ok else None
-        except (ValueError, KeyError):
-            known = None
-        if known is not None:
-            if osd["fsid"] not in known:
-                return []
-            return [
-                f"is osd.{osd['id']} of this cluster. Remedy: take it out, wait until `ceph osd safe-to-destroy "
-                f"{osd['id']}` says yes, stop it, then `ceph osd purge {osd['id']} --yes-i-really-mean-it`"
-            ]
-    return [f"is osd.{osd['id']} of this cluster, and no monitor could say whether it still belongs to it"]
+            if result.ok:
+                return {str(one["uuid"]): int(one["osd"]) for one in json.loads(result.stdout)["osds"]}
+        except (ValueError, KeyError, TypeError):
+            continue
+    return {} if said and set(said) == {NO_STORE} else None
 
 
 def _refusal(disk: Disk, reasons: list[str]) -> Finding:

@@ -60,7 +60,7 @@ class Node:
     def __init__(self, root):
         self.locks = Nodes(root)
         self.disks = [report()]
-        self.answers = {"avadm_zap.look": {"reasons": []}}
+        self.answers = {"avadm_zap.look": {"reasons": [], "osds": [], "unread": ""}}
         self.answers["avadm_zap.zap"] = {"reasons": [], "wiped": [[0, 1]], "after": report()}
         self.osds = {"osds": []}
         self.asked = []
@@ -72,13 +72,17 @@ class Node:
 
         if self.error:
             return result("", 255)
-        if command.startswith("ceph "):
+        if " ceph " in command:
+            if self.osds == "none":
+                return result("", 66)
             self.asked.append(command)
             return result(json.dumps(self.osds)) if self.osds is not None else result("", 1)
         call = stdin.decode().rsplit("json.dumps(", 1)[1].partition("(")[0]
         if call == "main":
             return self.locks.run(node, command, stdin=stdin)
         self.asked.append(call)
+        literal = stdin.decode().rsplit("json.loads(", 1)[1].rpartition(")) + ")[0]
+        self.given = json.loads(json.loads(literal.rstrip(")")))
         return result(json.dumps({**self.answers, "avadm_disk_report.every": self.disks}[call]))
 
     def close(self, nodes=None):

@@ -12,6 +12,7 @@ from disk_fakes import report
 
 from avadm.cli.main import cli
 from avadm.errors import AvadmError
+from avadm.site.secrets import Vault
 
 
 @pytest.fixture
@@ -169,24 +170,70 @@ def test_zap_without_a_terminal_and_a_serial_touches_nothing(avadm, node):
 
 
 def test_zap_refuses_what_is_used_before_it_asks(avadm, node):
-    node.answers["avadm_zap.look"] = {"reasons": ["is mounted at /"]}
+    node.answers["avadm_zap.look"]["reasons"] = ["is mounted at /"]
     assert finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found == "is mounted at /"
     assert "avadm_zap.zap" not in node.asked
 
 
+OURS, OTHER = "our-fsid", "other-fsid"
+
+
+def zapped(avadm):
+    return avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")
+
+
+def marked(node, cluster, unread=""):
+    """Let the disk be refused by its node, which was installed anew, and bear an OSD's mark."""
+    node.disks = [report(state="refused", reasons=["what ceph has written on it cannot be read"])]
+    osds = [] if unread else [{"id": 3, "fsid": "u", "cluster": cluster}]
+    node.answers["avadm_zap.look"] = {"reasons": [], "osds": osds, "unread": unread}
+
+
+@pytest.fixture
+def vault(site_path):
+    Vault.open(site_path).ensure({"vault_ceph_fsid": lambda: OURS})
+
+
+@pytest.mark.usefixtures("vault")
+@pytest.mark.parametrize("cluster", [OURS, None, OTHER], ids=["ours", "not told", "another's"])
 @pytest.mark.parametrize(
-    ("osds", "word"), [({"osds": [{"uuid": "u"}]}, "ceph osd purge 3"), (None, "no monitor")]
+    ("osds", "word"),
+    [({"osds": [{"uuid": "u", "osd": 3}]}, "ceph osd purge 3"), (None, "no monitor")],
+    ids=["known", "nobody answers"],
 )
-def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(avadm, node, osds, word):
-    node.disks = [report(state="osd", osd={"id": 3, "fsid": "u"})]
+def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(avadm, node, cluster, osds, word):
+    marked(node, cluster)
     node.osds = osds
-    assert word in finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found
+    assert word in finding(zapped(avadm)).found
     assert "avadm_zap.zap" not in node.asked
 
 
-def test_zap_takes_an_osd_that_was_purged(avadm, node):
-    node.disks = [report(state="osd", osd={"id": 3, "fsid": "u"})]
-    assert "Erased" in avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb").output
+@pytest.mark.usefixtures("vault")
+def test_zap_refuses_a_label_that_nobody_can_read(avadm, node):
+    marked(node, None, unread="a bluestore label at byte 0 that cannot be read")
+    assert "is taken for an OSD of this cluster" in finding(zapped(avadm)).found
+    assert "avadm_zap.zap" not in node.asked
+
+
+@pytest.mark.usefixtures("vault")
+@pytest.mark.parametrize("cluster", [OURS, OTHER])
+@pytest.mark.parametrize("osds", [{"osds": []}, "none"], ids=["purged", "no cluster yet"])
+def test_zap_takes_an_osd_that_the_monitors_do_not_know(avadm, node, cluster, osds):
+    marked(node, cluster)
+    node.osds = osds
+    assert "Erased" in zapped(avadm).output
+
+
+def test_zap_takes_any_osd_where_the_site_has_no_cluster(avadm, node):
+    marked(node, OTHER)
+    node.osds = None
+    assert "Erased" in zapped(avadm).output
+
+
+@pytest.mark.usefixtures("vault")
+def test_nodes_are_told_which_cluster_is_ours(avadm, node):
+    avadm("list")
+    assert node.given["fsid"] == OURS
 
 
 def test_zap_that_leaves_something_says_so(avadm, node, tmp_path):

@@ -28,6 +28,16 @@ def test_an_osd_of_another_cluster_is_refused(machine, fsid):
     assert f"osd.7 ({UUID}) of another ceph cluster, {THEIRS}" in device.reasons[0]
 
 
+@pytest.mark.parametrize(
+    "label", [{**DONE, "ceph_fsid": THEIRS}, {"ceph_fsid": THEIRS}, {"ready": "ready", "whoami": "7"}]
+)
+def test_an_osd_of_another_cluster_is_never_unfinished_whatever_the_journal_says(machine, label):
+    osd_on(machine, **label)
+    machine.busy.clear()
+    entry = {"uuid": UUID, "id": 3, "path": APPROVED["by_id"], "key": "k", "class": ""}
+    assert judge(machine, {UUID: entry})[0] == "refused"
+
+
 def test_an_osd_half_made_by_someone_else_is_refused(machine):
     osd_on(machine)
     assert judge(machine)[0] == "refused"
