@@ -26,8 +26,9 @@ from avadm.engine.proof import Verdict, prove
 from avadm.engine.runfolder import RunFolder, discard
 from avadm.engine.saved_plan import SavedPlan, keep, load, refuse_other
 from avadm.engine.summary import Summary
-from avadm.errors import EXIT
+from avadm.errors import EXIT, AvadmError
 from avadm.plan.phases import Step, select
+from avadm.site import lost_vault
 
 
 @click.command()
@@ -101,6 +102,8 @@ def apply(
         mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
         if note := mirror.fetch(seen):
             notes(note)
+        if gone := lost_vault.of(site_file, mirror.copies):
+            raise AvadmError(gone)
         if not check:
             context.ledger.keepers = tuple(nodes.own)
         steps = context.plan(phases, limited, resume=resume)

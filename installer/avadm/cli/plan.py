@@ -103,7 +103,7 @@ def plan(
     nodes = LockNodes(context.site_file, app.idle_fleet() if offline else app.fleet())
     mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
     note = mirror.fetch(Seen() if offline else look(nodes), write=False)
-    if gone := lost_vault.of(context.site_file, context.ledger.as_dict()):
+    if gone := lost_vault.of(context.site_file, mirror.copies):
         raise AvadmError(gone)
     steps = context.plan(phases, limited)
     if offline:

@@ -21,7 +21,6 @@ from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.errors import DAMAGE, AvadmError
 
 NAME = "state.json"
-FOREIGN = "its signature is not by this vault's key"
 
 
 class Mirror:
@@ -35,7 +34,6 @@ class Mirror:
 
     Attributes:
         copies: nodes that said, when they were asked, that they have a copy.
-        foreign: those whose copy is signed by another vault's key.
     """
 
     def __init__(
@@ -46,7 +44,6 @@ class Mirror:
         self._lock = threading.Lock()
         self._lack = ""
         self.copies: list[str] = []
-        self.foreign: list[str] = []
 
     def push(self) -> dict[str, str]:
         """Copy the present state to every node; return node to reason where that failed."""
@@ -93,7 +90,6 @@ class Mirror:
                 note = f"The ledger of this controller {self._lack}; {note}"
                 break
             doubts.setdefault(why, []).append(node)
-        self.foreign = doubts.get(FOREIGN, [])
         if self._ledger.damage:
             raise self._ledger.damage
         told = [f"The copy of the ledger on {', '.join(n)} is not used: {why}." for why, n in doubts.items()]
@@ -111,7 +107,7 @@ class Mirror:
             if given is None:
                 return "it is not signed (an older release of avadm wrote it, or somebody else)"
             if not hmac.compare_digest(str(given).encode(), signature(data, key).encode()):
-                return FOREIGN
+                return "its signature is not by this vault's key"
             damage, serial = self._ledger.damage, self._ledger.serial
             self._ledger.replace(data["ledger"], write=write)
             self._prints.replace(data["fingerprints"], write=write)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,14 +49,16 @@ def evidence(site_path: Path, name: str) -> list[Path]:
     return [*found, ledger] if used else found
 
 
-def lost(site_path: Path, name: str, wanted: Collection[str]) -> Finding | None:
+def lost(site_path: Path, name: str, wanted: Collection[str], copies: Sequence[str] = ()) -> Finding | None:
     """Return what is wrong where a site's vault is gone; ``wanted`` are the secrets that the site needs."""
     site_path = site_path.absolute()
     vault = Vault.open(site_path)
-    found = evidence(site_path, name) if wanted and not vault.path.exists() else []
-    if not found:
+    if not wanted or vault.path.exists():
         return None
-    names = ", ".join(str(path) for path in found)
+    held = [str(path) for path in evidence(site_path, name)]
+    names = ", ".join([*held, *(f"the copy of the ledger on {node}" for node in copies)])
+    if not names:
+        return None
     return Finding(
         "vault-lost",
         "The site's vault is gone, and what was made with it is there: no new one is made.",
@@ -73,13 +75,13 @@ def refuse_lost(site_path: Path, name: str, wanted: Collection[str]) -> None:
         raise AvadmError(finding)
 
 
-def of(site_file: SiteFile) -> Finding | None:
-    """Return what `lost` says of a site."""
+def of(site_file: SiteFile, copies: Sequence[str] = ()) -> Finding | None:
+    """Return what `lost` says of a site; ``copies`` are nodes that keep a copy of its ledger, whoever signed that."""
     from avadm.site.render.inventory import variables
 
     if Vault.open(site_file.path).path.exists():
         return None
-    return lost(site_file.path, site_file.site.name, variables(site_file).secrets)
+    return lost(site_file.path, site_file.site.name, variables(site_file).secrets, copies)
 
 
 def refuse_other(site_path: Path, found: Mapping[str, str], known: Mapping[str, str]) -> None:
@@ -87,6 +89,7 @@ def refuse_other(site_path: Path, found: Mapping[str, str], known: Mapping[str, 
     wrong = [name for name, mark in found.items() if known.get(name, mark) != mark]
     if wrong:
         vault = Vault.open(site_path.absolute())
+        names = {"vault": vault.path.name, "password": vault.password_file.name}
         raise AvadmError(
             Finding(
                 "vault-other",
@@ -94,8 +97,6 @@ def refuse_other(site_path: Path, found: Mapping[str, str], known: Mapping[str, 
                 str(vault.path),
                 f"another {', '.join(wrong)}",
                 "that of the ledger, which the site's nodes also keep",
-                REMEDY.format(
-                    vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"
-                ),
+                REMEDY.format(**names, evidence="the ledger"),
             )
         )

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
 from avadm.errors import AvadmError
+from avadm.site.secrets import Vault
 from tests.unit.cli.nodes import Nodes
 from tests.unit.cli.test_apply_verbs import SITE, Fake
 
@@ -74,9 +75,10 @@ def test_a_new_controller_without_the_vault_is_stopped_by_what_the_nodes_keep(
     site = other / "site.yml"
     assert refused(avadm("plan", site=site)) == "vault-lost"
     assert not (other / "site.vault.yml").exists()
-    (other / ".avadm/t/ledger.json").unlink()
-    # Nothing here tells that there was one; the nodes do before anything is touched.
-    assert avadm("site", "render", "--out", str(other / "i"), site=site).exit_code == 0
+    # Where the ledger has come along, another vault is no way round.
+    shutil.copytree(tmp_path / ".avadm", other / ".avadm")
+    assert refused(avadm("site", "render", "--out", str(other / "i"), site=site)) == "vault-lost"
+    Vault.open(site).ensure({"vault_ceph_fsid": lambda: "another"})
     assert refused(avadm("apply", "ceph", site=site)) == "vault-other"
 
 
