@@ -42,13 +42,55 @@ options:
   ready_url:
     description: URL that answers 200 once the daemon serves.
     type: str
+  health:
+    description: Command that exits 0 while a daemon serves at the place that is its last argument.
+    type: list
+    elements: str
+    default: []
+  own:
+    description: That place of this daemon, which is waited for; nothing is waited for where it is empty.
+    type: str
+    default: ""
+  peers:
+    description:
+      - The places of the same daemon on other nodes, or what all of them serve together. In check mode, where this one would be
+        restarted or reloaded, they are asked, and those that serve are returned.
+    type: list
+    elements: str
+    default: []
+  gate:
+    description:
+      - Those of I(peers) that served before any was interrupted. This daemon, if it runs, is restarted or reloaded only once
+        all of them serve, so that one that came back bad is not followed by the next, and one that was down before is not
+        waited for.
+    type: list
+    elements: str
+    default: []
   timeout:
-    description: Seconds to wait for I(ready_url).
+    description: Seconds to wait for I(ready_url), I(own) and I(gate).
     type: int
     default: 60
 """
 
 EXAMPLES = r"""
+# Nodes whose gateway has to be restarted do it one after the other, those where it does not run yet at once.
+- name: See whether the gateway has to be restarted
+  avadm_daemon: &daemon
+    name: gateway
+    restart_on: [/etc/gateway.crt]
+    health: [gateway-answers]
+    own: 10.0.0.5
+    peers: [10.0.0.6, 10.0.0.7]
+  check_mode: true
+  changed_when: false
+  register: _gateway
+
+- name: Run the gateway
+  avadm_daemon:
+    <<: *daemon
+    gate: "{{ _gateway.answering }}"
+  throttle: "{{ 1 if _gateway.interrupts else 0 }}"
+
 - name: Run Prometheus
   avadm_daemon:
     name: prometheus
@@ -61,6 +103,14 @@ RETURN = r"""
 actions:
   description: What was done, in order; any of settings, daemon-reload, enable, start, restart, reload,
     stop, disable.
+  type: list
+  returned: success
+interrupts:
+  description: Whether what runs was (in check mode would be) restarted or reloaded.
+  type: bool
+  returned: success
+answering:
+  description: In check mode those of I(peers) that serve, where this daemon would be interrupted.
   type: list
   returned: success
 because:
@@ -77,6 +127,7 @@ try:
 except ImportError:  # python 2.7
     from urllib2 import ProxyHandler, build_opener
 
+from ansible.module_utils.avadm_health import Health
 from ansible.module_utils.basic import AnsibleModule
 
 STAMPS = "/run/avadm/daemon"
@@ -124,15 +175,17 @@ class Daemon(object):
 
     Args:
         run: callable(argv) -> (rc, stdout, stderr).
+        gate: called before what runs is restarted or reloaded; DaemonError refuses that.
         root: prefix of the paths that are read and written, for tests.
     """
 
-    def __init__(self, name, run, root="", check_mode=False):
+    def __init__(self, name, run, root="", check_mode=False, gate=None):
         self.name = name
         self.unit = name if name.endswith(KINDS) else name + ".service"
         self.run = run
         self.root = root
         self.check_mode = check_mode
+        self.gate = gate
         self.actions = []
 
     def show(self):
@@ -157,6 +210,12 @@ class Daemon(object):
             rc, out, err = self.run(argv)
         if rc != 0:
             raise DaemonError("`%s` failed: %s%s" % (" ".join(argv), (err or out).strip(), self.log()))
+
+    def interrupt(self, verb):
+        """Restart or reload what runs, as soon as its peers serve."""
+        if self.gate is not None and not self.check_mode:
+            self.gate()
+        self.systemctl(verb)
 
     def log(self):
         """Return the unit's last log lines, for an error."""
@@ -225,8 +284,10 @@ class Daemon(object):
         since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
         started = time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
         because = self.newer(restart_on, started)
+        if "settings" in self.actions and self.check_mode:
+            because = because or [DROPIN % self.unit]  # which it would be
         if because:
-            self.systemctl("restart")
+            self.interrupt("restart")
             return because
         read = started
         if os.path.exists(self.stamp()):
@@ -236,7 +297,7 @@ class Daemon(object):
             # The moment is taken before the reload: a file that changes during it is caught by the next run.
             before = time.time()
             # What dies and is started again and again (activating) takes no reload; with the new files it may stay.
-            self.systemctl("reload" if unit.get("ActiveState") == "active" else "restart")
+            self.interrupt("reload" if unit.get("ActiveState") == "active" else "restart")
             self.mark(before)
         return because
 
@@ -283,12 +344,26 @@ def main():
             "reload_on": {"type": "list", "elements": "str", "default": []},
             "settings": {"type": "str"},
             "ready_url": {"type": "str"},
+            "health": {"type": "list", "elements": "str", "default": []},
+            "own": {"type": "str", "default": ""},
+            "peers": {"type": "list", "elements": "str", "default": []},
+            "gate": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
     )
     given = module.params
-    daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode)
+    health = Health(module.run_command, given["health"])
+
+    def gate():
+        trouble = health.awaited(given["gate"], given["timeout"])
+        if trouble:
+            raise DaemonError(
+                "%s is not restarted here, since it does not serve on another node (%s). Remedy: see there what the unit's"
+                " log says, then apply again." % (given["name"], trouble)
+            )
+
+    daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode, gate=gate)
     try:
         if given["state"] == "stopped":
             daemon.stop()
@@ -296,9 +371,26 @@ def main():
         because = daemon.ensure(given["restart_on"], given["reload_on"], given["settings"])
         if given["ready_url"] and not module.check_mode:
             daemon.await_ready(given["ready_url"], given["timeout"])
+        if given["own"] and not module.check_mode:
+            trouble = health.awaited([given["own"]], given["timeout"])
+            if trouble:
+                raise DaemonError(
+                    "%s does not serve within %d s (%s). Remedy: look at `journalctl -u %s` on the node.%s"
+                    % (given["name"], given["timeout"], trouble, given["name"], daemon.log())
+                )
     except DaemonError as error:
         module.fail_json(msg=str(error), actions=daemon.actions)
-    module.exit_json(changed=bool(daemon.actions), actions=daemon.actions, because=because)
+    interrupts = bool({"restart", "reload"} & set(daemon.actions))
+    answering = []
+    if interrupts and module.check_mode:
+        answering = [place for place in given["peers"] if not health.trouble(place)]
+    module.exit_json(
+        changed=bool(daemon.actions),
+        actions=daemon.actions,
+        because=because,
+        interrupts=interrupts,
+        answering=answering,
+    )
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ def _master(node: Node, site: Site, store: Store) -> dict[str, Any]:
     key = key_pem(key_variable(f"master-{node.name}"))
     return {
         "kube_apiserver_address": str(node.address),
+        "kube_apiserver_peers": [str(n.address) for n in site.with_role("master") if n is not node],
         "kube_apiserver_certificate": store.leaf(f"apiserver-{node.name}"),
         "kube_apiserver_etcd_certificate": store.leaf(f"apiserver-etcd-{node.name}"),
         "kube_apiserver_kubelet_certificate": store.leaf(f"apiserver-kubelet-{node.name}"),

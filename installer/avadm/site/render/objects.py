@@ -136,6 +136,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     for node in nodes:
         out.host(node.name).update(
             ceph_rgw_address=str(node.address),
+            ceph_rgw_peers=[str(n.address) for n in nodes if n is not node],
             ceph_rgw_key=Entity(entity(node), {}).key,
             ceph_rgw_certificate=store.leaf(f"rgw-{node.name}"),
             ceph_rgw_certificate_key=key_pem(key_variable(f"rgw-{node.name}")),

@@ -1,0 +1,112 @@
+"""Restarts of what runs come one after the other, each behind a gate of health; a first start waits for nobody."""
+
+from pathlib import Path
+
+import avadm_daemon as module
+import pytest
+import yaml
+from ansible.module_utils.avadm_health import Health
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from tests.unit.plugins.modules.test_avadm_daemon import Systemd, daemon
+
+ROLES = Path(__file__).parents[4] / "roles"
+ROLLING = {
+    "kube_apiserver": ["kube-apiserver"],
+    "kube_vip": ["haproxy", "keepalived"],
+    "objects_vip": ["haproxy", "keepalived"],
+    "ceph_rgw": ["ceph-radosgw@rgw.{{ ceph_rgw_name }}"],
+    "docker": ["{{ docker_service }}"],
+}
+
+
+def refuses():
+    raise module.DaemonError("a peer does not serve")
+
+
+@pytest.mark.parametrize(
+    ("systemd", "told"),
+    [
+        (Systemd(active="inactive"), ["start"]),
+        (Systemd(age=-1000), []),
+        (Systemd(active="failed"), ["start"]),
+    ],
+)
+def test_what_does_not_run_or_needs_no_restart_asks_nobody(tmp_path, systemd, told):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/x.conf").touch()
+    daemon(systemd, tmp_path, gate=refuses).ensure(["/etc/x.conf"], [])
+    assert systemd.told == told
+
+
+@pytest.mark.parametrize(("restart", "reload"), [(["/etc/x.conf"], []), ([], ["/etc/x.conf"])])
+def test_what_runs_is_not_interrupted_while_a_peer_is_bad(tmp_path, restart, reload):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/x.conf").touch()
+    systemd = Systemd(age=100)
+    with pytest.raises(module.DaemonError, match="does not serve"):
+        daemon(systemd, tmp_path, gate=refuses).ensure(restart, reload)
+    assert systemd.told == []
+    dry = daemon(systemd, tmp_path, gate=refuses, check_mode=True)
+    assert dry.ensure(restart, reload)
+    assert dry.actions == (["restart"] if restart else ["reload"])
+
+
+def test_a_dry_run_counts_settings_that_it_would_write(tmp_path):
+    dry = daemon(Systemd(age=100), tmp_path, check_mode=True)
+    dry.ensure([], [], "[Service]\n")
+    assert dry.actions == ["settings", "restart"]
+
+
+def test_health_is_waited_for_and_told_where_it_does_not_come():
+    bad, now = {"b": 2, "c": 99}, [0.0]
+
+    def run(argv, handle_exceptions=True):
+        if argv[0] == "missing":
+            raise OSError("no such file")
+        bad[argv[1]] = left = bad.get(argv[1], 0) - 1
+        return (1, "", "refused") if left >= 0 else (0, "", "")
+
+    def wait(places, timeout):
+        return Health(run, ["ask"]).awaited(
+            places, timeout, lambda s: now.append(now.pop() + s), lambda: now[0]
+        )
+
+    assert wait(["a", "b"], 10) is None
+    assert wait(["a", "c"], 10) == "`ask c`: refused"
+    assert now[0] == 12
+    assert Health(run, ["missing"]).trouble("a") == "`missing a`: no such file"
+
+
+@pytest.mark.parametrize("role", ROLLING)
+def test_a_rolling_daemon_is_looked_at_first_and_throttled_only_where_it_is_interrupted(role):
+    tasks = yaml.safe_load((ROLES / role / "tasks/run.yml").read_text())
+    for name in ROLLING[role]:
+        look, run = [t for t in tasks if t["avadm_daemon"]["name"] == name]
+        assert look["check_mode"] is True
+        assert look["changed_when"] is False
+        asked, does = dict(look["avadm_daemon"]), dict(run["avadm_daemon"])
+        assert does.pop("gate", None) == (
+            f"{{{{ {look['register']}.answering }}}}" if "peers" in asked else None
+        )
+        assert does == asked
+        assert asked["health"]
+        values = {"docker_restarts_at_once": 1}
+        for interrupts, wanted in ((True, 1), (False, 0)):
+            values[look["register"]] = {"interrupts": interrupts}
+            assert int(Templar(DataLoader(), variables=values).template(run["throttle"])) == wanted
+
+
+@pytest.mark.parametrize(("nodes", "wanted"), [(1, 1), (16, 1), (17, 2), (256, 16)])
+def test_docker_is_restarted_on_a_sixteenth_of_the_nodes_at_once(nodes, wanted):
+    text = yaml.safe_load((ROLES / "docker/defaults/main.yml").read_text())["docker_restarts_at_once"]
+    variables = {"ansible_play_hosts_all": ["n"] * nodes}
+    assert int(Templar(DataLoader(), variables=variables).template(text)) == wanted
+
+
+def test_peers_are_the_other_servers():
+    (look, _) = yaml.safe_load((ROLES / "kube_apiserver/tasks/run.yml").read_text())
+    values = {"kube_apiserver_peers": ["10.0.0.2", "10.0.0.3"], "kube_apiserver_port": 6443}
+    peers = Templar(DataLoader(), variables=values).template(look["avadm_daemon"]["peers"])
+    assert peers == ["--server=https://10.0.0.2:6443", "--server=https://10.0.0.3:6443"]
