@@ -27,6 +27,9 @@ options:
       content:
         description: The whole content; a final newline is added where there is none.
         type: str
+      base64:
+        description: The whole content of a file that is no text, in base64. Instead of I(content).
+        type: str
       secret:
         description: The whole content of a file that holds a secret; hidden in results. Instead of I(content).
         type: str
@@ -59,6 +62,7 @@ paths:
   returned: success
 """
 
+import base64
 import grp
 import io
 import os
@@ -80,6 +84,8 @@ def read(path):
 
 def wanted_bytes(entry):
     """Return the bytes that a file shall have."""
+    if entry.get("base64"):
+        return base64.b64decode(entry["base64"])
     content = to_bytes(entry.get("secret") or entry["content"] or "")
     return content if not content or content.endswith(b"\n") else content + b"\n"
 
@@ -152,6 +158,7 @@ def main():
                     "path": {"type": "path", "required": True},
                     "content": {"type": "str"},
                     "secret": {"type": "str", "no_log": True},
+                    "base64": {"type": "str"},
                     "owner": {"type": "str"},
                     "mode": {"type": "str", "default": "0644"},
                     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},

@@ -18,7 +18,7 @@ from avadm.disks.code import proof
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from avadm.site.render.core import late_packages, packages
+from avadm.site.render.core import keyring, late_packages, packages
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock anew, in each pass
@@ -92,6 +92,7 @@ def _parameters(
         "packages": packages(site, node, profile) + late_packages(site, node, profile),
         "proxy": site.packages.proxy,
         "sources": site.packages.sources,
+        "keys": {name: keyring(text) for name, text in site.packages.keys.items()},
         "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],
         "ports": sorted(ports(node)),
         "own": [str(a) for a in (node.address, node.storage_address) if a is not None],

@@ -195,10 +195,28 @@ def holders(base):
     return sorted(found)
 
 
-def apt_options(proxy, sources, folder):
+def trusted(keys, folder):
+    """A folder with the keys that this node trusts, and the site's: the base phase writes these, not preflight."""
+    import base64
+    import shutil
+
+    os.mkdir(folder)
+    for path in glob.glob("/etc/apt/trusted.gpg.d/*"):
+        shutil.copy(path, folder)
+    for name, key in keys.items():
+        with open("%s/avadm-%s.gpg" % (folder, name), "wb") as out:
+            out.write(base64.b64decode(key))
+    # apt reads it as its own user.
+    os.chmod(os.path.dirname(folder), 0o755)
+    return ["-o", "Dir::Etc::TrustedParts=" + folder]
+
+
+def apt_options(proxy, sources, folder, keys=None):
     """Options for apt: the site's proxy and sources in place of the node's, in a folder of our own."""
     options = ["-o", "Acquire::http::Proxy=" + proxy] if proxy else []
     options += ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15", "-o", "DPkg::Lock::Timeout=60"]
+    if keys:
+        options += trusted(keys, folder + "/trusted")
     if sources:
         # The node's own lists stay untouched: the base phase writes the sources, not preflight.
         os.mkdir(folder + "/lists")
@@ -239,9 +257,9 @@ def candidates(names, options):
 
 def main(params):
     """Collect everything; one missing fact hides no other."""
-    folder = call("mktemp", "-d")[1].strip() if params["sources"] else None
+    folder = call("mktemp", "-d")[1].strip() if params["sources"] or params["keys"] else None
     try:
-        collect(params, apt_options(params["proxy"], params["sources"], folder))
+        collect(params, apt_options(params["proxy"], params["sources"], folder, params["keys"]))
     finally:
         if folder:
             call("rm", "-rf", folder)

@@ -158,6 +158,8 @@ class Packages(Model):
     """HTTP proxy for the package manager, e.g. http://10.0.0.5:3142."""
     sources: list[str] | None = None
     """Lines of sources.list that replace the nodes' own; untouched where absent."""
+    keys: dict[NodeName, str] = {}
+    """Name to public key (-----BEGIN PGP PUBLIC KEY BLOCK----- …) by which a source signs, besides those the nodes trust."""
 
 
 class Device(Model):

@@ -14,6 +14,20 @@ from avadm.findings import Finding
 from avadm.site.model import Hardware, RoleName
 
 
+class Source(BaseModel):
+    """Where packages come from, by whom they are made.
+
+    Attributes:
+        what: in words; which address it has is the site's (packages.sources of the site file).
+        packages: names of packages.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    what: str
+    packages: list[str]
+
+
 class Profile(BaseModel):
     """What a profile file holds.
 
@@ -25,6 +39,7 @@ class Profile(BaseModel):
         ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
         versions: component to version prefix, compared with what runs (I7).
         packages: Ansible role name to the package names that it installs.
+        sources: name to a package source, where packages come from others than the distribution.
         hardware: role to the least that its machines have (P3 to P10).
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
     """
@@ -38,8 +53,14 @@ class Profile(BaseModel):
     ceph_python: str | None = None
     versions: dict[str, str]
     packages: dict[str, list[str]]
+    sources: dict[str, Source] = {}
     hardware: dict[RoleName, Hardware] = {}
     features: dict[str, Any]
+
+    def source_of(self, package: str) -> str:
+        """Return the name of the source of a package (NAME or NAME=VERSION); "" where that is the distribution."""
+        name = package.partition("=")[0]
+        return next((one for one, source in self.sources.items() if name in source.packages), "")
 
 
 def names() -> list[str]:

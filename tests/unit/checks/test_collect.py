@@ -59,7 +59,7 @@ def test_facts_of_this_machine(site, mine):
 
 
 def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
-    names = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None})}
+    names = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None, "keys": {}})}
     exec(compile(probe(), "probe.py", "exec"), names)  # noqa: S102
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")

@@ -8,6 +8,7 @@ from avadm.findings import Finding
 # Package name to the component whose version the profile states.
 VERSIONED = {
     "ceph-common": "ceph",
+    "etcd-server": "etcd",
     "prometheus": "prometheus",
     "prometheus-alertmanager": "alertmanager",
     "prometheus-node-exporter": "node_exporter",
@@ -18,6 +19,11 @@ VERSIONED = {
 def judge(context: Context) -> list[Finding]:
     """Return an error per node that lacks packages, or would get another version than the profile's."""
     found = []
+
+    def told(name: str) -> str:
+        source = context.profile.source_of(name)
+        return f"{name} (of {source}: {context.profile.sources[source].what})" if source else name
+
     for node, fact in context.each("packages"):
         candidates: dict[str, str | None] = fact["candidates"]
         missing = sorted(name for name, version in candidates.items() if version is None)
@@ -27,10 +33,10 @@ def judge(context: Context) -> list[Finding]:
                     "packages",
                     "Packages that the node needs cannot be had.",
                     where="apt-cache policy",
-                    found=f"no candidate for {', '.join(missing)}"
+                    found=f"no candidate for {', '.join(map(told, missing))}"
                     + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),
                     wanted="a candidate for each",
-                    remedy="Check packages.sources and packages.proxy in the site file, and the way there.",
+                    remedy="Check packages.sources, packages.keys and packages.proxy in the site file, and the way there.",
                     host=node.name,
                 )
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
-from avadm.site import cache
+from avadm.site import cache, openpgp
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
@@ -72,6 +73,11 @@ def packages(site: Site, node: Node, profile: Profile) -> list[str]:
     return sorted({p for role in ansible_roles(site, node) for p in profile.packages.get(role, [])})
 
 
+def keyring(text: str) -> str:
+    """Return a key of a package source as apt reads it in every release, in base64."""
+    return base64.b64encode(openpgp.binary(text)).decode()
+
+
 def render(site: Site, profile: Profile, out: Vars) -> None:
     """Write the variables of base and chrony, and what the connection needs apart from files."""
     # Without time servers the mon nodes agree among themselves and serve the rest; where there is no ceph, the masters.
@@ -88,6 +94,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         "base_hosts": "\n".join(f"{n.address} {n.name}.{site.network.domain} {n.name}" for n in site.nodes),
         "base_apt_proxy": site.packages.proxy or "",
         "base_apt_sources": site.packages.sources or [],
+        "base_apt_keys": {name: keyring(text) for name, text in sorted(site.packages.keys.items())},
         "chrony_servers": [str(n.address) for n in keepers] if own_time else list(site.time.servers),
         "chrony_serve": False,
         "chrony_allow": str(site.network.management),

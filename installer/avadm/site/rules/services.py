@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from avadm.checks.services import ports
 from avadm.findings import Finding
+from avadm.site import openpgp
 from avadm.site.rules.draft import Draft
 from avadm.site.source import KeyPath
 
@@ -120,6 +121,26 @@ def package_sources(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def package_keys(draft: Draft) -> Iterator[Finding]:
+    """Each key of a package source is a public one, and whole."""
+    if not draft.ok("packages", "keys"):
+        return
+    for name, text in draft.site.packages.keys.items():
+        try:
+            openpgp.binary(text)
+        except ValueError as error:
+            yield draft.error(
+                "package-key",
+                ("packages", "keys", name),
+                "This is no public key of a package source.",
+                str(error),
+                f"{openpgp.BEGIN} …",
+                "Make a new key and keep it to yourself: this one is known now."
+                if "PRIVATE KEY" in text
+                else "Copy the whole key as its makers publish it, indented, after a `|`.",
+            )
+
+
 def login(draft: Draft) -> Iterator[Finding]:
     """The ssh login is a name, and its files have one."""
     ssh = draft.site.ssh
@@ -163,4 +184,4 @@ def ssh_port(draft: Draft) -> Iterator[Finding]:
         )
 
 
-RULES = [time, urls, package_sources, login, ssh_port]
+RULES = [time, urls, package_sources, package_keys, login, ssh_port]

@@ -99,3 +99,13 @@ def test_an_owner_who_is_not_there_is_told_with_a_remedy(tmp_path):
     result = run([{"path": str(tmp_path / "f"), "content": "a", "owner": "nobody-at-all"}])
     assert result["failed"]
     assert "Remedy" in result["msg"]
+
+
+def test_a_file_that_is_no_text_is_written_as_it_is(tmp_path):
+    """Keys of package sources: a newline at the end would make apt 1.2 pass over the file."""
+    path = tmp_path / "key.gpg"
+    wanted = {"path": str(path), "base64": "mQENBA==", "mode": "0644", "state": "present"}
+    assert avadm_files.difference(wanted) == (b"", b"\x99\x01\x0d\x04")
+    path.write_bytes(b"\x99\x01\x0d\x04")
+    path.chmod(0o644)
+    assert avadm_files.difference(wanted) is None

@@ -1,0 +1,104 @@
+"""What the profiles say of packages: each has a source, and what signs a source can be read by the oldest apt."""
+
+import base64
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from avadm.checks.collect import probe
+from avadm.site import openpgp, profile
+from avadm.site.model import Site
+from avadm.site.render import Vars, core
+
+ROLES = Path(__file__).parents[3] / "roles"
+KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
+OWN = {
+    "apt-transport-https", "ca-certificates", "chrony", "conntrack", "curl", "e2fsprogs", "ebtables", "ethtool", "fio",
+    "haproxy", "iperf3", "iproute2", "ipset", "iptables", "keepalived", "libfuse2", "lsb-release", "lvm2",
+    "openjdk-8-jre-headless", "python-apt", "python3", "python3-boto3", "socat", "util-linux",
+}  # fmt: skip
+"""Packages of Ubuntu 16.04 itself that do."""
+
+
+def armour(data: bytes, kind: str = "PUBLIC") -> str:
+    body = base64.b64encode(data).decode()
+    lines = [body[i : i + 64] for i in range(0, len(body), 64)]
+    checksum = "=" + base64.b64encode(openpgp.crc24(data).to_bytes(3)).decode()
+    frame = f"PGP {kind} KEY BLOCK-----"
+    return "\n".join(
+        [f"-----BEGIN {frame}", "Version: a test", "", *lines, checksum, f"-----END {frame}", ""]
+    )
+
+
+def test_each_package_of_the_stated_profile_has_one_source() -> None:
+    stated = profile.load("stated")
+    named = [p for source in stated.sources.values() for p in source.packages]
+    assert len(named) == len(set(named)), "one source for each"
+    wanted = {p.partition("=")[0] for packages in stated.packages.values() for p in packages}
+    assert sorted(wanted - set(named)) == sorted(OWN)
+    assert sorted(set(named) - wanted) == [], "no source names what nobody installs"
+
+
+def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
+    """Learners came with 3.4; the package `etcd` of Ubuntu 16.04 is 2.2."""
+    stated = profile.load("stated")
+    assert stated.versions["etcd"] == "3.4."
+    assert {stated.source_of(p) for p in stated.packages["etcd"]} == {"site"}
+    assert stated.source_of("docker-ce=17.03.*") == "docker"
+    assert stated.source_of("curl") == ""
+
+
+def test_a_key_comes_to_nodes_as_every_apt_reads_it() -> None:
+    site = Site.model_validate(
+        {
+            "name": "t",
+            "network": {"management": "10.0.0.0/24", "domain": "t.test"},
+            "packages": {"keys": {"ceph": armour(KEY)}},
+            "nodes": [{"name": "a", "address": "10.0.0.1"}],
+        }
+    )
+    out = Vars()
+    core.render(site, profile.load("stated"), out)
+    assert {name: base64.b64decode(key) for name, key in out.all["base_apt_keys"].items()} == {"ceph": KEY}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no text from"),
+        (armour(KEY, "PRIVATE"), "no text from"),
+        (armour(b"\x95" + KEY), "something else than a public key"),
+        (armour(KEY).replace("Ag", "Bg", 1), "checksum differs"),
+        (armour(KEY).replace("\n\n", "\n\n!!\n", 1), "not base64"),
+    ],
+)
+def test_what_is_no_public_key_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        openpgp.binary(text)
+
+
+def test_the_role_base_writes_each_key_into_a_file_of_its_own() -> None:
+    variables = yaml.safe_load((ROLES / "base/vars/main.yml").read_text())
+    made = Templar(DataLoader(), variables={"base_apt_keys": {"ceph": "mQEN", "docker": "mQEO"}})
+    assert made.template(variables["_base_keys"]) == [
+        {"path": "/etc/apt/trusted.gpg.d/avadm-ceph.gpg", "base64": "mQEN"},
+        {"path": "/etc/apt/trusted.gpg.d/avadm-docker.gpg", "base64": "mQEO"},
+    ]
+    assert Templar(DataLoader(), variables={"base_apt_keys": {}}).template(variables["_base_keys"]) == []
+
+
+def test_preflight_asks_with_the_sites_keys_and_the_nodes_own(tmp_path: Path) -> None:
+    scope = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None, "keys": {}})}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(probe(), scope)  # noqa: S102
+    (option,) = scope["trusted"]({"ceph": base64.b64encode(KEY).decode()}, str(tmp_path / "trusted"))[1:]
+    assert option == f"Dir::Etc::TrustedParts={tmp_path}/trusted"
+    assert (tmp_path / "trusted/avadm-ceph.gpg").read_bytes() == KEY
+    there = {p.name for p in Path("/etc/apt/trusted.gpg.d").glob("*")}
+    assert there <= {p.name for p in (tmp_path / "trusted").iterdir()}
