@@ -22,7 +22,15 @@ from avadm.site.load import SiteFile
 
 TIMEOUT = 90.0
 """Seconds for a node's whole answer: more than its slowest part may take."""
-FILES = ("host_probe", "storage_probe", "kube_probe", "network_probe", "data_probe", "main_probe")
+FILES = (
+    "host_probe",
+    "storage_probe",
+    "kube_probe",
+    "network_probe",
+    "data_probe",
+    "risk_probe",
+    "main_probe",
+)
 Told = Callable[[str, int, int], None]
 """Is told the node that has just answered, how many have, and how many there are."""
 

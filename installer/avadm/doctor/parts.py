@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
+from avadm.risks.register import least_packages
 from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Node, Site
@@ -59,6 +60,7 @@ PARTS = (
     Part("calico", KUBE),
     Part("cni", KUBE),
     Part("containers", KUBE),
+    Part("defences", KUBE),
     Part("dns", ("dns", "worker")),
     Part("gpu", ("gpu",)),
     Part("prometheus", ("prometheus",)),
@@ -175,6 +177,7 @@ def parameters(
     site_file: SiteFile, facts: SiteFacts, node: SiteNode, only: Collection[str] | None
 ) -> dict[str, Any]:
     """Return what the probe is told on a node, JSON-ready."""
+    system = site_file.profile.os
     own = [node.address] if "dns" in node.roles else []
     service = [str(site_file.site.network.services[DNS_OFFSET])] if set(KUBE) & set(node.roles) else []
     return {
@@ -187,6 +190,7 @@ def parameters(
         "window": WINDOW_MINUTES * 60,
         "dns": own + service,
         "gpus": node.gpus,
+        "packages": least_packages(" ".join((system["distribution"], system["release"]))),
         "ports": _ports(node),
         **places.told(site_file.site),
     }

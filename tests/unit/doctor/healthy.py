@@ -79,6 +79,21 @@ def kubernetes() -> dict[str, Any]:
     return {**base, "pods": [], "troubled": 0, "events": {}}
 
 
+def defences() -> dict[str, Any]:
+    """Return every server of Kubernetes as it should be, also where only some run."""
+    plain: dict[str, dict[str, str]] = {
+        s: {} for s in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
+    }
+    api = {"anonymous-auth": "false", "insecure-port": "0", "profiling": "false"}
+    kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
+    flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
+    return {
+        "commits": dict.fromkeys(flags, "avadm.1"),
+        "flags": flags,
+        "packages": {"runc": ["1.1.15", True]},
+    }
+
+
 def everywhere(name: str) -> dict[str, Any]:
     """Return the parts that every node tells."""
     own = [NODES[name][0], "127.0.0.1"]
@@ -111,6 +126,7 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
             "lock_is_folder": False,
         },
         "containers": {"count": 2, "deaf": []},
+        "defences": defences(),
     }
     programs = {"installed": CEPH, "running": {f"osd.{name}": CEPH}, "deaf": [], "replaced": []}
     mds = {

@@ -465,6 +465,32 @@ CASES = (
         replace("mast1", "certificates", {"/etc/a.crt": "no certificate: x"}),
         "warn",
     ),
+    Case(
+        "known-holes",
+        "comp1",
+        "kubelet (0123abc); open are CVE-2018-1002105",
+        lambda data: parts(data, "comp1")["defences"]["commits"].update(kubelet="0123abc"),
+        "warn",
+    ),
+    Case(
+        "known-holes",
+        "mast1",
+        "kube-apiserver has --anonymous-auth not set, wanted false",
+        lambda data: parts(data, "mast1")["defences"]["flags"]["kube-apiserver"].pop("anonymous-auth"),
+    ),
+    Case(
+        "known-holes",
+        "comp2",
+        "runc 1.0.2 is older than the mend of CVE-2024-21626",
+        put("comp2", "defences", packages={"runc": ["1.0.2", False]}),
+    ),
+    Case(
+        "known-holes",
+        "comp1",
+        "kubelet cannot be looked at",
+        lambda data: parts(data, "comp1")["defences"]["flags"].pop("kubelet"),
+        "unknown",
+    ),
     *(
         Case(
             row["id"],

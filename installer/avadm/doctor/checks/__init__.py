@@ -21,6 +21,7 @@ from avadm.doctor.checks import (
     monitoring,
     objects,
     pods,
+    risks,
     services,
 )
 from avadm.errors import AvadmError
@@ -41,6 +42,7 @@ MODULES = (
     logs,
     monitoring,
     certificates,
+    risks,
     journal,
 )
 CHECKS: tuple[Check, ...] = tuple(check for module in MODULES for check in module.CHECKS)

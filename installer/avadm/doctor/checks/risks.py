@@ -1,0 +1,65 @@
+"""Known holes: whether what runs is what the register of risks says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
+from avadm.doctor.model import Snapshot
+from avadm.risks.register import register
+
+# Role to the servers of Kubernetes that run on its nodes.
+SERVERS = {
+    "master": ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"),
+    "worker": ("kubelet", "kube-proxy"),
+}
+
+
+def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    roles = next((n.roles for n in s.site.nodes if n.name == node), ())
+    servers = dict.fromkeys(name for role in roles for name in SERVERS.get(role, ()))
+    if deaf := [name for name in servers if name not in data["flags"]]:
+        yield unknown(f"{', '.join(deaf)} cannot be looked at: no such process")
+    yield from _builds(data["commits"])
+    yield from _flags(data["flags"])
+    for name, (version, enough) in sorted(data["packages"].items()):
+        if not enough:
+            holes = {i for r in register() if r.asked and name in r.asked.packages for i in r.ids}
+            yield bad(f"{name} {version} is older than the mend of {', '.join(sorted(holes))}")
+
+
+def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
+    """Judge what each server is made of, by every build that the register asks for."""
+    wanted = {r.asked.commit for r in register() if r.asked and r.asked.commit}
+    for commit in sorted(wanted):
+        holes = [i for r in register() if r.asked and r.asked.commit == commit for i in r.ids]
+        other = {name: said for name, said in sorted(commits.items()) if said != commit}
+        if other:
+            built = ", ".join(f"{name} ({said})" for name, said in other.items())
+            yield warn(f"not avadm's patched build ({commit}): {built}; open are {', '.join(holes)}")
+
+
+def _flags(flags: dict[str, dict[str, str]]) -> Iterator[Trouble]:
+    for risk in register():
+        for server, wanted in (risk.asked.flags if risk.asked else {}).items():
+            for flag, value in wanted.items():
+                found = flags.get(server, {}).get(flag, "not set")
+                if server in flags and found != value:
+                    yield bad(f"{server} has --{flag} {found}, wanted {value}: {', '.join(risk.ids)}")
+
+
+CHECKS = (
+    Check(
+        "known-holes",
+        "risks",
+        "a server of Kubernetes that is not the patched build or has a dangerous flag; a package without a mend",
+        "docs/risks.md says what each hole is. `avadm artifacts build` and `avadm apply` bring the patched build and the flags; "
+        "packages by the system's updates, or pinned in the profile.",
+        "defences",
+        _holes,
+        roles=("master", "worker"),
+        requirement="I7",
+        good="the patched build runs, with the flags of the register of risks",
+    ),
+)

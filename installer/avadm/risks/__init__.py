@@ -1,0 +1,1 @@
+"""Known holes of what avadm installs: the register, and what a running site must show of it."""
