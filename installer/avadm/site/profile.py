@@ -35,6 +35,7 @@ class Profile(BaseModel):
         name: the profile's name.
         os: distribution, release and kernel that every node must run ("" = any, but all equal).
         glibc: the C library of that release; no artifact may need a newer one.
+        systemd: its release; no unit may have what only a later one knows.
         python: interpreter on the nodes.
         ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
         versions: component to version prefix, compared with what runs (I7).
@@ -49,6 +50,7 @@ class Profile(BaseModel):
     name: str
     os: dict[str, str]
     glibc: str
+    systemd: int
     python: str = "/usr/bin/python3"
     ceph_python: str | None = None
     versions: dict[str, str]

@@ -46,6 +46,7 @@ def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None
     out.all |= {
         "log_shipper_packages": list(profile.packages.get("log_shipper", [])),
         "log_shipper_config_version": str(profile.features.get("syslog_ng_config", "3.35")),
+        "log_shipper_limits": list(profile.features.get("log_shipper_limits", [])),
         "log_shipper_stores": found,
         "log_shipper_user": USER,
         "log_shipper_password": "{{ " + PASSWORD + " }}",

@@ -1,0 +1,130 @@
+"""Every directive of every unit is known to the oldest systemd of the profiles (229, Ubuntu 16.04)."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from avadm.site import profile
+
+ROOT = Path(__file__).parents[3]
+SECTION = re.compile(r"^\s*\[(Unit|Service|Timer|Socket|Path|Slice|Mount|Install)\]$")
+DIRECTIVE = re.compile(r"^\s*([A-Z][A-Za-z]+)=(.*)$")
+# Values of old directives that came later.
+VALUES = {
+    ("Service", "ProtectSystem"): {"strict": 232},
+    ("Service", "ProtectHome"): {"tmpfs": 235},
+    ("Service", "Type"): {"exec": 240, "notify-reload": 253},
+}
+# Where units are written: templates, files, texts in variables and in modules.
+PLACES = ("roles/*/templates", "roles/*/files", "roles/*/vars", "roles/*/defaults", "plugins/module_utils")
+
+Line = tuple[str, str, str, str]
+"""Where, section, directive, value."""
+
+
+@cache
+def table() -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = yaml.safe_load(
+        (Path(__file__).parent / "systemd_directives.yml").read_text()
+    )
+    return found
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Return the directives of all units in a file; lines that go on, comments and Jinja are passed over."""
+    section, goes_on = "", False
+    for number, text in enumerate(path.read_text().splitlines(), start=1):
+        where = f"{path.relative_to(ROOT)}:{number}"
+        if goes_on:
+            goes_on = text.endswith("\\")
+        elif found := SECTION.match(text):
+            section = found[1]
+        elif section and (found := DIRECTIVE.match(text)):
+            goes_on = text.endswith("\\")
+            yield where, section, found[1], found[2].strip()
+        elif text.strip() and not text.strip().startswith(("#", "{", ";")):
+            section = ""
+
+
+def of_kube_units(path: Path) -> Iterator[Line]:
+    """Return the lines that a role's variables give to the units of Kubernetes' servers (kube_common/templates/unit.j2)."""
+    for name, value in (yaml.safe_load(path.read_text()) or {}).items():
+        for text in value.get("service", []) if isinstance(value, dict) else ():
+            directive, _, said = text.partition("=")
+            yield f"{path.relative_to(ROOT)}: {name}", "Service", directive, said
+
+
+def everything() -> list[Line]:
+    paths = sorted(
+        p for place in PLACES for folder in ROOT.glob(place) for p in folder.rglob("*") if p.is_file()
+    )
+    found = [line for p in paths for line in lines(p)]
+    return found + [line for p in sorted(ROOT.glob("roles/*/vars/main.yml")) for line in of_kube_units(p)]
+
+
+def wrong(line: Line, systemd: int) -> str:
+    """Return what is wrong with a directive for a release of systemd; "" for nothing."""
+    where, section, directive, value = line
+    since = table().get(section, {}).get(directive)
+    if since is None:
+        return f"{where}: [{section}] {directive}= is not in systemd_directives.yml: look up since when systemd knows it"
+    since = max(since, VALUES.get((section, directive), {}).get(value, 0))
+    if directive.startswith("Exec") and re.match(r"[-@]*[+!:]", value):
+        since = max(since, 231)
+    return (
+        f"{where}: [{section}] {directive}={value} is known from systemd {since} on"
+        if since > systemd
+        else ""
+    )
+
+
+def test_every_directive_of_every_unit_is_known_to_the_oldest_systemd() -> None:
+    oldest = min(profile.load(name).systemd for name in profile.names())
+    assert oldest == 229
+    said = everything()
+    assert len(said) > 200
+    assert [w for line in said if (w := wrong(line, oldest))] == []
+
+
+def test_units_of_all_kinds_are_looked_at() -> None:
+    seen = {where.partition(":")[0] for where, *_ in everything()}
+    units = {
+        str(p.relative_to(ROOT))
+        for p in ROOT.glob("roles/*/templates/*")
+        if re.search(r"\.(service|timer)\.j2$", p.name)
+    }
+    assert units <= seen
+    for other in (
+        "roles/ceph_rgw/vars/main.yml",
+        "roles/kube_node/vars/main.yml",
+        "roles/kube_common/templates/unit.j2",
+    ):
+        assert other in seen
+    assert "plugins/module_utils/avadm_osd_maker.py" in seen
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_what_only_newer_systemds_know_is_in_their_profiles_alone(name: str) -> None:
+    known = profile.load(name)
+    for text in known.features.get("log_shipper_limits", []):
+        directive, _, value = text.partition("=")
+        assert not wrong((name, "Service", directive, value), known.systemd)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (("x", "Unit", "StartLimitIntervalSec", "0"), "from systemd 230"),
+        (("x", "Service", "CPUWeight", "20"), "from systemd 232"),
+        (("x", "Service", "ProtectSystem", "strict"), "from systemd 232"),
+        (("x", "Service", "ExecStartPre", "-+/bin/true"), "from systemd 231"),
+        (("x", "Service", "Restrat", "always"), "look up since when"),
+    ],
+)
+def test_what_229_does_not_know_is_told(line: Line, says: str) -> None:
+    assert says in wrong(line, 229)
+    assert not wrong(("x", "Service", "ProtectSystem", "full"), 229)
