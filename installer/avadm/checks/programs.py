@@ -50,6 +50,7 @@ PROGRAMS: dict[str, Program] = {
     "calico-kube-controllers": (("master",), _running("calico-kube-controllers")),
     "coredns": (("dns",), _running("coredns")),
     "traefik": (("ingress",), _running("traefik", "version")),
+    "avadm-admission": (("master",), _running("avadm-admission", "-version")),
     "kube-state-metrics": (("master",), _running("kube-state-metrics")),
     "avadm-registry": (("registry",), _running("avadm-registry")),
     "avadm-registry-writer": (("registry",), _running("avadm-registry-writer")),

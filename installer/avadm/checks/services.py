@@ -40,6 +40,7 @@ BY_ROLE: dict[str, dict[int, str]] = {
         10252: "hyperkube",  # controller-manager
         10257: "haproxy",  # its metrics over TLS
         10259: "haproxy",  # the scheduler's
+        10261: "avadm-admission",
         **KUBE_NODE,
     },
     "worker": KUBE_NODE,

@@ -45,7 +45,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "etcd": ("etcd",),
     "docker": ("docker",),
     "gpu": ("gpu_driver",),
-    "masters": ("kube-apiserver", "kube-controller-manager", "kube-scheduler"),
+    "masters": ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "avadm-admission"),
     "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers", "gpu-device-plugin"),
     "addons": ("coredns", "traefik", "kube-state-metrics"),
     "volumes": (),

@@ -99,7 +99,7 @@ ROLE_PORTS: dict[str, tuple[int, ...]] = {
     "etcd": (2379, 2380),
     "grafana": (3000,),
     "ingress": (80, 443),
-    "master": (6443,),
+    "master": (6443, 10261),
     "prometheus": (9090,),
     "registry": (5000, 5002),
 }

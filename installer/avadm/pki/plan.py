@@ -183,6 +183,17 @@ def _master(node: Node, site: Site) -> Iterator[Leaf]:
     for name in ("controller-manager", "scheduler"):
         yield Leaf(f"{name}-{node.name}", kubernetes, owner, f"system:kube-{name}")
     yield Leaf(f"health-{node.name}", kubernetes, f"health-{node.name}", "avadm:health")
+    # Asked by the API server of its own node alone.
+    yield Leaf(
+        f"admission-{node.name}",
+        kubernetes,
+        f"admission-{node.name}",
+        "avadm:admission",
+        names=_LOCAL[0],
+        addresses=_LOCAL[1],
+        server=True,
+        client=False,
+    )
     yield Leaf(f"calico-controllers-{node.name}", kubernetes, owner, "calico-kube-controllers")
     # haproxy's, as the one before last: it shows the metrics of what listens on 127.0.0.1 alone.
     yield Leaf(

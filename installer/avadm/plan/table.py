@@ -129,8 +129,8 @@ PHASES: tuple[Phase, ...] = (
         "playbooks/masters.yml",
         ("etcd",),
         ("master",),
-        ("kube_common", "kube_apiserver", "kube_vip", "kube_controllers"),
-        artifacts=("kubernetes",),
+        ("kube_common", "kube_admission", "kube_apiserver", "kube_vip", "kube_controllers"),
+        artifacts=("kubernetes", "admission"),
     ),
     Phase(
         "nodes",

@@ -45,6 +45,34 @@ def test_a_tenant_may_what_is_harmless_and_nothing_else(make, row):
     assert allowed.returncode == 0, allowed.stderr
 
 
+def test_a_service_that_is_there_is_not_turned_into_a_door(kube, make):
+    plain = next(a for a in attacks() if a.name == "service").object
+    assert make(plain, AS_TENANT).returncode == 0
+    for spec in ({"externalIPs": ["192.0.2.1"]}, {"type": "ExternalName", "externalName": "localhost"}):
+        patch = json.dumps({"spec": spec})
+        done = kube.lab.run(kube.master, f"kubectl patch service {NAME} -n {SPACE} {AS_TENANT} -p '{patch}'")
+        assert done.returncode != 0
+        assert "administrator's to give" in done.stderr
+
+
+@pytest.mark.slow
+def test_without_an_answer_no_service_is_made_and_all_else_goes_on(kube, lab, make):
+    plain, pod = (next(a for a in attacks() if a.name == name).object for name in ("service", "plain"))
+    for node in lab.names("master"):
+        lab.sh(node, "systemctl stop avadm-admission")
+    try:
+        refused = make(plain, AS_TENANT)
+        assert refused.returncode != 0
+        assert "services.admission.avadm.io" in refused.stderr
+        assert make(pod, AS_TENANT).returncode == 0
+        assert all(kube.ready().values())
+        kube.ctl("get endpoints kube-controller-manager -n kube-system")
+    finally:
+        for node in lab.names("master"):
+            lab.sh(node, "systemctl start avadm-admission")
+    assert make(plain, AS_TENANT).returncode == 0
+
+
 @pytest.mark.parametrize("row", [a for a in attacks() if a.pods], ids=lambda a: a.name)
 def test_a_controller_makes_no_pod_for_a_tenant_that_the_tenant_may_not_make(kube, make, row):
     """Its account is one of kube-system, where all pods are allowed."""

@@ -30,6 +30,7 @@ ALLOWED = (
     ("/etc/calico/pki/*.key", "root", {0o600}),
     ("/etc/docker/certs.d/*/client.key", "root", {0o600}),
     ("/etc/avadm/*/client.key", "root", {0o600}),
+    ("/etc/avadm/admission/server.key", "avadm-admission", {0o600}),
     ("/etc/avadm/pods/client.key", "avadm-pod-targets", {0o600}),
     ("/etc/kube-state-metrics/client.key", "kube-state-metrics", {0o600}),
     ("/etc/prometheus/tls/*.key", "prometheus", {0o600}),

@@ -13,7 +13,7 @@ TESTED = [a for a in manifest().values() if list(a.folder.glob("*_test.go"))]
 
 
 def test_our_own_programs_are_among_them():
-    assert {a.name for a in TESTED} == {"gpu-device-plugin", "gpu-stand-ins"}
+    assert {a.name for a in TESTED} == {"admission", "gpu-device-plugin", "gpu-stand-ins"}
 
 
 @pytest.mark.parametrize("artifact", TESTED, ids=lambda a: a.name)

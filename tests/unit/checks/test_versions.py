@@ -148,7 +148,11 @@ def test_the_engine_is_judged_where_it_shall_run(site, collected, services, phas
 @pytest.mark.parametrize(
     ("phase", "roles", "missed"),
     [
-        ("masters", ["master"], {"kube-apiserver", "kube-controller-manager", "kube-scheduler"}),
+        (
+            "masters",
+            ["master"],
+            {"kube-apiserver", "kube-controller-manager", "kube-scheduler", "avadm-admission"},
+        ),
         ("nodes", ["master"], {"kubelet", "kube-proxy", "calico-node", "calico-kube-controllers"}),
         ("nodes", ["worker"], {"kubelet", "kube-proxy", "calico-node"}),
         ("nodes", ["worker", "gpu"], {"kubelet", "kube-proxy", "calico-node", "gpu-device-plugin"}),

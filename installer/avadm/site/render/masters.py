@@ -63,8 +63,17 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             "kube_vip_router_id": int(site.network.api_vip) % 256 or 255,
             "kube_vip_ca_certificate": authority,
         }
+    out.all |= {
+        "kube_admission_program": "{{ artifacts.admission.files['avadm-admission'] }}",
+        "kube_admission_pods": str(site.network.pods),
+        "kube_admission_ca_certificate": authority,
+    }
     for node in masters:
         out.host(node.name).update(_master(node, site, store))
+        out.host(node.name).update(
+            kube_admission_certificate=store.leaf(f"admission-{node.name}"),
+            kube_admission_key=key_pem(key_variable(f"admission-{node.name}")),
+        )
         out.host(node.name)["kube_apiserver_etcd_servers"] = _etcd_servers(node, site)
 
 

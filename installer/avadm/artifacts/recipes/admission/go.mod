@@ -1,0 +1,3 @@
+module avadm.invalid/admission
+
+go 1.21

@@ -1,0 +1,123 @@
+// avadm-admission answers a Kubernetes API server whether Services and endpoints may be as somebody wants them: what
+// RBAC and policies of pods cannot say. It knows nothing but the request, and keeps nothing.
+package main
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+const version = "1.0"
+
+// An object of Kubernetes is at most 1 MiB in etcd; a request has two.
+const largest = 8 << 20
+
+type status struct {
+	Message string `json:"message"`
+	Reason  string `json:"reason"`
+	Code    int    `json:"code"`
+}
+
+type response struct {
+	UID     string  `json:"uid"`
+	Allowed bool    `json:"allowed"`
+	Status  *status `json:"status,omitempty"`
+}
+
+type review struct {
+	Kind       string    `json:"kind"`
+	APIVersion string    `json:"apiVersion"`
+	Request    *request  `json:"request,omitempty"`
+	Response   *response `json:"response,omitempty"`
+}
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:10261", "address and port")
+	certificate := flag.String("certificate", "", "file with the certificate")
+	key := flag.String("key", "", "file with its private key")
+	pods := flag.String("pods", "", "network of pods, CIDR")
+	balancers := flag.String("balancers", "load-balancer", "users who give Services addresses, by commas")
+	tell := flag.Bool("version", false, "tell the version")
+	flag.Parse()
+	if *tell {
+		fmt.Println("avadm-admission", version)
+		return
+	}
+	_, network, err := net.ParseCIDR(*pods)
+	if err != nil {
+		log.Fatalf("-pods: %v", err)
+	}
+	asked := policy{pods: network, balancers: map[string]bool{}}
+	for _, name := range strings.Split(*balancers, ",") {
+		asked.balancers[name] = true
+	}
+	log.SetFlags(0)
+	pair, err := tls.LoadX509KeyPair(*certificate, *key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{
+		Handler:           handler(asked),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       20 * time.Second,
+		WriteTimeout:      20 * time.Second,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+	}
+	ready()
+	log.Fatal(server.ServeTLS(listener, "", ""))
+}
+
+// handler answers reviews at /review, and whether it is there at /healthz.
+func handler(asked policy) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/review", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largest))
+		var given review
+		if err == nil {
+			err = json.Unmarshal(body, &given)
+		}
+		if err == nil && given.Request == nil {
+			err = fmt.Errorf("no request in the review")
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		answer := &response{UID: given.Request.UID, Allowed: true}
+		if why := asked.refusal(*given.Request); why != "" {
+			answer.Allowed = false
+			answer.Status = &status{Message: why, Reason: "Forbidden", Code: http.StatusForbidden}
+			log.Printf("refused %s: %s of %s: %s", given.Request.UserInfo.Username, given.Request.Operation,
+				given.Request.Resource.Resource, why)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review{"AdmissionReview", "admission.k8s.io/v1beta1", nil, answer}); err != nil {
+			log.Print(err)
+		}
+	})
+	return mux
+}
+
+// ready tells systemd that it serves.
+func ready() {
+	if path := os.Getenv("NOTIFY_SOCKET"); path != "" {
+		if c, err := net.Dial("unixgram", path); err == nil {
+			_, _ = c.Write([]byte("READY=1"))
+			_ = c.Close()
+		}
+	}
+}
