@@ -22,6 +22,10 @@ class NotSent(Exception):
     """The connection was dead before the command went out: safe to connect anew and send it."""
 
 
+class Refused(Exception):
+    """The node opens no further channel on a connection that is good: others' commands on it go on."""
+
+
 class Lost(Exception):
     """The connection died while the command ran: nobody knows how it ended."""
 
@@ -65,12 +69,15 @@ def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: 
         stdin: what the command reads; None for an empty one.
 
     Raises:
+        Refused: the node takes no further channel now (sshd's MaxSessions); nothing was sent.
         NotSent: the connection could not take the command.
         Lost: it died before the command's exit status came.
     """
     deadline = time.monotonic() + timeout
     try:
         channel = transport.open_session(timeout=timeout)
+    except paramiko.ChannelException as e:
+        raise Refused(str(e)) from e
     except (paramiko.SSHException, EOFError, OSError) as e:
         raise NotSent(str(e)) from e
     try:

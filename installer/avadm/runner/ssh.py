@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 UNREACHABLE = 255
 TIMED_OUT = 124
 KILLED = 137
-SESSIONS = 8  # commands at once on one connection; sshd allows 10 (MaxSessions)
+SESSIONS = 8  # commands at once on one connection; sshd allows 10 (MaxSessions), if nobody made it fewer
+PATIENCE = 30.0  # seconds, at least, that a refused channel is tried again
+REFUSED_PAUSE = 0.2  # seconds between two tries
 
 
 class SshFleet:
@@ -89,8 +91,10 @@ class SshFleet:
             return Result(node, command, rc, *texts, started, time.monotonic() - clock, error)
 
         line = channel.wrap(command, held.target.user, timeout)
+        tries, until = 0, time.monotonic() + max(timeout, PATIENCE)
         with held.sessions:
-            for attempt in (1, 2):
+            while True:
+                tries += 1
                 try:
                     transport = self._transport(held, closed)
                     # A connection that had to be made first is not part of what the command took.
@@ -98,9 +102,18 @@ class SshFleet:
                     got = channel.execute(transport, line, timeout=timeout + channel.LATE, stdin=stdin)
                 except Trouble as e:
                     return result(UNREACHABLE, error=e.reason)
+                except channel.Refused as e:
+                    # A channel is free again when one of the others' commands ends: theirs are not cut off for it.
+                    if time.monotonic() >= until:
+                        return result(
+                            UNREACHABLE, error=f"{held.target} opens no channel: {e} (sshd's MaxSessions)"
+                        )
+                    time.sleep(REFUSED_PAUSE)
+                    tries -= 1
+                    continue
                 except channel.NotSent as e:
                     held.drop()
-                    if attempt == 2:
+                    if tries >= 2:
                         return result(UNREACHABLE, error=f"connection lost: {held.target}: {e}")
                     continue
                 except channel.Lost as e:
@@ -114,7 +127,6 @@ class SshFleet:
                         TIMED_OUT, got.stdout, got.stderr, f"time-out: not done after {timeout:g} s"
                     )
                 return result(got.rc, got.stdout, got.stderr, channel.refused_root(held.target.user, got))
-        raise AssertionError("unreachable")
 
     def map(
         self, commands: Mapping[str, str], *, timeout: float = 60.0, stdin: bytes | None = None

@@ -34,6 +34,7 @@ class Server(paramiko.ServerInterface):
         password: password let in, or None for no password log-ins.
         env: environment of the commands.
         commands: the lines that were run, in order.
+        sessions: channels at once that it takes, as sshd's MaxSessions; ``refused`` counts those beyond.
     """
 
     host_key: paramiko.PKey
@@ -41,6 +42,9 @@ class Server(paramiko.ServerInterface):
     password: str | None = None
     env: dict[str, str] | None = None
     commands: list[str] = field(default_factory=list)
+    sessions: int = 100
+    refused: int = 0
+    running: int = 0
 
     def __post_init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -89,6 +93,10 @@ class Server(paramiko.ServerInterface):
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
+        if self.running >= self.sessions:
+            self.refused += 1
+            return paramiko.OPEN_FAILED_CONNECT_FAILED  # as OpenSSH says it
+        self.running += 1
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
@@ -126,6 +134,7 @@ class Server(paramiko.ServerInterface):
         rc = process.wait()
         for pump in pumps:
             pump.join()
+        self.running -= 1
         with contextlib.suppress(OSError):
             channel.send_exit_status(rc)
             channel.close()

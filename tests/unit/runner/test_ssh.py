@@ -6,6 +6,7 @@ import stat
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,21 @@ def test_dead_kept_connection_is_made_anew(fleet, server):
     assert fleet.run("n1", "true").ok
     server.drop_connections()
     assert fleet.run("n1", "echo again").stdout == "again\n"
+
+
+def test_a_refused_channel_is_tried_again_and_cuts_nobody_off(fleet, server):
+    server.sessions = 1
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda n: fleet.run("n1", f"sleep 0.5; echo {n}", timeout=20), range(3)))
+    assert [(r.stdout, r.error) for r in done] == [("0\n", None), ("1\n", None), ("2\n", None)]
+    assert server.refused
+    assert len(server.transports) == 1
+
+
+def test_a_node_that_opens_no_channel_at_all_is_told(fleet, server, monkeypatch):
+    monkeypatch.setattr("avadm.runner.ssh.PATIENCE", 0.5)
+    server.sessions = 0
+    assert "MaxSessions" in fleet.run("n1", "true", timeout=0.1).error
 
 
 def test_connection_lost_while_running_is_not_retried(fleet, server, tmp_path):
