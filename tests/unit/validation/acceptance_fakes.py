@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from avadm_validation.protocol.model import Report
+
 NOW = 1_795_000_000.0  # the clock of all fake nodes stands still: no pause of this machine becomes a skew
 
 
@@ -43,3 +45,11 @@ class FakeFleet:
 
     def commands(self, part):
         return [c for _, c in self.ran if part in c]
+
+
+def sealed(made, checks, folder, **changes):
+    """Return the report of a suite's run with these checks, as it is written."""
+    empty = {"versions": {}, "git_commit": "", "inventory_hash": "", "environment": {}, "notes": []}
+    about = {"site": "s", "profile": "p", "class_": "lab", "seed": 1, "started": "", "finished": ""}
+    digest = made.criteria.digest()
+    return made.manifest.seal(Report(**empty, **about, config_hash=digest, checks=checks, **changes), folder)

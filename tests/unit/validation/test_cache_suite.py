@@ -1,10 +1,11 @@
 """The cache suite: a good cache passes and verifies, each planted fault is seen, nothing is left behind."""
 
 import pytest
+from acceptance_fakes import sealed
 from cache_fakes import OWNER, FakeCache, clean
 
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.alluxio import run
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
@@ -41,19 +42,7 @@ def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
     checks = run.execute(made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
-    about = {
-        "site": "s",
-        "profile": "p",
-        "suite": "alluxio",
-        "effort": "quick",
-        "class_": "lab",
-        "seed": 1,
-        "notes": [],
-    }
-    times = {"started": "2026-11-22T00:00:00Z", "finished": "2026-11-22T00:01:00Z"}
-    rest = {"versions": {}, "git_commit": "", "inventory_hash": "", "environment": {}}
-    claimed = Report(**about, **times, **rest, config_hash=made.criteria.digest(), checks=checks)
-    report = made.manifest.seal(claimed, made.folder)
+    report = sealed(made, checks, made.folder, suite="alluxio", effort="quick")
     assert verify(report, made.folder, compute, facts, made.criteria) == []
     assert made.left == []
     assert clean(cache.store)

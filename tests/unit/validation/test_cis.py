@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from acceptance_fakes import sealed
 from cis_fakes import ASKED, NODES, Cluster, argument, break_control, good_node, other
 
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.cis import run
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
@@ -106,11 +107,7 @@ def test_the_report_is_computed_again_with_its_exceptions(tmp_path):
     break_control(cluster.docs["m1"], controls()["1.1.11"])
     made = suite(tmp_path, cluster)
     checks = run.execute(made)
-    report = Report(
-        site="s", profile="p", suite="cis", effort="quick", class_="lab", started="", finished="", seed=1, versions={},
-        git_commit="", config_hash=made.criteria.digest(), inventory_hash="", environment={}, notes=[], checks=checks,
-    )  # fmt: skip
-    report = made.manifest.seal(report, tmp_path)
+    report = sealed(made, checks, tmp_path, suite="cis", effort="quick")
     assert report.good, "an excepted control leaves nothing to do"
     assert verify(report, tmp_path, compute, facts, made.criteria) == []
     raw = next((tmp_path / "raw/CIS-1.1").glob("*read-m2.out"))

@@ -1,17 +1,19 @@
 """The Kubernetes suite: a good cluster passes and verifies, each planted fault is seen, nothing is left behind."""
 
 import json
+from functools import partial
 
 import pytest
+from acceptance_fakes import sealed
 from kubernetes_fakes import FakeCluster
 
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from avadm_validation.suites.kubernetes.checks.svc import times
-from avadm_validation.suites.runner import Suite, class_of
+from avadm_validation.suites.runner import Suite
 from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.kubernetes import FAULTS
 
@@ -32,25 +34,7 @@ def suite(folder, cluster, **changes):
     return made, fleet
 
 
-def report(made, checks, folder):
-    claimed = Report(
-        site="s",
-        profile="p",
-        suite="kubernetes",
-        effort="quick",
-        class_=class_of("lab", "quick"),
-        started="2026-11-22T00:00:00Z",
-        finished="2026-11-22T00:01:00Z",
-        seed=1,
-        versions={},
-        git_commit="",
-        config_hash=made.criteria.digest(),
-        inventory_hash="",
-        environment={},
-        notes=[],
-        checks=checks,
-    )
-    return made.manifest.seal(claimed, folder)
+report = partial(sealed, suite="kubernetes", effort="quick")
 
 
 def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):

@@ -1,14 +1,17 @@
 """The objects suite: a good store passes and verifies, each planted fault is seen, keys stay in standard input."""
 
+from functools import partial
+
 import pytest
+from acceptance_fakes import sealed
 from objects_fakes import KEYS, LIMITED, FakeStore
 
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
-from avadm_validation.suites.runner import Suite, class_of
+from avadm_validation.suites.runner import Suite
 from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.objects import FAULTS
 
@@ -25,25 +28,7 @@ def suite(folder, store, effort="quick", **changes):
     return made, fleet
 
 
-def report(made, checks, folder):
-    claimed = Report(
-        site="s",
-        profile="p",
-        suite="objects",
-        effort="quick",
-        class_=class_of("lab", "quick"),
-        started="2026-11-22T00:00:00Z",
-        finished="2026-11-22T00:01:00Z",
-        seed=1,
-        versions={},
-        git_commit="",
-        config_hash=made.criteria.digest(),
-        inventory_hash="",
-        environment={},
-        notes=[],
-        checks=checks,
-    )
-    return made.manifest.seal(claimed, folder)
+report = partial(sealed, suite="objects", effort="quick")
 
 
 def test_a_good_store_passes_and_its_report_verifies(tmp_path):

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from acceptance_fakes import NOW, FakeFleet
+from acceptance_fakes import NOW, FakeFleet, sealed
 
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
@@ -155,7 +155,7 @@ def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(t
     results = ran.execute()
     assert began == ["A-BD6", "A-BD5"]
     assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
-    told = problems(sealed(ran, results, tmp_path), tmp_path)
+    told = problems(written(ran, results, tmp_path), tmp_path)
     assert [p for p in told if "the checks are" in p] == []
 
 
@@ -213,27 +213,12 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
 def report_of(tmp_path, monkeypatch, act=measured):
     with_check(monkeypatch, act)
     ran = suite(tmp_path, FakeFleet(answers()))
-    return sealed(ran, ran.execute(), tmp_path)
+    return written(ran, ran.execute(), tmp_path)
 
 
-def sealed(ran, checks, folder):
-    """Return a run's report, as it is written."""
-    report = Report(
-        site="s",
-        profile="p",
-        class_="lab",
-        started="",
-        finished="",
-        seed=1,
-        versions={},
-        git_commit="",
-        config_hash=Criteria.load("lab").digest(),
-        inventory_hash="",
-        environment={},
-        notes=[],
-        checks=checks,
-    )
-    report = ran.manifest.seal(report, folder)
+def written(ran, checks, folder):
+    """Return a run's report; it lies in the folder."""
+    report = sealed(ran, checks, folder)
     report.dump(folder)
     return report
 
