@@ -12,6 +12,8 @@ description:
   - Looks with one C(dpkg-query) whether everything is there (some 20 ms) and does nothing more if it is.
   - Otherwise repairs a dpkg that was interrupted, refreshes the package lists if they are old, and installs
     all that is missing with one C(apt-get install).
+  - A package that is installed stays as it is, whatever newer the sources have. One at another version than the wanted
+    C(name=version) is brought to that; a profile that pins a newer one so brings it to all nodes.
   - Needs no python-apt, so it works under python 2.7 where only python 3 has apt bindings (design.md, 4).
   - Another apt or dpkg that runs on the node is waited for, also with apt 1.2 (Ubuntu 16.04), which cannot
     wait itself.
@@ -229,6 +231,11 @@ class Packages(object):
                 (
                     "add the source that has it to packages.sources of the site file, or choose another profile"
                 ),
+            )
+        elif "--allow-downgrades" in said:
+            cause, remedy = (
+                "What is installed is newer than what is wanted, and nothing is made older unasked.",
+                "pin a newer version in the profile, or remove the package there if the older one is really meant",
             )
         elif "No space left" in said or "enough free space" in said:
             cause, remedy = "A file system of the node is full.", "free space on / and /var (`apt-get clean`)"

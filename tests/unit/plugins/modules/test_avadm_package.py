@@ -74,6 +74,23 @@ def test_another_version_than_the_wanted_one_is_missing(tmp_path):
     assert node.verbs() == ["install"]
 
 
+def test_a_newer_pin_brings_that_version_and_says_so_once(tmp_path):
+    node = Node(tmp_path, dpkg="ii \trunc\tamd64\t1.1.5-1\t\n")
+    assert node.ensure("runc")["changed"] is False
+    done = node.ensure("runc=1.1.5-1+deb12u1")
+    assert done["changed"] is True
+    assert done["installed"] == {"runc": "1.1.5-1+deb12u1"}
+    assert node.ensure("runc=1.1.5-1+deb12u1")["changed"] is False
+
+
+def test_nothing_is_made_older_unasked(tmp_path):
+    refusal = (100, "", "E: Packages were downgraded and -y was used without --allow-downgrades.")
+    node = Node(tmp_path, apt=[refusal, refusal])
+    with pytest.raises(module.PackageError, match="installed is newer than what is wanted"):
+        node.ensure("curl=7.1")
+    assert not any("--allow-downgrades" in argv for argv in node.calls)
+
+
 def test_check_mode_says_what_it_would_install_and_does_nothing(tmp_path):
     node = Node(tmp_path)
     assert node.ensure("fio", check=True)["installed"] == {"fio": ""}
