@@ -42,7 +42,7 @@ lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
 
 unit: $(STAMP) ## Unit tests: minutes.
 	@scripts/tools
-	@$(BIN)/pytest tests/unit -n 2
+	@$(BIN)/pytest tests/unit -n 2 --dist loadfile
 
 test-core: $(STAMP) ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
 	@scripts/test-lab core
