@@ -18,6 +18,12 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
     assert set(after) - set(before) == {max(after)}
     assert lab.sh(node, f"stat -c %a:%U {newest}").strip() == "600:root"
     said = json.loads(lab.sh(node, f"avadm-etcd ctl snapshot status {newest} --write-out=json"))
+    lab.sh(node, f"avadm-etcd check {newest}")
+    copy = lab.sh(
+        node,
+        f"t=$(mktemp) && cp {newest} $t && printf x | dd of=$t bs=1 seek=9000 conv=notrunc 2>/dev/null; echo $t",
+    )
+    assert lab.run(node, f"avadm-etcd check {copy.strip()}; r=$?; rm {copy.strip()}; exit $r").returncode == 1
     # Older revisions of keys count too.
     assert said["totalKey"] >= keys > 0
     # Restoring compares the digest at the end of the file with what is in it.
