@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,33 @@ class Digests:
         self._home = home
         self._secrets = _of_files([vault], vault.parent) if vault is not None and vault.is_file() else ""
         self._code: dict[str, str] = {}
+        # What all hosts share is made text once and not for each host: 256 hosts have the same two hundred variables.
+        self._shared: dict[str, dict[str, str]] = {}
+        self._artifacts: dict[tuple[str, int], str] = {}
 
     def host(self, phase: Phase, host: str) -> str:
         """Return the digest of everything that this phase's work on this host depends on."""
-        variables = {**self._variables.all, **self._variables.hosts.get(host, {})}
-        used = {k: v for k, v in variables.items() if _concerns(k, phase)}
-        artifacts = _checksums(used.pop("artifacts", {}), phase)
-        used |= {"artifacts": artifacts} if artifacts else {}
-        return _hash(json.dumps(used, sort_keys=True, default=str), self._phase(phase), self._secrets)
+        own = self._variables.hosts.get(host, {})
+        if phase.name not in self._shared:
+            used = {k: v for k, v in self._variables.all.items() if k != "artifacts" and _concerns(k, phase)}
+            self._shared[phase.name] = {k: _text(v) for k, v in used.items()}
+        texts = self._shared[phase.name] | {
+            k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)
+        }
+        if artifacts := self._checksums(
+            own.get("artifacts", self._variables.all.get("artifacts", {})), phase
+        ):
+            texts["artifacts"] = artifacts
+        whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
+        return _hash(f"{{{whole}}}", self._phase(phase), self._secrets)
+
+    def _checksums(self, artifacts: dict[str, Any], phase: Phase) -> str:
+        """Return the checksums of what a phase installs as text; "" for none."""
+        key = (phase.name, id(artifacts))  # kept by the variables as long as this
+        if key not in self._artifacts:
+            found = _checksums(artifacts, phase)
+            self._artifacts[key] = _text(found) if found else ""
+        return self._artifacts[key]
 
     def _phase(self, phase: Phase) -> str:
         if phase.name not in self._code:
@@ -61,15 +81,24 @@ def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, s
     return {n: {f: kept["sha256"] for f, kept in artifacts[n]["files"].items()} for n in installs}
 
 
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
 def _concerns(variable: str, phase: Phase) -> bool:
     """Return whether a phase depends on a variable: one of its own roles', or of no role at all."""
     if variable.startswith(_CONNECTION):
         return False
+    owner = _owner(variable)
+    return owner is None or owner in phase.roles
+
+
+@cache
+def _owner(variable: str) -> str | None:
+    """Return the role whose variable it is; None for none."""
     owners = [r for p in PHASES for r in p.roles if variable == r or variable.startswith(f"{r}_")]
-    if not owners:
-        return True
     # ceph_osd_x belongs to ceph_osd even if a role `ceph` existed: the longest name owns it.
-    return max(owners, key=len) in phase.roles
+    return max(owners, key=len, default=None)
 
 
 def _files(root: Path) -> list[Path]:

@@ -119,6 +119,20 @@ def test_a_digest_changes_with_the_plugins_and_borrowed_roles_in_use(
     assert {p.name for p in both if digest(home, Vars(), p) != before[p.name]} == phases
 
 
+def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    dumps = json.dumps
+    monkeypatch.setattr("avadm.engine.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how))
+    shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}
+    hosts = {f"h{n}": {"ceph_osd_1": n} for n in range(20)}
+    digests = Digests(Vars(shared, hosts), home, home / "vault.yml")
+    assert len({digests.host(CEPH, h) for h in hosts}) == 20
+    assert sum(v == ["value 2"] for v in made) == 1, "and not once for each host"
+    assert digests.host(CEPH, "h3") == digest(home, Vars({**shared, "ceph_osd_1": 3}))
+
+
 def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:
     before = digest(home, Vars())
     (home / "roles/ceph_osd/handlers").mkdir()
