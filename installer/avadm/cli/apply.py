@@ -23,6 +23,7 @@ from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, prove
+from avadm.engine.prune import prune
 from avadm.engine.runfolder import RunFolder, discard
 from avadm.engine.saved_plan import SavedPlan, keep, load, refuse_other
 from avadm.engine.summary import Summary
@@ -120,6 +121,9 @@ def apply(
                 raise
         else:
             data = _nothing(context, verb, command)
+    with suppress(OSError):
+        if old := prune():
+            notes(f"Removed the folders of {len(old)} old runs (`avadm runs prune` says which stay).")
     with suppress(OSError):  # nobody reads any more (closed terminal, `| head`); the exit code still tells
         if as_json:
             print_json(data)

@@ -12,6 +12,7 @@ from avadm.cli.output import console, heading, print_json
 from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
+from avadm.engine.prune import DAYS, KEEP, candidates, prune
 from avadm.engine.runfolder import LATEST, RunFolder, find_run, list_runs
 from avadm.engine.summary import Summary
 from avadm.errors import DAMAGE, AvadmError
@@ -23,7 +24,7 @@ _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinish
 
 @click.group()
 def runs() -> None:
-    """List and show earlier runs."""
+    """List, show and remove earlier runs."""
 
 
 def _read(folder: RunFolder, name: str) -> dict[str, Any]:
@@ -132,3 +133,25 @@ def _show(folder: RunFolder, as_json: bool) -> None:
         for row in data["slowest"][:10]:
             console.print(Text(f"  {row['seconds']:7.1f} s  {row['phase']}: {row['task']} ({row['host']})"))
     console.print(Text(f"\nFolder   {folder.path}"))
+
+
+@runs.command("prune")
+@click.option("--keep", type=click.IntRange(1), default=KEEP, show_default=True, help="Runs that stay.")
+@click.option(
+    "--days", type=click.IntRange(1), default=DAYS, show_default=True, help="Days that a run stays."
+)
+@click.option("--dry-run", is_flag=True, help="Only name what would be removed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def prune_(keep: int, days: int, dry_run: bool, as_json: bool) -> None:
+    """Remove the folders of old runs; each `avadm apply` does so too, with these numbers.
+
+    Never removed are runs at work, the last one of each site and verb, those that a site's ledger names, acceptance
+    reports of the last year, and what `disk zap` wrote down.
+    """
+    found = candidates(keep=keep, days=days) if dry_run else prune(keep=keep, days=days)
+    if as_json:
+        print_json({"removed": [r.id for r in found], "dry_run": dry_run})
+        return
+    for run in found:
+        console.print(Text(f"{'would remove' if dry_run else 'removed'} {run.id}"))
+    console.print(f"{len(found)} of {len(list_runs()) + (0 if dry_run else len(found))} runs.")
