@@ -4,6 +4,7 @@ Echo requests are made here and not by ping(8): minimal machines lack it, and on
 """
 
 import errno
+import glob
 import os
 import select
 import socket
@@ -61,6 +62,16 @@ def nics(addresses):
                     "duplex": slurp(base + "duplex"),
                 }
                 break
+    return found
+
+
+def interfaces():
+    """The network interfaces that are hardware: name and speed in Mbit/s (null: no link, or not told)."""
+    found = []
+    for path in sorted(glob.glob("/sys/class/net/*/device")):
+        name = path.split("/")[4]
+        speed = number(slurp("/sys/class/net/%s/speed" % name))
+        found.append({"name": name, "speed": speed if speed and speed > 0 else None})
     return found
 
 

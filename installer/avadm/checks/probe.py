@@ -284,6 +284,7 @@ def collect(params, options):
         "drives": drives,
         "machine_id": lambda: slurp("/etc/machine-id") or "",
         "nics": lambda: nics(params["own"]),
+        "links": interfaces,
         "resolution": lambda: resolution(params["names"], params["own"][0]),
         "peers": lambda: peers(params["peers"], params["ssh_port"]),
         "time_sources": lambda: time_sources(params["time"]),

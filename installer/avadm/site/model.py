@@ -34,6 +34,8 @@ RoleName = Literal[
     "alluxio_client",
 ]
 
+HardwareRole = RoleName | Literal["cpu"]
+
 CheckId = Literal[
     "reachability",
     "os",
@@ -222,12 +224,16 @@ class Hardware(Model):
     """Memory for each approved device, GiB."""
     disks_gib: list[Annotated[Whole, Field(ge=1)]] = []
     """Sizes of the disks besides the approved devices, GiB as sold."""
+    ssd: bool | None = None
+    """Whether only solid-state disks count, both of these and of the approved devices."""
     devices: Whole | None = Field(default=None, ge=1)
     """Approved devices."""
     device_gib: Whole | None = Field(default=None, ge=1)
     """Size of each approved device, GiB as sold."""
     nic_gbit: Real | None = Field(default=None, gt=0)
     """Speed of the links on both networks, Gbit/s."""
+    nics: Whole | None = Field(default=None, ge=1)
+    """Network interfaces (of hardware, linked or not) that are as fast as nic_gbit where that is stated."""
 
 
 class Waiver(Model):
@@ -264,8 +270,8 @@ class Site(Model):
     """Package sources."""
     nodes: list[Node] = Field(min_length=1, max_length=256)
     """The machines (P1: at most 256)."""
-    hardware: dict[RoleName, Hardware] = {}
-    """Role to the least that its machines have, before the profile's figures (P3 to P10)."""
+    hardware: dict[HardwareRole, Hardware] = {}
+    """Role to the least that its machines have, before the profile's figures (P3 to P10); cpu is a worker without GPUs."""
     waivers: list[Waiver] = []
     """Findings of preflight that are waived."""
     components: Components = Components()

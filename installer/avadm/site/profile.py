@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.model import Hardware, RoleName
+from avadm.site.model import Hardware, HardwareRole, RoleName
 
 
 class Source(BaseModel):
@@ -42,6 +42,7 @@ class Profile(BaseModel):
         packages: Ansible role name to the package names that it installs.
         sources: name to a package source, where packages come from others than the distribution.
         hardware: role to the least that its machines have (P3 to P10).
+        counts: role to the numbers of nodes that the plan knows.
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
     """
 
@@ -56,7 +57,8 @@ class Profile(BaseModel):
     versions: dict[str, str]
     packages: dict[str, list[str]]
     sources: dict[str, Source] = {}
-    hardware: dict[RoleName, Hardware] = {}
+    hardware: dict[HardwareRole, Hardware] = {}
+    counts: dict[RoleName, list[int]] = {}
     features: dict[str, Any]
 
     def source_of(self, package: str) -> str:

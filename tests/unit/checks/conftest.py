@@ -61,6 +61,7 @@ def good_facts(name: str, last: int) -> dict[str, Any]:
         "clock": [1.0, 2.0],
         "cpus": 64,
         "drives": [{"name": "sda", "gib": 240, "rotational": False}],
+        "links": [{"name": "eth0", "speed": 10000}, {"name": "eth1", "speed": None}],
         "machine_id": f"{last:032x}",
         "nics": {f"10.0.0.{last}": nic(f"02:00:00:00:00:{last:02x}")},
         "resolution": {name: {"answer": ["127.0.1.1"], "seconds": 0.0}},
@@ -78,7 +79,10 @@ def site() -> Site:
             "name": "t",
             "profile": "lab-bookworm",
             "network": {"management": "10.0.0.0/24", "domain": "t.example"},
-            "hardware": {"mds": {"cores": 36, "memory_gib": 48, "disks_gib": [240], "device_gib": 4000}},
+            "hardware": {
+                "mds": {"cores": 36, "memory_gib": 48, "disks_gib": [240], "device_gib": 4000},
+                "mon": {"ssd": True, "nics": 2},
+            },
             "nodes": [
                 {
                     "name": f"stor{i}",

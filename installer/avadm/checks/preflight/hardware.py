@@ -1,4 +1,4 @@
-"""The machine has what its roles' minima say: cores, memory, system disk, approved devices (P3, P4, P9, P10)."""
+"""The machine has what its roles' minima say: cores, memory, disks by size and kind, interfaces (P3 to P10, N12)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from avadm.checks.base import Check, Context
 from avadm.checks.hardware import minimum
-from avadm.findings import Finding
+from avadm.findings import Finding, Severity
 from avadm.site.model import Hardware, Node
 
 # Makers count in powers of ten and firmware keeps some memory: "128 GiB" shows about 125, "4 TiB" is sold as 3.84 TB
@@ -34,7 +34,23 @@ def judge(context: Context) -> list[Finding]:
                 )
                 for what, have, want in _short(node, least, facts)
             ]
-    return found
+    return [*found, *_counts(context)]
+
+
+def _counts(context: Context) -> Iterator[Finding]:
+    """Yield a warning for each role that another number of nodes has than the plan knows."""
+    for role, wanted in context.profile.counts.items():
+        have = [n.name for n in context.site.with_role(role)]
+        if have and len(have) not in wanted:
+            yield Finding(
+                "hardware",
+                f"The plan knows another number of nodes with the role {role}.",
+                "nodes",
+                f"{len(have)}: {', '.join(have)}",
+                " or ".join(map(str, wanted)),
+                f"Give the role {role} to more nodes or to fewer, or waive it.",
+                Severity.WARNING,
+            )
 
 
 def _short(node: Node, least: Hardware, facts: Any) -> Iterator[tuple[str, str, str]]:
@@ -47,10 +63,23 @@ def _short(node: Node, least: Hardware, facts: Any) -> Iterator[tuple[str, str, 
         yield "memory", f"{memory['total_mib'] / 1024:.0f} GiB", f"at least {gib:g} GiB"
     if least.disks_gib and drives is not None:
         approved = {d.get("path", "").rpartition("/")[2] for d in facts.get("devices") or []}
-        have = sorted((d["gib"] for d in drives if d["name"] not in approved), reverse=True)
+        # Where only solid-state disks count, one of which that is not told (null) does not.
+        fit = [d for d in drives if not least.ssd or d["rotational"] is False]
+        have = sorted((d["gib"] for d in fit if d["name"] not in approved), reverse=True)
         want = sorted(least.disks_gib, reverse=True)
         if len(have) < len(want) or any(h < DISK_SHARE * w for h, w in zip(have, want, strict=False)):
-            yield "disks besides the approved devices", _sizes(have), _sizes(want)
+            kind = "solid-state disks" if least.ssd else "disks"
+            yield f"{kind} besides the approved devices", _sizes(have), _sizes(want)
+    if least.ssd and (spin := [d["path"] for d in facts.get("devices") or [] if d.get("rotational")]):
+        yield "approved devices that are solid-state", f"{', '.join(spin)} spin", "none that spins"
+    if least.nics is not None and facts.get("links") is not None:
+        speed = least.nic_gbit or 0
+        # One without a link does not tell its speed: it counts, since a cable is not the machine's.
+        links = [x for x in facts["links"] if x["speed"] is None or x["speed"] >= 1000 * speed]
+        if len(links) < least.nics:
+            kind = f"interfaces of {speed:g} Gbit/s" if speed else "interfaces"
+            told = ", ".join(f"{x['name']} {x['speed'] or '?'} Mbit/s" for x in facts["links"]) or "none"
+            yield kind, told, f"at least {least.nics}"
     if least.devices is not None and len(node.devices) < least.devices:
         yield "approved devices", f"{len(node.devices)}", f"at least {least.devices}"
     if least.device_gib is not None and facts.get("devices") is not None:
@@ -70,5 +99,5 @@ def _sizes(gib: list[int]) -> str:
 
 
 CHECK = Check(
-    "hardware", "the machine has what its roles want", ("cpus", "memory", "drives", "devices"), judge
+    "hardware", "the machine has what its roles want", ("cpus", "memory", "drives", "devices", "links"), judge
 )

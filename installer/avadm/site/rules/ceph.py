@@ -38,6 +38,15 @@ def replicas(draft: Draft) -> Iterator[Finding]:
                 f"at least {ceph.replicas} {ceph.failure_domain}s with the role osd",
                 "Add OSD nodes, lower replicas, or set failure_domain: host.",
             )
+        elif len(domains) == ceph.replicas and ceph.failure_domain == "rack":
+            yield draft.warning(
+                "racks-without-reserve",
+                (*CEPH, "failure_domain"),
+                "After the loss of a rack its copies cannot be made anew: no other rack may take them.",
+                f"{ceph.replicas} replicas, {len(domains)} racks with OSDs: {', '.join(sorted(domains))}",
+                f"at least {ceph.replicas + 1} racks with the role osd",
+                "Spread the OSD nodes over one rack more, or set failure_domain: host.",
+            )
     low, all_ = ceph.min_replicas, ceph.replicas
     path = (*CEPH, "min_replicas")
     if low > all_:
