@@ -161,6 +161,8 @@ class Lab:
         node = self.node(name)
         return [
             "ssh",
+            "-F",
+            "/dev/null",
             "-i",
             str(self.folder.key),
             "-o",

@@ -94,7 +94,8 @@ class JumpHost:
         """Return the option by which OpenSSH goes through it, as one shell word after ``-o``."""
         command = shlex.join(
             [
-                "ssh", "-i", str(self.key), "-p", str(self.target.port), "-l", self.target.user,
+                "ssh", "-F", "/dev/null", "-o", "ForwardAgent=no",
+                "-i", str(self.key), "-p", str(self.target.port), "-l", self.target.user,
                 "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={known_hosts}",
                 "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
             ]

@@ -87,3 +87,29 @@ def test_a_controller_makes_no_pod_for_a_tenant_that_the_tenant_may_not_make(kub
     reasons = wait(told, 30)
     assert any(row.by in reason for reason in reasons), reasons
     assert kube.get(f"pods -n {SPACE} -l app={NAME}")["items"] == []
+
+
+def test_no_packet_from_elsewhere_reaches_a_node_s_own_loopback(kube, lab):
+    """The neighbour sends to 127.0.0.1 by way of the node, as CVE-2020-8558 has it: the rule counts, and nothing answers."""
+    node, neighbour = kube.nodes()[0], kube.nodes()[1]
+    address = lab.node(node)["address"]
+    count = "iptables -w 10 -t raw -L AVADM-LOCALNET -nvx | awk '/DROP/ {print $1}'"
+    before = int(lab.sh(node, count))
+    mac = lab.sh(
+        node, f"cat /sys/class/net/$(ip -o addr show to {address} | awk '{{print $2}}')/address"
+    ).strip()
+    # A raw Ethernet frame: the neighbour's own kernel would keep a packet to 127.0.0.1 for itself.
+    send = (
+        "import socket, struct, sys; mac, dev, src = sys.argv[1:]; "
+        "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind((dev, 0)); own = s.getsockname()[4]; "
+        "ip = struct.pack('!BBHHHBBH4s4s', 69, 0, 28, 1, 0, 64, 17, 0, socket.inet_aton(src), socket.inet_aton('127.0.0.1')); "
+        "n = sum(struct.unpack('!10H', ip)); n = (n >> 16) + (n & 65535); n = ~(n + (n >> 16)) & 65535; "
+        "ip = ip[:10] + struct.pack('!H', n) + ip[12:]; "
+        "udp = struct.pack('!HHHH', 9, 9, 8, 0); "
+        "s.send(bytes.fromhex(mac.replace(':', '')) + own + b'\\x08\\x00' + ip + udp)"
+    )
+    own = lab.node(neighbour)["address"]
+    device = f"$(ip -o addr show to {own} | awk '{{print $2}}')"
+    for _ in range(3):
+        lab.sh(neighbour, f'python3 -c "{send}" {mac} {device} {own}')
+    assert wait(lambda: int(lab.sh(node, count)) >= before + 3, 10)

@@ -1,10 +1,12 @@
 """JumpHost: one connection to it for all nodes; what it cannot do is said once and of the right machine."""
 
 import os
+import re
 import shlex
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import paramiko
 import pytest
@@ -137,3 +139,15 @@ def test_openssh_gets_the_same_way_with_its_host_key_checked(room, tmp_path):
     assert f"UserKnownHostsFile={tmp_path / 'known hosts'}" in words
     assert "StrictHostKeyChecking=yes" in words
     assert words[-3:] == ["-W", "%h:%p", "127.0.0.1"]
+
+
+def test_no_ssh_that_is_started_reads_the_operator_s_own_configuration():
+    """It may forward an agent, or name other keys, other ways and other names."""
+    home = Path(__file__).parents[3] / "installer/avadm"
+    for name in ("runner/jump.py", "lab/lab.py"):
+        text = (home / name).read_text()
+        assert re.search(r'"ssh",\s*"-F",\s*"/dev/null"', text), name
+    assert "-F /dev/null -o ForwardAgent=no " in (home / "site/render/core.py").read_text()
+    for path in (home / "runner").glob("*.py"):
+        assert "request_forward_agent" not in path.read_text()
+        assert "AgentRequestHandler" not in path.read_text()

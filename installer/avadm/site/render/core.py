@@ -119,7 +119,8 @@ def connection(site_file: SiteFile) -> dict[str, Any]:
     return {
         "ansible_ssh_private_key_file": str(site_file.ssh_key),
         "ansible_ssh_common_args": (
-            f"-o UserKnownHostsFile={site_file.known_hosts} -o GlobalKnownHostsFile=/dev/null"
+            # Nothing of the operator's own configuration: it may forward an agent, or name other keys and ways.
+            f"-F /dev/null -o ForwardAgent=no -o UserKnownHostsFile={site_file.known_hosts} -o GlobalKnownHostsFile=/dev/null"
             f" -o StrictHostKeyChecking=yes{way}"
         ),
     }

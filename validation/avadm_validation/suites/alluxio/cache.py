@@ -64,10 +64,9 @@ class Cache:
 
     def put(self, nodes: Sequence[str]) -> None:
         """Put the tool on nodes that have not got it in this run."""
-        folder = shlex.quote(self.ctx.tools)
         have = self.ctx.shared.setdefault("cache tools", set())
         for node in sorted(set(nodes) - have):
-            self.ctx.must(self.ctx.rec.run(node, f"mkdir -m 700 -p {folder} && echo made", "tools"))
+            self.ctx.must(self.ctx.rec.run(node, f"{{ {self.ctx.private}; }} && echo made", "tools"))
             text = (files("avadm_validation") / "tools" / TOOL).read_bytes()
             self.ctx.must(self.ctx.rec.fleet.put(node, text, f"{self.ctx.tools}/{TOOL}", mode=0o755))
             have.add(node)

@@ -70,9 +70,8 @@ class Store:
 
     def install(self, nodes: Sequence[str] = ()) -> None:
         """Put the tool on the clients, or those of them that are named."""
-        folder = shlex.quote(self.ctx.tools)
         for client in nodes or self.ctx.target.clients:
-            self.ctx.must(self.ctx.rec.fleet.run(client, f"mkdir -m 700 -p {folder}"))
+            self.ctx.must(self.ctx.rec.fleet.run(client, self.ctx.private))
             for name in PARTS:
                 source = (files("avadm_validation") / "tools" / name).read_bytes()
                 self.ctx.must(self.ctx.rec.fleet.put(client, source, f"{self.ctx.tools}/{name}", mode=0o755))

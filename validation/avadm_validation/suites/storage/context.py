@@ -181,6 +181,19 @@ class Context:
         return f"/tmp/{self.name}"  # noqa: S108 - the name is the run's own, made 0700
 
     @property
+    def private(self) -> str:
+        """Command that makes the tools' folder, or finds it as root made it: nobody else's, no link, shut to all others.
+
+        What lies in it is run as root, and everybody may make folders in /tmp.
+        """
+        folder = shlex.quote(self.tools)
+        wanted = '"$(id -u) 700 directory"'
+        return (
+            f"mkdir -m 700 {folder} 2>/dev/null || [ \"$(stat -c '%u %a %F' {folder})\" = {wanted} ] || "
+            f"{{ echo {folder} is not ours alone: remove it >&2; false; }}"
+        )
+
+    @property
     def work(self) -> str:
         """This check's folder on cephfs."""
         return f"{self.target.mount}/{self.name}/{self.rec.check}"

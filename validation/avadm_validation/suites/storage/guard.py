@@ -68,9 +68,9 @@ class Guard:
         self.ctx.step("prepare clients")
         self._restore()
         left = [*self._stop(PREFIX), *self._sweep(PREFIX)]
-        t, folder = self.ctx.target, shlex.quote(self.ctx.tools)
+        t = self.ctx.target
         self.ctx.everywhere(
-            dict.fromkeys(t.clients, f"mkdir -m 700 -p {folder} && echo made"), "tools", timeout=60
+            dict.fromkeys(t.clients, f"{{ {self.ctx.private}; }} && echo made"), "tools", timeout=60
         )
         for client in t.clients:
             for name, content in tools.items():

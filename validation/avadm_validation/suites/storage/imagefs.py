@@ -99,7 +99,7 @@ def formatted(ctx: Context, size: str) -> Iterator[ImageFs]:
     image, base = f"{ctx.name}-{ctx.rec.check.lower()}", f"{ctx.tools}/{ctx.rec.check}"
     mount, fuse = f"{base}/fs", f"{base}/images"
     user, pool = shlex.quote(ctx.target.rbd_user), shlex.quote(str(ctx.target.pool))
-    ctx.must(ctx.rec.run(node, f"mkdir -p {mount} {mount}.source {fuse}", "folders"))
+    ctx.must(ctx.rec.run(node, f"{{ {ctx.private}; }} && mkdir -p {mount} {mount}.source {fuse}", "folders"))
     ctx.step("make and format an image", 1, 5)
     undo = [f"if mountpoint -q {mount}; then umount {mount}; fi"]
     try:
