@@ -83,6 +83,12 @@ def test_after_a_refused_upgrade_nothing_reaches_the_kubelet(api, kube):
     assert said.count(b"HTTP/1.1 ") == 1, said[:1000]
 
 
+def test_the_older_proxy_upgrades_nothing(api, kube):
+    path = f"/api/v1/proxy/nodes/{kube.nodes()[-1]}/healthz"
+    assert api.ask("GET", path)[0] == 200
+    assert api.ask("GET", path, Connection="Upgrade", Upgrade="websocket")[0] == 400
+
+
 def test_bodies_and_patches_have_a_limit(api):
     name = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"hole-{uuid.uuid4().hex[:8]}"}}
     body = json.dumps({**name, "data": {"a": "x" * (3 << 20)}})

@@ -88,7 +88,7 @@ def defences() -> dict[str, Any]:
     kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
     flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
     return {
-        "commits": dict.fromkeys(flags, "avadm.1"),
+        "commits": dict.fromkeys(flags, "avadm.2"),
         "flags": flags,
         "packages": {"runc": ["1.1.15", True]},
     }

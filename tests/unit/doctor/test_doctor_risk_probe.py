@@ -17,7 +17,7 @@ FLAGS = ["--anonymous-auth=false", "--read-only-port=0", "--v"]
 def played(tmp_path: Path):
     """A folder in which a program called hyperkube is kubelet, and tells its source when it is asked as kubectl."""
     (tmp_path / "kubelet").write_text("import time\ntime.sleep(60)\n")
-    told = {"clientVersion": {"gitCommit": "avadm.1"}}
+    told = {"clientVersion": {"gitCommit": "avadm.2"}}
     (tmp_path / "kubectl").write_text(f"import json\nprint(json.dumps({told}))\n")
     child = subprocess.Popen(["hyperkube", "kubelet", *FLAGS], executable=sys.executable, cwd=tmp_path)
     try:
@@ -37,6 +37,6 @@ def test_a_servers_build_and_flags_are_read_from_its_process(played: Path) -> No
     found = json.loads(done.stdout)
     assert found["errors"] == {}
     said = found["parts"]["defences"]
-    assert said["commits"]["kubelet"] == "avadm.1"
+    assert said["commits"]["kubelet"] == "avadm.2"
     assert said["flags"]["kubelet"] == {"anonymous-auth": "false", "read-only-port": "0", "v": ""}
     assert said["packages"] == {}

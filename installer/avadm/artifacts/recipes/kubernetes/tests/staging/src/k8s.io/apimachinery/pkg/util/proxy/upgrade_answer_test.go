@@ -134,8 +134,12 @@ func TestARedirectOfAnUpgradeNeitherIsPassedOnNorLeavesTheServer(t *testing.T) {
 
 func TestARedirectOnTheSameServerIsFollowed(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/exec", func(w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, "/cri/exec/token", http.StatusFound) })
-	mux.HandleFunc("/cri/exec/token", func(w http.ResponseWriter, req *http.Request) { http.Error(w, "reached by "+req.Method, http.StatusTeapot) })
+	mux.HandleFunc("/exec", func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, "/cri/exec/token", http.StatusFound)
+	})
+	mux.HandleFunc("/cri/exec/token", func(w http.ResponseWriter, req *http.Request) {
+		http.Error(w, "reached by "+req.Method, http.StatusTeapot)
+	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	location, _ := url.Parse(server.URL + "/exec")

@@ -1,0 +1,18 @@
+"""What the cache has for this lab runs on the oldest system of the profiles, not just on the lab's."""
+
+import pytest
+
+from avadm.artifacts import linked
+from avadm.artifacts.manifest import manifest
+from avadm.artifacts.store import State, Store
+
+pytestmark = pytest.mark.lab
+
+
+def test_no_program_needs_a_newer_c_library_than_the_oldest_system_has():
+    store = Store.default()
+    there = [a for a in manifest().values() if store.state(a) in (State.PRESENT, State.STALE)]
+    assert "kubernetes" in {a.name for a in there}
+    assert [finding for a in there for finding in linked.too_new(a.name, store.folder(a))] == []
+    hyperkube = store.folder(manifest()["kubernetes"]) / "hyperkube"
+    assert linked.needs(hyperkube)["hyperkube"], "it is linked to some glibc: kubelet opens NVIDIA's library"
