@@ -11,8 +11,8 @@ PANELS = [
     stat("Memory", f"sum(node_memory_MemTotal_bytes{{{N}}})", unit="bytes", width=4),
     stat("Least time since boot", f"min(time() - node_boot_time_seconds{{{N}}})", unit="s", width=4),
     stat(
-        "Killed for memory, last day",
-        f"sum(increase(node_vmstat_oom_kill{{{N}}}[1d]))",
+        "Killed for memory, worst 10 minutes of a day",
+        f'sum(max_over_time(avadm_oom_kills{{{N},within!="pod"}}[1d]))',
         width=4,
         steps=[(1, RED)],
     ),

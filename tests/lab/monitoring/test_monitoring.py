@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from tests.lab.acceptance.drive import accept
+
 pytestmark = pytest.mark.lab
 
 
@@ -106,3 +108,21 @@ def test_ceph_is_seen_by_every_replica_as_the_same_series(replicas):
         seen.append(frozenset(health["metric"].items()))
         assert replica.value("count(ceph_osd_up)") > 0
     assert len(set(seen)) == 1
+
+
+def test_every_node_tells_whose_memory_was_short(replicas, nodes):
+    asked = 'count by (node) (avadm_oom_kills{within=~"host|limit|pod"}) == 3'
+    wanted = {n["name"] for n in nodes}
+    until(lambda: {s["metric"]["node"] for s in replicas[0].query(asked)} >= wanted, 120)
+
+
+@pytest.mark.slow
+def test_what_acceptance_kills_within_a_pods_limit_is_no_hosts_trouble(replicas, nodes):
+    if not any("master" in n["roles"] for n in nodes):
+        pytest.skip("this lab has no Kubernetes")
+    before = replicas[0].value("max(node_vmstat_oom_kill)")
+    _, checks = accept("K-MEM", suite="kubernetes")
+    assert checks["K-MEM"]["verdict"] == "PASS", checks["K-MEM"]["reasons"]
+    until(lambda: replicas[0].value("max(node_vmstat_oom_kill)") > before, 60)
+    time.sleep(90)  # a minute of the timer, and a scrape and an evaluation of the rule
+    assert replicas[0].query('ALERTS{alertname="HostOomKill"}') == []

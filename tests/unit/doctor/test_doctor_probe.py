@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -291,17 +292,53 @@ LINES = {
     "log-refused-format": "volume x: /dev/loop3 is not proven blank: it carries ext4; nothing was written",
     "log-private-mount": "umount: /mnt/x: target is busy.",
     "log-hung-task": "INFO: task ceph-osd:123 blocked for more than 120 seconds.",
-    "log-oom": "Memory cgroup out of memory: Killed process 12 (python)",
+    "log-oom": "Out of memory: Killed process 12 (python)",
     "log-disk-error": "blk_update_request: I/O error, dev sdb, sector 8",
     "log-uvm": "nvidia-container-cli: mount error: stat failed: /dev/nvidia-uvm: no such file or directory",
     "log-gpu-memory": "RuntimeError: CUDA out of memory. Tried to allocate 20 MiB",
     "log-loopback": 'NetworkPlugin cni failed: failed to find plugin "loopback" in path [/opt/cni/bin]',
+    "log-cni-config": "NetworkReady=false reason:NetworkPluginNotReady message:docker: cni config uninitialized",
     "log-no-address": "failed to request 1 IPv4 addresses. IPAM allocated only 0",
     "log-watch": "watch of *v1.Pod: Unexpected watch close - watch lasted less than a second and no items received",
     "log-xtables": "can't open lock file /run/xtables.lock: Is a directory",
     "log-ceph-version": "libceph: mon0 10.0.0.1:6789 feature set mismatch, my 40 < server's 2040",
     "log-port-twice": "listen tcp :9100: bind: address already in use",
 }
+
+
+POD = "/kubepods/burstable/pod3b1c9f0e-11aa-11ec-9c50-0242ac110002/4f5e"
+SLICE = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1c9f0e_11aa.slice/docker-4f5e.scope"
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("Out of memory: Kill process 12 (python) score 900 or sacrifice child", True),
+        ("Out of memory (oom_kill_allocating_task): Killed process 12", True),
+        (
+            "Memory cgroup out of memory: Killed process 12 (python)",
+            False,
+        ),  # the line before it says whose limit it was
+        (
+            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=4f5e,oom_memcg={POD},task_memcg={POD}",
+            False,
+        ),
+        (
+            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=4f5e,oom_memcg={SLICE},task_memcg={SLICE}",
+            False,
+        ),
+        (
+            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,oom_memcg=/kubepods,task_memcg={POD}",
+            True,
+        ),
+        (f"Task in {POD} killed as a result of limit of {POD}", False),
+        ("Task in /system.slice/a.service killed as a result of limit of /system.slice/a.service", True),
+        ("oom_reaper: reaped process 12 (python), now anon-rss:0kB", False),
+    ],
+)
+def test_a_kill_within_a_pods_own_limit_is_no_trouble_of_the_host(line, seen):
+    [pattern] = [row["pattern"] for row in patterns() if row["id"] == "log-oom"]
+    assert bool(re.search(pattern, line, re.I)) == seen
 
 
 def test_lines_of_the_journal_by_pattern(script, monkeypatch):

@@ -109,3 +109,41 @@ def test_one_that_fails_is_not_told(tmp_path):
 def test_without_the_exporter_s_folder_a_snapshot_is_taken_all_the_same(tmp_path, more):
     assert snapshot(tmp_path, False, *more) == 0
     assert len(list((tmp_path / "saved").iterdir())) == 1
+
+
+KERNEL = {
+    "host": "Out of memory: Killed process 7 (ceph-osd) total-vm:9kB",
+    "limit": "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/system.slice/grafana.service,task=g,pid=8\n"
+    "Memory cgroup out of memory: Killed process 8 (grafana)",
+    "pod": "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/kubepods/pod1a2b3c4d-11/4f5e,task=python,pid=9\n"
+    "Memory cgroup out of memory: Killed process 9 (python)",
+    "old-pod": "Task in /kubepods/pod1a2b3c4d-11/4f5e killed as a result of limit of /kubepods/pod1a2b3c4d-11\n"
+    "Memory cgroup out of memory: Kill process 9 (python) score 1900 or sacrifice child\nKilled process 9 (python)",
+    "pods": "Task in /kubepods/pod1a2b3c4d-11 killed as a result of limit of /kubepods\n"
+    "Memory cgroup out of memory: Kill process 9 (python) score 1900 or sacrifice child",
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ((), (0, 0, 0)),
+        (("host",), (1, 0, 0)),
+        (("limit",), (0, 1, 0)),
+        (("pod",), (0, 0, 1)),
+        (("old-pod", "pod"), (0, 0, 2)),
+        (("pods",), (0, 1, 0)),  # all pods together: the node has promised too much
+        (("pod", "host", "limit"), (1, 1, 1)),
+    ],
+)
+def test_whose_memory_was_short_is_told(tmp_path, monkeypatch, lines, wanted):
+    journal = tmp_path / "bin/journalctl"
+    journal.parent.mkdir()
+    (tmp_path / "kernel").write_text("\n".join(["usb 1-1: new device", *(KERNEL[i] for i in lines)]) + "\n")
+    journal.write_text(f'#!/bin/sh\ncase "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac\n')
+    journal.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{journal.parent}:{os.environ['PATH']}")
+    out = tmp_path / "oom.prom"
+    subprocess.run(["bash", ROLES / "node_exporter/files/avadm-oom", out], check=True)
+    found = samples(out)
+    assert tuple(found[f'avadm_oom_kills{{within="{w}"}}'] for w in ("host", "limit", "pod")) == wanted

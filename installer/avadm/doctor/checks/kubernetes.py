@@ -170,14 +170,15 @@ CHECKS = (
     Check(
         "api-timeouts",
         "kubernetes",
-        "a proxy before the API that ends silent connections: watches of custom resources end after a minute or two",
-        "Set `timeout client` and `timeout server` of haproxy to hours (`avadm apply masters` writes 4h); a client must set "
-        "timeoutSeconds and resume from its last resourceVersion.",
+        "a proxy before the API that ends silent connections: watches of every kind end before their time",
+        "Set `timeout client` and `timeout server` of haproxy to hours (`avadm apply masters` writes 4h). That watches of custom "
+        "resources alone end after 60 to 120 s is no proxy's doing: the API servers of these versions end those themselves, "
+        "built-in kinds after 30 to 60 minutes. A client sets timeoutSeconds and resumes from its last resourceVersion.",
         "haproxy",
         _timeouts,
         ("master",),
         requirement="K10",
-        good="silent connections live for long",
+        good="silent connections live for long; watches of custom resources end after 60 to 120 s by the API server's own doing",
     ),
     _site(
         "kube-reset",

@@ -1,0 +1,26 @@
+"""K10: whoever watches Kubernetes says how long, since the API server ends some watches after a minute."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CLIENTS = [
+    path.relative_to(ROOT)
+    for place in ("roles/*/files/*", "validation/avadm_validation/tools/*.py", "installer/avadm/doctor/*.py")
+    for path in ROOT.glob(place)
+    if path.is_file() and path.suffix in ("", ".py") and "watch=" in path.read_text(errors="ignore")
+]
+
+
+def test_the_clients_are_found():
+    assert {str(p) for p in CLIENTS} >= {
+        "roles/kube_volumes/files/volumes_api.py",
+        "validation/avadm_validation/tools/kubeload.py",
+    }
+
+
+@pytest.mark.parametrize("path", CLIENTS, ids=str)
+def test_every_watch_says_when_it_ends(path):
+    lines = [line for line in (ROOT / path).read_text().splitlines() if "watch=" in line]
+    assert [line for line in lines if "timeoutSeconds=" not in line] == []
