@@ -135,7 +135,8 @@ def test_openssh_gets_the_same_way_with_its_host_key_checked(room, tmp_path):
     name, _, command = option.partition("=")
     words = shlex.split(command)
     assert name == "ProxyCommand"
-    assert words[:3] == ["ssh", "-i", str(way.key)]
+    assert words[:5] == ["ssh", "-F", "/dev/null", "-o", "ForwardAgent=no"]
+    assert words[5:7] == ["-i", str(way.key)]
     assert f"UserKnownHostsFile={tmp_path / 'known hosts'}" in words
     assert "StrictHostKeyChecking=yes" in words
     assert words[-3:] == ["-W", "%h:%p", "127.0.0.1"]
