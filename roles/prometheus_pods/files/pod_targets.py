@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Tells Prometheus which pods ask to be scraped: those with the annotation prometheus.io/scrape: "true".
 
+Those behind a Service with it are told too, each pod once: one that asks itself is asked as it says itself.
+
 prometheus.io/port (else the pod's first port) and prometheus.io/path (else /metrics) say where. The pods are followed by
 list and watch; what is found is written as a file of targets that Prometheus reads (file_sd). Prometheus nodes need no
 way to the network of pods: the targets are the API server's own way to a pod. Python 3.5 or later.
@@ -15,6 +17,7 @@ import time
 from volumes_api import Api, ApiError
 
 PODS = "/api/v1/pods"
+SERVICES = "/api/v1/services"
 PREFIX = "prometheus.io/"
 PATH = re.compile(r"(/[A-Za-z0-9_~.-]+)+/?")
 RESYNC_S = 300
@@ -51,13 +54,43 @@ def path_of(asked):
     return path
 
 
-def target(pod, server):
-    """Return a pod's target; None where it does not ask or does not run."""
+def service_of(pod, services):
+    """Return the Service that asks for a pod, the first by name; None where none does."""
     meta = pod["metadata"]
-    notes = meta.get("annotations") or {}
-    if notes.get(PREFIX + "scrape") != "true" or pod.get("status", {}).get("phase") != "Running":
+    labels = set((meta.get("labels") or {}).items())
+    asking = [
+        s
+        for s in services
+        if s["metadata"]["namespace"] == meta["namespace"]
+        and (s["metadata"].get("annotations") or {}).get(PREFIX + "scrape") == "true"
+        and s["spec"].get("selector")
+        and set(s["spec"]["selector"].items()) <= labels
+    ]
+    return min(asking, key=lambda s: s["metadata"]["name"]) if asking else None
+
+
+def behind(service, pod):
+    """Return the pod's port that a Service's first port leads to, by number or by name; None where it has no such."""
+    first = (service["spec"].get("ports") or [{}])[0]
+    wanted = first.get("targetPort") or first.get("port")
+    named = {
+        p.get("name"): p["containerPort"] for c in pod["spec"]["containers"] for p in c.get("ports") or []
+    }
+    return wanted if isinstance(wanted, int) else named.get(wanted)
+
+
+def target(pod, server, services=()):
+    """Return a pod's target; None where neither it nor a Service of it asks, or where it does not run."""
+    meta = pod["metadata"]
+    notes, default = meta.get("annotations") or {}, None
+    if pod.get("status", {}).get("phase") != "Running" or notes.get(PREFIX + "scrape") == "false":
         return None
-    port, path = port_of(pod, notes.get(PREFIX + "port")), path_of(notes.get(PREFIX + "path"))
+    if notes.get(PREFIX + "scrape") != "true":
+        service = service_of(pod, services)
+        if service is None:
+            return None
+        notes, default = service["metadata"]["annotations"], behind(service, pod)
+    port, path = port_of(pod, notes.get(PREFIX + "port") or default), path_of(notes.get(PREFIX + "path"))
     space, name = meta["namespace"], meta["name"]
     return {
         "targets": [server],
@@ -84,21 +117,33 @@ class Targets:
     def __init__(self, path, server, clock=time.time, log=print):
         self.path, self.server, self.clock, self.log = path, server, clock, log
         self.found, self.told, self.kept, self.fresh = {}, {}, None, 0
+        self.pods, self.services = {}, []
 
     def all(self, pods):
         """Take all pods there are."""
-        self.found = {}
+        self.found, self.pods = {}, {}
         for pod in pods:
             self.one("ADDED", pod)
         self.told = {
             uid: why for uid, why in self.told.items() if uid in {p["metadata"]["uid"] for p in pods}
         }
 
+    def serve(self, services):
+        """Take all Services there are."""
+        if services != self.services:
+            self.services = services
+            for pod in list(self.pods.values()):
+                self.one("MODIFIED", pod)
+
     def one(self, kind, pod):
         """Take one pod's change: ADDED, MODIFIED or DELETED."""
         uid, made = pod["metadata"]["uid"], None
+        if kind == "DELETED":
+            self.pods.pop(uid, None)
+        else:
+            self.pods[uid] = pod
         try:
-            made = target(pod, self.server) if kind != "DELETED" else None
+            made = target(pod, self.server, self.services) if kind != "DELETED" else None
         except Skipped as why:
             if self.told.get(uid) != str(why):
                 self.told[uid] = str(why)
@@ -123,6 +168,7 @@ class Targets:
 
 def follow(api, targets, clock=time.monotonic):
     """List all pods, then follow their changes until it is time to list again; ApiError."""
+    targets.serve(api.call("GET", SERVICES).get("items") or [])
     listed = api.call("GET", PODS)
     targets.all(listed.get("items") or [])
     targets.write()
@@ -135,7 +181,8 @@ def follow(api, targets, clock=time.monotonic):
             since = event["object"]["metadata"]["resourceVersion"]
             targets.one(event["type"], event["object"])
             targets.write()
-        # A quiet watch ends after FRESH_S.
+        # A watch ends after FRESH_S; Services are few and change seldom, and are read then.
+        targets.serve(api.call("GET", SERVICES).get("items") or [])
         targets.write()
 
 

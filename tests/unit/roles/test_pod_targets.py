@@ -166,3 +166,47 @@ def test_the_file_is_written_anew_while_nothing_changes_so_that_its_age_tells(tm
         targets.write()
         inodes.append(path.stat().st_mtime_ns)
     assert inodes[0] == inodes[1] == inodes[2] < inodes[3]
+
+
+def service(name="front", selector=None, port=None, **notes):
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "annotations": {f"prometheus.io/{key}": value for key, value in notes.items()},
+        },
+        "spec": {"selector": selector, "ports": [{"port": 80, "targetPort": port}] if port else []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("own", "services", "wanted"),
+    [
+        ({}, [service(selector={"app": "web"}, scrape="true")], "web:8080/proxy/metrics"),
+        ({}, [service(selector={"app": "web"}, port=9102, scrape="true")], "web:9102/proxy/metrics"),
+        (
+            {"scrape": "true", "port": "7"},
+            [service(selector={"app": "web"}, scrape="true")],
+            "web:7/proxy/metrics",
+        ),
+        ({"scrape": "false"}, [service(selector={"app": "web"}, scrape="true")], None),
+        ({}, [service(selector={"app": "web"})], None),
+        ({}, [service(selector={"app": "other"}, scrape="true")], None),
+        ({}, [service(selector=None, scrape="true")], None),
+    ],
+)
+def test_a_service_that_asks_has_each_pod_of_it_asked_once(own, services, wanted):
+    one = pod(**own)
+    one["metadata"]["labels"] = {"app": "web", "tier": "front"}
+    made = pod_targets.target(one, SERVER, [*services, *services])
+    assert (made and made["labels"]["__metrics_path__"].rpartition("/pods/")[2]) == wanted
+
+
+def test_a_service_that_comes_later_is_followed(tmp_path):
+    targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=lambda text: None)
+    one = pod()
+    one["metadata"]["labels"] = {"app": "web"}
+    targets.all([one])
+    for services, count in (([service(selector={"app": "web"}, scrape="true")], 1), ([], 0)):
+        targets.serve(services)
+        assert len(targets.found) == count
