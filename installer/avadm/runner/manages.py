@@ -120,6 +120,13 @@ def _settings(args: Args) -> Iterator[str]:
             yield f"setting {section} {option}"
 
 
+def _libraries(args: Args) -> Iterator[str]:
+    yield f"file {args['path']}"
+    for name in args["needed"]:
+        of_library = any(str(name).startswith(prefix) for prefix in args["libraries"])
+        yield f"file {args['path']}/{'lib64' if of_library else 'bin'}/{name}"
+
+
 def _buckets(args: Args) -> Iterator[str]:
     for bucket in args["buckets"]:
         # A store that others run (`connect` is empty) cannot be asked without keys, which no item holds.
@@ -155,6 +162,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),
     "avadm_etcd_access": lambda args: iter(["access etcd"]),
     "avadm_calico_pool": lambda args: iter([f"ippool {args['name']}"]),
+    "avadm_gpu_libraries": _libraries,
     "avadm_calico_routes": lambda args: iter(["routes calico"]),
     "avadm_kube_labels": lambda args: iter([f"labels {args['kubeconfig']} {args['name']}"]),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),

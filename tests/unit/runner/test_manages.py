@@ -60,6 +60,11 @@ def args(**given: Any) -> dict[str, Any]:
         ("avadm_etcd_access", args(users=[]), ["access etcd"]),
         ("avadm_calico_pool", args(name="pods", spec={}), ["ippool pods"]),
         ("avadm_derived", args(path="/p", argv=[], sources=[]), ["file /p", "file /p.of"]),
+        (
+            "avadm_gpu_libraries",
+            args(path="/g", libraries=["libcuda"], programs=[], needed=["libcuda.so.1", "smi"]),
+            ["file /g", "file /g/lib64/libcuda.so.1", "file /g/bin/smi"],
+        ),
         ("avadm_daemon", args(name="d", state="stopped"), ["stopped d"]),
         ("avadm_files", {"skipped": True}, []),
         ("avadm_sysctl", {**args(path="/s", values={}), "skipped": {"vm.y": "read-only"}}, ["file /s"]),
