@@ -162,3 +162,34 @@ def test_a_snapshot_of_etcd_is_told(lab):
     lab.sh(member, "systemctl start avadm-etcd-snapshot.service")
     expr = f'avadm_etcd_snapshot_timestamp_seconds{{node="{member}"}} >= {start:.0f}'
     assert wait(lambda: ask(lab, node, expr), 90)
+
+
+def test_a_service_that_asks_has_its_pods_scraped_once(kube, lab, registry):
+    space = f"behind-{uuid.uuid4().hex[:8]}"
+    labels = {"app": "behind"}
+    container = {"name": "c", "image": f"{registry}/avadm/base:12", "command": ["sh", "-c", SERVE]}
+    kube.ctl(f"create namespace {space}")
+    try:
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "behind", "namespace": space, "labels": labels},
+            "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]},
+        }
+        notes = {"prometheus.io/scrape": "true", "prometheus.io/path": "/stats"}
+        services = [
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": name, "namespace": space, "annotations": notes},
+                "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
+            }
+            for name in ("one", "two")
+        ]
+        kube.apply(pod, *services)
+        query = f'shop_orders_total{{namespace="{space}"}}'
+        for replica in lab.names("prometheus"):
+            found = wait(lambda replica=replica: ask(lab, replica, query), 180)
+            assert [f["metric"]["pod"] for f in found] == ["behind"]
+    finally:
+        kube.ctl(f"delete namespace {space} || true")
