@@ -182,14 +182,10 @@ class Context:
 
     @property
     def private(self) -> str:
-        """Command that makes the tools' folder, or finds it as root made it: nobody else's, no link, shut to all others.
-
-        What lies in it is run as root, and everybody may make folders in /tmp.
-        """
+        """Command that makes the folder of tools, which root runs, or finds it root's own, no link, shut to others."""
         folder = shlex.quote(self.tools)
-        wanted = '"$(id -u) 700 directory"'
         return (
-            f"mkdir -m 700 {folder} 2>/dev/null || [ \"$(stat -c '%u %a %F' {folder})\" = {wanted} ] || "
+            f'mkdir -m 700 {folder} 2>/dev/null || [ "$(stat -c \'%u %a %F\' {folder})" = "$(id -u) 700 directory" ] || '
             f"{{ echo {folder} is not ours alone: remove it >&2; false; }}"
         )
 
