@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
-from avadm.risks.register import least_packages
+from avadm.risks.register import least_packages, rules
 from avadm.site import cache
 from avadm.site.load import SiteFile
 from avadm.site.model import Node, Site
@@ -190,6 +190,7 @@ def parameters(
         "window": WINDOW_MINUTES * 60,
         "dns": own + service,
         "gpus": node.gpus,
+        "rules": rules(),
         "packages": least_packages(" ".join((system["distribution"], system["release"]))),
         "ports": _ports(node),
         **places.told(site_file.site),

@@ -12,7 +12,7 @@ SERVERS += ("kubelet", "kube-proxy", "proxy")
 
 
 def defences(params):
-    """Server to its build and flags, as it runs; packages that are older than the register asks for."""
+    """Server to its build and flags, as it runs; packages with their versions; rules of iptables that are not there."""
     commits, flags, asked = {}, {}, {}
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         words = (slurp(path) or "").split("\0")
@@ -29,7 +29,8 @@ def defences(params):
         if inode not in asked:
             asked[inode] = commit(program)
         commits[name] = asked[inode]
-    return {"commits": commits, "flags": flags, "packages": packages(params.get("packages", {}))}
+    least, wanted = params.get("packages", {}), params.get("rules", {})
+    return {"commits": commits, "flags": flags, "packages": packages(least), "rules": lacking(wanted)}
 
 
 def commit(program):
@@ -37,6 +38,15 @@ def commit(program):
     # It goes by its name, which /proc does not keep.
     done = must(["bash", "-c", 'exec -a hyperkube "$0" kubectl version --client -o json', program])
     return json.loads(done)["clientVersion"]["gitCommit"]
+
+
+def lacking(wanted):
+    """Return the rules that iptables does not have."""
+    found = []
+    for table in sorted(wanted):
+        there = must(["iptables", "-w", "5", "-t", table, "-S"]).splitlines()
+        found += [rule for rule in wanted[table] if rule not in there]
+    return found
 
 
 def packages(least):

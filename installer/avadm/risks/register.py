@@ -29,11 +29,13 @@ class Asked(_Data):
     Attributes:
         commit: what hyperkube says of its source.
         flags: server to flag to its value, as its command line has it.
+        rules: table of iptables to rules that it has, as ``iptables -S`` writes them.
         packages: Debian package to the least version, by system (``Debian 12``); other systems are not asked.
     """
 
     commit: str = ""
     flags: dict[str, dict[str, str]] = {}
+    rules: dict[str, tuple[str, ...]] = {}
     packages: dict[str, dict[str, str]] = {}
 
 
@@ -72,6 +74,15 @@ def register() -> tuple[Risk, ...]:
     """Return the register, in the file's order."""
     data = YAML(typ="safe").load((files("avadm.risks") / "register.yml").read_text(encoding="utf-8"))
     return tuple(Risk.model_validate(row) for row in data)
+
+
+def rules() -> dict[str, list[str]]:
+    """Return table of iptables to all rules that the register asks for."""
+    found: dict[str, list[str]] = {}
+    for risk in register():
+        for table, wanted in (risk.asked.rules if risk.asked else {}).items():
+            found.setdefault(table, []).extend(wanted)
+    return found
 
 
 def least_packages(system: str) -> dict[str, str]:

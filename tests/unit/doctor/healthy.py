@@ -91,6 +91,7 @@ def defences() -> dict[str, Any]:
         "commits": dict.fromkeys(flags, "avadm.2"),
         "flags": flags,
         "packages": {"runc": ["1.1.15", True]},
+        "rules": [],
     }
 
 

@@ -480,6 +480,12 @@ CASES = (
     ),
     Case(
         "known-holes",
+        "comp1",
+        "AVADM-LOCALNET`: CVE-2020-8558",
+        put("comp1", "defences", rules=["-A PREROUTING -j AVADM-LOCALNET"]),
+    ),
+    Case(
+        "known-holes",
         "comp2",
         "runc 1.0.2 is older than the mend of CVE-2024-21626",
         put("comp2", "defences", packages={"runc": ["1.0.2", False]}),

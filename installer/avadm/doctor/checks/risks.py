@@ -16,6 +16,9 @@ SERVERS = {
 }
 
 
+REMEDY_RULES = "`systemctl restart avadm-localnet` there; `avadm apply nodes` puts it in order."
+
+
 def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     roles = next((n.roles for n in s.site.nodes if n.name == node), ())
     servers = dict.fromkeys(name for role in roles for name in SERVERS.get(role, ()))
@@ -23,10 +26,15 @@ def _holes(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield unknown(f"{', '.join(deaf)} cannot be looked at: no such process")
     yield from _builds(data["commits"])
     yield from _flags(data["flags"])
+    for rule in data["rules"]:
+        holes = [
+            i for r in register() if r.asked and any(rule in v for v in r.asked.rules.values()) for i in r.ids
+        ]
+        yield bad(f"iptables lacks `{rule}`: {', '.join(holes)}", remedy=REMEDY_RULES)
     for name, (version, enough) in sorted(data["packages"].items()):
         if not enough:
-            holes = {i for r in register() if r.asked and name in r.asked.packages for i in r.ids}
-            yield bad(f"{name} {version} is older than the mend of {', '.join(sorted(holes))}")
+            holes = [i for r in register() if r.asked and name in r.asked.packages for i in r.ids]
+            yield bad(f"{name} {version} is older than the mend of {', '.join(holes)}")
 
 
 def _builds(commits: dict[str, str]) -> Iterator[Trouble]:
