@@ -60,6 +60,8 @@ class Monitoring(Model):
     """URLs of the site's own Prometheus servers; then none is installed, only their configuration is made."""
     retention_days: Whole = Field(default=15, ge=1, le=3650)
     """How long samples are kept."""
+    disk_gib: Whole | None = Field(default=None, ge=1, le=1 << 20)
+    """What samples may take of each Prometheus node's disk, GiB: the oldest go first. Absent: half of their file system."""
     scrape_interval_s: Whole = Field(default=15, ge=1, le=120)
     """Seconds between two scrapes; beyond two minutes Prometheus takes what it last saw for gone."""
     webhook_url: str | None = None

@@ -39,6 +39,7 @@ def site_vars(role, *, host="m1", nodes=None, profile="lab-bookworm", overrides=
     return {
         "ansible_managed": "Ansible managed",
         "inventory_hostname": host,
+        "_prometheus_disk": {"stdout_lines": ["1M-blocks", "     1000"]},
         **defaults,
         **(yaml.load(fixed.read_text()) if fixed.exists() else {}),
         **out.all,
@@ -211,6 +212,13 @@ def test_alerts_are_routed_by_severity(tool, tmp_path, labels, receiver):
     )
 
 
+@pytest.mark.parametrize(("disk_gib", "wanted"), [(None, "500MB"), (3, "3072MB")])
+def test_samples_have_a_share_of_the_disk(disk_gib, wanted):
+    more = {"disk_gib": disk_gib} if disk_gib else {}
+    text = template("prometheus", "default.j2", site_vars("prometheus", **more))
+    assert f"--storage.tsdb.retention.size={wanted} " in text
+
+
 @pytest.mark.parametrize("role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter"])
 def test_arguments_are_one_line_and_quoted_once(role):
     text = template(role, "default.j2", site_vars(role))
@@ -224,6 +232,7 @@ SINCE = {
     "prometheus": {
         "--config.file": (2, 0),
         "--storage.tsdb.path": (2, 0),
+        "--storage.tsdb.retention.size": (2, 7),
         "--storage.tsdb.retention.time": (2, 7),
         "--web.external-url": (2, 0),
         "--web.listen-address": (2, 0),

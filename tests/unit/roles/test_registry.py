@@ -57,3 +57,48 @@ def test_each_unit_serves_its_own_configuration(written):
         text = written[f"/etc/systemd/system/{unit}.service"]
         assert f"serve /etc/docker-registry/{config}\n" in text
         assert "User=docker-registry\n" in text
+
+
+GC = HOME / "roles/registry/files/avadm-registry-gc"
+
+
+@pytest.mark.parametrize(
+    ("said", "removes"),
+    [
+        (
+            "a\n3 blobs marked, 1 blobs and 0 manifests eligible for deletion\nblob eligible for deletion: x",
+            True,
+        ),
+        ("3 blobs marked, 1 blobs eligible for deletion", True),  # 2.6
+        (
+            "0 blobs marked, 3 blobs and 0 manifests eligible for deletion",
+            False,
+        ),  # an empty folder over the repositories
+        ("", False),
+    ],
+)
+def test_layers_are_removed_only_where_images_can_be_seen(tmp_path, said, removes):
+    program, ran = tmp_path / "docker-registry", tmp_path / "ran"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {ran}\ncat {tmp_path}/said\n')
+    program.chmod(0o755)
+    (tmp_path / "said").write_text(said)
+    done = subprocess.run(["bash", GC, program, "c.yml"], capture_output=True, text=True, check=False)
+    assert ran.read_text().splitlines() == [
+        "garbage-collect --dry-run c.yml",
+        *["garbage-collect c.yml"] * removes,
+    ]
+    assert (done.returncode == 0) == removes
+    assert removes or "nothing is removed" in done.stderr
+
+
+def test_nobody_writes_while_layers_are_removed_and_the_writer_comes_back():
+    unit = yaml.safe_load((HOME / "roles/registry/vars/main.yml").read_text())["_registry_gc_service"]
+    lines = unit.splitlines()
+    before, act, after = (
+        lines.index(next(x for x in lines if x.startswith(k)))
+        for k in ("ExecStartPre", "ExecStart=", "ExecStopPost")
+    )
+    assert before < act < after
+    assert lines[before].endswith("systemctl stop {{ _registry_writer.unit }}")
+    assert lines[after].endswith("systemctl start {{ _registry_writer.unit }}")
+    assert "User={{ registry_user }}" in lines

@@ -78,6 +78,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
             "prometheus_external_labels": {"site": site.name},
             "prometheus_scrape_interval_s": knobs.scrape_interval_s,
             "prometheus_retention_days": knobs.retention_days,
+            "prometheus_disk_gib": knobs.disk_gib or 0,
             "prometheus_targets": targets(site, profile),
             "prometheus_alertmanagers": [_socket(n, PORTS["alertmanager"]) for n in routers],
             "prometheus_blackbox": f"127.0.0.1:{PORTS['blackbox']}" if servers else "",
