@@ -1,6 +1,7 @@
 """What nodes' own programs tell node_exporter: when certificates end, when etcd was last saved."""
 
 import base64
+import hashlib
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -72,8 +73,10 @@ def test_a_node_without_certificates_tells_of_none(tmp_path):
 
 def snapshot(tmp_path, fails, *more):
     """Run the snapshot with an etcdctl of the test's own; return its exit status."""
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"data" + hashlib.sha256(b"data").digest())
     (tmp_path / "etcdctl").write_text(
-        f'#!/bin/sh\ncase "$*" in *"snapshot save"*) echo data >"$4";; esac\nexit {int(fails)}\n'
+        f'#!/bin/sh\ncase "$*" in *"snapshot save"*) cat {whole} >"$4";; esac\nexit {int(fails)}\n'
     )
     (tmp_path / "etcdctl").chmod(0o755)
     (tmp_path / "env").write_text("")
