@@ -20,14 +20,16 @@ FAULTS = (
     ),
     Fault(
         "quota-off",
-        "the quota of the suite's second user is switched off",
+        "the quota of the suite's second user is switched off as soon as it is there",
         (
             Act(
                 "mon:0",
-                f"radosgw-admin quota disable --quota-scope=user --uid={USER}",
-                f"radosgw-admin quota enable --quota-scope=user --uid={USER}",
+                f"for i in $(seq 300); do if radosgw-admin user info --uid={USER} 2>/dev/null | tr -d ' \\n' "
+                '| grep -q \'"user_quota":{"enabled":true\'; then '
+                f"radosgw-admin quota disable --quota-scope=user --uid={USER}; exit $?; fi; sleep 0.2; done; exit 1",
             ),
         ),
         {"A-S3-3": ("refused", "used")},
+        beside=True,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from avadm.artifacts.manifest import named
 from avadm.engine.cache_target import cache_target
 from avadm.pki import plan
+from avadm.pki.model import key_variable
 from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.render.addons import IMAGES, REGISTRY_PORT
@@ -13,9 +14,6 @@ from avadm.site.render.kube_nodes import limits
 from avadm.site.render.logs import USER, stores
 from avadm.site.render.object_pools import AUTHORITY, gateways
 from avadm.site.render.objects import (
-    ACCEPT,
-    ACCEPT_QUOTA,
-    ACCEPT_QUOTA_MIB,
     REGION,
     endpoint,
     keys_of,
@@ -27,6 +25,8 @@ from avadm_validation.suites.logs.target import LogTarget
 from avadm_validation.suites.objects.target import ObjectTarget
 from avadm_validation.suites.storage.context import KubeTarget, Target
 
+QUOTA_BYTES = 16 << 20
+"""Quota of a user that the acceptance suite makes, and tries to exceed."""
 MIN_SIZE_NOTE = (
     "The pools keep {replicas} copies and go on with {least}: with one copy left, acknowledged writes are lost if that "
     "copy is lost before the other is back. Three copies with two needed remove this risk."
@@ -72,20 +72,16 @@ def _objects(site_file: SiteFile) -> ObjectTarget | None:
     require(site, held)
     own = {n.name: f"https://{n.address}:{store.port}" for n in gateways(site)}
 
-    def keys(user: str) -> tuple[str, str]:
-        access, secret = keys_of(site, user)
-        return held.get(access, ""), held.get(secret, "")
-
-    if not all(keys(ACCEPT)):
+    if own and not all(held.get(key_variable(f"rgw-{node}")) for node in own):
         return None
+    access, secret = keys_of(site, "")
     return ObjectTarget(
         endpoint=endpoint(site),
         region=store.external.region if store.external and not own else REGION,
-        keys=keys(ACCEPT),
+        keys=("", "") if own else (held.get(access, ""), held.get(secret, "")),
         ca=AUTHORITY if own else "",
         gateways=own,
-        limited=keys(ACCEPT_QUOTA) if own else (),
-        quota_bytes=ACCEPT_QUOTA_MIB << 20 if own else 0,
+        quota_bytes=QUOTA_BYTES if own else 0,
     )
 
 

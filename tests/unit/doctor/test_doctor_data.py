@@ -13,7 +13,7 @@ from avadm.doctor.checks.objects import ACCEPTANCE
 from avadm.doctor.collect import probe
 from avadm.doctor.parts import parameters, site_facts
 from avadm.lab.layout import PARTS as LAB_PARTS
-from avadm.site.render.objects import ACCEPT, ACCEPT_QUOTA
+from avadm_validation.suites.objects.users import LIMITED, PLAIN
 from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.healthy_data import master, shipper, usage
 
@@ -89,7 +89,7 @@ def test_masters_that_do_not_tell_their_role_are_told_apart_by_their_workers():
 
 
 def test_users_of_the_acceptance_suite_are_those_that_are_left_out():
-    assert {ACCEPT, ACCEPT_QUOTA} == {n for n in (ACCEPT, ACCEPT_QUOTA) if n.startswith(ACCEPTANCE)}
+    assert all(user.startswith(ACCEPTANCE) for user in (PLAIN, LIMITED))
 
 
 PAGE = """# HELP Cluster_Workers Generated from Dropwizard metric import

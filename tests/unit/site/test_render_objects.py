@@ -103,7 +103,7 @@ def test_keys_are_in_the_vault_and_quotas_in_bytes(made):
     }
     assert {"vault_s3_access_ai_lab", "vault_s3_secret_ai_lab"} <= set(out.secrets)
     names = [u["name"] for u in out.all["ceph_rgw_users"]]
-    assert names == ["ai-lab", "free", "avadm-accept", "avadm-accept-quota"]
+    assert names == ["ai-lab", "free"]
     free = out.all["ceph_rgw_users"][1]
     assert (free["max_bytes"], free["max_objects"]) == (-1, -1)
     bucket = out.all["ceph_rgw_buckets"][0]

@@ -1,6 +1,7 @@
 """An object store without nodes: it answers what the objects suite's tool would print on clients."""
 
 import json
+import shlex
 
 from acceptance_fakes import FakeFleet, Result
 
@@ -38,15 +39,20 @@ class FakeStore:
         self.rates = {"put": 10.0, "get": 20.0, "mixed": 10.0}
         self.load_errors, self.load_wrong, self.pause_ms = [], 0, 1500
         self.during, self.after = "inactive", "active"
+        self.users = [
+            "lab-ai",
+            "avadm-accept",
+            "avadm-acceptor",
+        ]  # of a killed run, and one that only looks so
+        self.admin = []
 
     def target(self, **changes):
         objects = {
             "endpoint": "https://objects.x.test:7443",
             "region": "default",
-            "keys": KEYS,
+            "keys": ("", ""),
             "ca": "/etc/avadm/objects/ca.crt",
             "gateways": {"s1": "https://10.0.0.1:7443", "s2": "https://10.0.0.2:7443"},
-            "limited": LIMITED,
             "quota_bytes": 16 << 20,
             **changes,
         }
@@ -68,6 +74,18 @@ class FakeStore:
             "sweep": {"stayed": self.stayed},
         }
         return json.dumps(docs[verb])
+
+    def radosgw(self, words):
+        """Answer radosgw-admin."""
+        self.admin.append(words)
+        uid = next((w.partition("=")[2] for w in words if w.startswith("--uid=")), "")
+        if words[:2] == ["user", "rm"]:
+            self.users.remove(uid)
+        elif words[:2] == ["user", "create"]:
+            self.users.append(uid)
+            access, secret = LIMITED if uid.endswith("-quota") else KEYS
+            return json.dumps({"user_id": uid, "keys": [{"access_key": access, "secret_key": secret}]})
+        return json.dumps(self.users) if words[0] == "metadata" else ""
 
     def load(self, job):
         seconds = float(job["seconds"])
@@ -98,7 +116,10 @@ class _Fleet(FakeFleet):
     def run(self, node, command, *, timeout=60.0, stdin=None):
         self.ran.append((node, command))
         fields = ""
-        if "s3client.py" in command and stdin:
+        if command.startswith("radosgw-admin"):
+            assert node == "s1"
+            fields = self.store.radosgw(shlex.split(command)[1:])
+        elif "s3client.py" in command and stdin:
             job = json.loads(stdin)
             verb = command.split()[-1]
             self.store.jobs.append((node, verb, job))

@@ -98,6 +98,41 @@ def test_buckets_are_removed_at_the_end_even_where_a_check_breaks(tmp_path, monk
     assert store.jobs[-1][2]["more_keys"] == [list(LIMITED)]
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_the_suites_users_are_made_for_the_run_and_removed_with_all_they_have(tmp_path, monkeypatch, killed):
+    store = FakeStore()
+    if killed:
+        monkeypatch.setattr(CHECKS[0], "run", lambda ctx: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run.execute(suite(tmp_path, store)[0])
+    else:
+        run.execute(suite(tmp_path, store)[0])
+    assert store.users == ["lab-ai", "avadm-acceptor"]
+    acts = [" ".join(a[:2]) + " " + a[2].partition("=")[2] for a in store.admin if a[0] == "user"]
+    assert acts == [
+        "user rm avadm-accept",
+        *("user create avadm-accept", "user create avadm-accept-quota"),
+        *("user rm avadm-accept", "user rm avadm-accept-quota"),
+    ]
+    assert all("--purge-data" in a for a in store.admin if a[1] == "rm")
+    assert [
+        "quota",
+        "set",
+        "--max-size=16777216",
+        "--quota-scope=user",
+        "--uid=avadm-accept-quota",
+    ] in store.admin
+
+
+def test_users_that_cannot_be_removed_are_told(tmp_path):
+    store = FakeStore()
+    made, _ = suite(tmp_path, store)
+    store.radosgw = lambda words: {"rc": 1, "stderr": "no answer"}
+    (first, *_) = run.execute(made, ["A-S3-2"])
+    assert first.verdict is Verdict.BLOCKED
+    assert any("users of the object store may have stayed" in text for text in made.left)
+
+
 def test_what_stays_is_told(tmp_path):
     store = FakeStore()
     made, _ = suite(tmp_path, store)
@@ -117,7 +152,7 @@ def test_what_stays_is_told(tmp_path):
 
 
 def test_a_store_that_others_run_is_measured_without_what_is_theirs(tmp_path):
-    made, _ = suite(tmp_path, FakeStore(), gateways={}, limited=(), quota_bytes=0, ca="")
+    made, _ = suite(tmp_path, FakeStore(), gateways={}, keys=KEYS, quota_bytes=0, ca="")
     checks = {c.id: c.verdict for c in run.execute(made)}
     assert checks == dict.fromkeys(["A-S3-PRE", "A-S3-1", "A-S3-2", "A-S3-4"], Verdict.PASS)
     assert [n.split(" was left out")[0] for n in made.left] == ["A-S3-3", "A-S3-5"]

@@ -23,8 +23,6 @@ from avadm.site.render.masters import keep_private
 from avadm.site.render.monitoring import group
 from avadm.site.render.object_pools import entity, gateways, name, shares
 
-ACCEPT, ACCEPT_QUOTA, ACCEPT_QUOTA_MIB = "avadm-accept", "avadm-accept-quota", 16
-"""Users of the acceptance suite; the second one has a quota, MiB, that it tries to exceed."""
 REGION = "default"
 """Region of a radosgw without multisite: the name of its zone group."""
 
@@ -64,8 +62,7 @@ def keys_of(site: Site, user: str) -> tuple[str, str]:
 
 
 def users(store: ObjectStore) -> list[dict[str, Any]]:
-    """Return the site's users and the acceptance suite's, as avadm_ceph_s3 takes them."""
-    own = [(u.name, u.quota_mib, u.quota_objects) for u in store.users]
+    """Return the site's users as avadm_ceph_s3 takes them; the acceptance suite makes and removes its own."""
     return [
         {
             "name": user,
@@ -74,7 +71,7 @@ def users(store: ObjectStore) -> list[dict[str, Any]]:
             "max_bytes": mib * MIB if mib else -1,
             "max_objects": objects or -1,
         }
-        for user, mib, objects in [*own, (ACCEPT, None, None), (ACCEPT_QUOTA, ACCEPT_QUOTA_MIB, None)]
+        for user, mib, objects in ((u.name, u.quota_mib, u.quota_objects) for u in store.users)
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm_validation import data
 from avadm_validation.protocol.model import CheckResult, Verdict
+from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
 from avadm_validation.suites.objects.store import Store
 from avadm_validation.suites.objects.target import ObjectTarget
@@ -21,7 +22,7 @@ def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
 
 def unfit(check: Check, target: ObjectTarget) -> str:
     """Return why a check has nothing to measure at this site, "" where it has."""
-    if check.NEEDS == "own" and not (target.gateways and target.limited):
+    if check.NEEDS == "own" and not (target.gateways and target.quota_bytes):
         return "others run the object store: its quotas are theirs"
     if check.NEEDS == "gateways" and len(target.gateways) < 2:
         return "the site has no second gateway"
@@ -59,9 +60,10 @@ def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
     finally:
         with shielded():
             ctx = suite.context("guard", params[PRECONDITIONS.ID])
-            ctx.tell("remove the buckets")
+            ctx.tell("remove the buckets and the suite's users")
             store = Store(ctx)
             stayed = store.sweep(float(ctx.params["sweep_s"]))
+            stayed += users.remove(ctx, float(ctx.params["sweep_s"]))
             store.leave()
             suite.left += stayed
             for text in stayed:

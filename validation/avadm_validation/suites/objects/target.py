@@ -13,11 +13,11 @@ class ObjectTarget:
     Attributes:
         endpoint: URL that clients use.
         region: region that requests are signed for.
-        keys: access key and secret key of the suite's user; never shown.
+        keys: access key and secret key of the suite's user, never shown; empty until this run has made its own (users.py).
         ca: path, on clients, of the authority's certificate; "" for those that the system trusts.
         gateways: node to the URL of its gateway; none for a store that others run.
-        limited: keys of a user with a quota; () where there is none.
-        quota_bytes: that quota.
+        limited: keys of a user with a quota; () where there is none, or not yet.
+        quota_bytes: that quota; 0 where others run the store.
     """
 
     endpoint: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.store import Store
 from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.measure import metric
@@ -14,10 +15,11 @@ NEEDS = ""
 
 def run(ctx: Context) -> Outcome:
     """Put the tool on the clients, remove what an earlier run left, ask the store from each."""
-    store = Store(ctx)
-    store.install()
-    ctx.step("ask the object store from each client")
+    ctx.step("make the suite's users, ask the object store from each client")
     try:
+        users.make(ctx, float(ctx.params["sweep_s"]))
+        store = Store(ctx)
+        store.install()
         raw = store.all("hello", 60, {client: {} for client in ctx.target.clients})
     except MeasureError as error:
         problems = [str(error)]

@@ -64,5 +64,5 @@ def run(ctx: Context) -> Outcome:
             ),
         ],
         remedy="`radosgw-admin user info --uid=avadm-accept-quota` shows the quota, `radosgw-admin user stats --sync-stats` what "
-        "counts; `avadm apply objects` sets it again.",
+        "counts (while the suite runs: the user is the run's own).",
     )
