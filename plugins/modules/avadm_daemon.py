@@ -66,6 +66,14 @@ options:
     type: list
     elements: str
     default: []
+  ready_tls:
+    description:
+      - Files for a daemon that asks who speaks to it, C(ca), C(certificate) and C(key) in PEM, where I(ready_url) is https.
+    type: dict
+    suboptions:
+      ca: {description: Authority of the daemon's certificate., type: path, required: true}
+      certificate: {description: What is shown., type: path, required: true}
+      key: {description: Its private key., type: path, required: true}
   timeout:
     description: Seconds to wait for I(ready_url), I(own) and I(gate).
     type: int
@@ -120,12 +128,13 @@ because:
 """
 
 import os
+import ssl
 import time
 
 try:
-    from urllib.request import ProxyHandler, build_opener
+    from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 except ImportError:  # python 2.7
-    from urllib2 import ProxyHandler, build_opener
+    from urllib2 import HTTPSHandler, ProxyHandler, build_opener
 
 from ansible.module_utils.avadm_health import Health
 from ansible.module_utils.basic import AnsibleModule
@@ -161,10 +170,15 @@ def monotonic():
     return now.sec + now.nsec / 1e9
 
 
-def answers(url):
+def answers(url, tls=None):
     """Return None if the URL answers 200, else what came instead. The node's own address needs no proxy."""
     try:
-        response = build_opener(ProxyHandler({})).open(url, timeout=5)
+        handlers = [ProxyHandler({})]
+        if tls:
+            context = ssl.create_default_context(cafile=tls["ca"])
+            context.load_cert_chain(tls["certificate"], tls["key"])
+            handlers.append(HTTPSHandler(context=context))
+        response = build_opener(*handlers).open(url, timeout=5)
         return None if response.getcode() == 200 else "status %s" % response.getcode()
     except Exception as error:  # refused, timed out, 5xx: all mean not yet
         return str(error)
@@ -318,11 +332,11 @@ class Daemon(object):
         open(self.stamp(), "a").close()
         os.utime(self.stamp(), (when, when))
 
-    def await_ready(self, url, timeout, sleep=time.sleep, clock=time.time):
+    def await_ready(self, url, timeout, sleep=time.sleep, clock=time.time, tls=None):
         """Wait until the daemon answers; DaemonError if it does not in time."""
         deadline = clock() + timeout
         while True:
-            trouble = answers(url)
+            trouble = answers(url, tls)
             if trouble is None:
                 return
             if clock() >= deadline:
@@ -348,6 +362,12 @@ def main():
             "own": {"type": "str", "default": ""},
             "peers": {"type": "list", "elements": "str", "default": []},
             "gate": {"type": "list", "elements": "str", "default": []},
+            "ready_tls": {
+                "type": "dict",
+                "options": {
+                    name: {"type": "path", "required": True} for name in ("ca", "certificate", "key")
+                },
+            },
             "timeout": {"type": "int", "default": 60},
         },
         supports_check_mode=True,
@@ -370,7 +390,7 @@ def main():
             module.exit_json(changed=bool(daemon.actions), actions=daemon.actions, because=[])
         because = daemon.ensure(given["restart_on"], given["reload_on"], given["settings"])
         if given["ready_url"] and not module.check_mode:
-            daemon.await_ready(given["ready_url"], given["timeout"])
+            daemon.await_ready(given["ready_url"], given["timeout"], tls=given["ready_tls"])
         if given["own"] and not module.check_mode:
             trouble = health.awaited([given["own"]], given["timeout"])
             if trouble:

@@ -16,6 +16,7 @@ from avadm.findings import Finding
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
 from avadm.site.render.monitoring import PORTS
+from avadm.site.render.monitoring_tls import SERVER_FILES, guarded
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -90,6 +91,7 @@ def collect(
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {name: port for name, port in ports.items() if asked(name)},
+            "guarded": {"alertmanager": SERVER_FILES} if guarded(site, site_file.profile) else {},
             "commands": {name: argv for name, argv in commands.items() if asked(name)},
             "ceph": ceph,
             "cluster": ceph and node.name == witness,

@@ -1,6 +1,6 @@
 """Collects, on a node, the versions of what runs and of what is installed; Python 2.7 and 3, changes nothing.
 
-Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, commands, ceph, cluster, patience);
+Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, guarded, commands, ceph, cluster, patience);
 prints one JSON object.
 """
 
@@ -9,15 +9,16 @@ import json
 import os
 import re
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import time
 
 try:
-    from urllib.request import ProxyHandler, build_opener
+    from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 except ImportError:
-    from urllib2 import ProxyHandler, build_opener
+    from urllib2 import HTTPSHandler, ProxyHandler, build_opener
 
 DAEMONS = (
     "ceph-",
@@ -73,14 +74,24 @@ def daemons():
     return found
 
 
-def services(addresses, ports):
-    """Service name to the version that its own metrics tell, for those that answer."""
-    opener = build_opener(ProxyHandler({}))
+def opener_for(tls):
+    """Return what opens URLs without a proxy, with a certificate where the service wants one."""
+    handlers = [ProxyHandler({})]
+    if tls:
+        context = ssl.create_default_context(cafile=tls["ca"])
+        context.load_cert_chain(tls["certificate"], tls["key"])
+        handlers.append(HTTPSHandler(context=context))
+    return build_opener(*handlers)
+
+
+def services(addresses, ports, guarded):
+    """Service name to the version that its own metrics tell, for those that answer; guarded ones are shown a certificate."""
     found = {}
     for name, port in ports.items():
         for address in addresses:
             try:
-                text = opener.open("http://%s:%d/metrics" % (address, port), timeout=5).read().decode("utf-8")
+                url = "%s://%s:%d/metrics" % ("https" if name in guarded else "http", address, port)
+                text = opener_for(guarded.get(name)).open(url, timeout=5).read().decode("utf-8")
             except (OSError, IOError, ValueError):
                 continue
             match = re.search(r'^%s_build_info\{[^}]*\bversion="([^"]*)"' % name, text, re.M)
@@ -128,7 +139,9 @@ def main(params):
     """Print everything."""
     until = time.time() + params["patience"]
     installed = re.search(r"ceph version (\S+)", params["ceph"] and call("ceph", "--version") or "")
-    running = patiently(lambda ports: services(params["addresses"], ports), params["ports"], until)
+    running = patiently(
+        lambda ports: services(params["addresses"], ports, params.get("guarded", {})), params["ports"], until
+    )
     running.update(patiently(programs, params["commands"], until))
     cluster = None
     if params["cluster"]:

@@ -16,6 +16,8 @@ class Authority(StrEnum):
     FRONT_PROXY = "front-proxy"
     OBJECTS = "objects"
     LOGS = "logs"
+    MONITORING = "monitoring"
+    """Members of Alertmanager's mesh, and who sends alerts there."""
     IMAGES = "images"
     """Readers of the image registry: the nodes' engines."""
     IMAGE_WRITERS = "image-writers"

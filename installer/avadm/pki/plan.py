@@ -24,9 +24,10 @@ _LOCAL = ("localhost",), ("127.0.0.1",)
 
 
 def leaves(site: Site) -> list[Leaf]:
-    """Return every certificate of the site; those of gateways and of the stores of logs alone where it has no etcd."""
+    """Return every certificate of the site; those of gateways, stores of logs and monitoring alone where it has no etcd."""
     gateways = [_gateway(node, site) for node in object_pools.gateways(site)]
-    return [*gateways, *_kubernetes(site), *(_log_store(node, site) for node in log_stores(site))]
+    logs = [_log_store(node, site) for node in log_stores(site)]
+    return [*gateways, *_kubernetes(site), *logs, *_monitoring(site)]
 
 
 def _kubernetes(site: Site) -> list[Leaf]:
@@ -101,6 +102,22 @@ def log_stores(site: Site) -> list[Node]:
     logs = site.components.logs
     by_name = {n.name: n for n in site.nodes}
     return [by_name[name] for name in logs.stores if name in by_name] if logs else []
+
+
+def alertmanagers(site: Site) -> list[Node]:
+    """Return the nodes of Alertmanager's mesh; none with the site's own monitoring."""
+    return [] if site.components.monitoring.existing else site.with_role("alertmanager")
+
+
+def _monitoring(site: Site) -> Iterator[Leaf]:
+    members = alertmanagers(site)
+    for node in members:
+        # Each speaks to the others, and serves them and Prometheus.
+        name = f"alertmanager-{node.name}"
+        names, addresses = (*_names(node, site), *_LOCAL[0]), (str(node.address), *_LOCAL[1])
+        yield Leaf(name, Authority.MONITORING, name, name, names=names, addresses=addresses, server=True)
+    if members:
+        yield Leaf("prometheus-alerts", Authority.MONITORING, PROMETHEUS, "prometheus")
 
 
 def _log_store(node: Node, site: Site) -> Leaf:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from tests.lab.faults.planting import planted
+from tests.lab.monitoring import mesh as router
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -82,11 +83,9 @@ class Mesh:
         alert = json.dumps([{"labels": {"alertname": "AvadmFault", "case": case}, "endsAt": ends}])
         taken = 0
         for name in self.members:
-            url = f"http://{self.lab.node(name)['address']}:9093/api/v2/alerts"
-            command = (
-                f"curl -sf --noproxy '*' -H 'Content-Type: application/json' -d {shlex.quote(alert)} {url}"
-            )
-            taken += self.lab.run(self.counter, command).returncode == 0
+            asked = f"{router.curl(self.lab, name)} {router.url(self.lab, name)}/api/v2/alerts"
+            command = f"{asked} -H 'Content-Type: application/json' -d {shlex.quote(alert)}"
+            taken += self.lab.run(name, command).returncode == 0
         return taken
 
     def told(self, case):
@@ -98,8 +97,8 @@ class Mesh:
         for _ in range(60):
             peers = []
             for name in self.members:
-                url = f"http://{self.lab.node(name)['address']}:9093/api/v2/status"
-                status = self.lab.run(self.counter, f"curl -sf --noproxy '*' {url}").stdout
+                asked = f"{router.curl(self.lab, name)} {router.url(self.lab, name)}/api/v2/status"
+                status = self.lab.run(name, asked).stdout
                 peers.append(len(json.loads(status)["cluster"]["peers"]) if status else 0)
             if set(peers) == {len(self.members)}:
                 return

@@ -1,4 +1,5 @@
-"""The lab's Prometheus and Alertmanager servers, asked over HTTP from this machine.
+"""The lab's Prometheus servers, asked over HTTP from this machine, and its Alertmanagers, asked on their nodes with their own
+certificates.
 
 AVADM_TEST_NODES may name a JSON file of the form of `avadm lab list --json`, for nodes that are not the
 lab's.
@@ -13,6 +14,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
+from tests.lab.monitoring import mesh
 
 
 class Server:
@@ -55,6 +58,18 @@ def nodes():
     return json.loads(listed.stdout)["nodes"]
 
 
+class Guarded(Server):
+    """One Alertmanager, asked on its node."""
+
+    def __init__(self, name, url, lab):
+        super().__init__(name, url)
+        self.lab = lab
+
+    def get(self, path, **query):
+        url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        return json.loads(self.lab.sh(self.name, f"{mesh.curl(self.lab, self.name)} '{url}'"))
+
+
 def servers(nodes, role, port):
     found = [Server(n["name"], f"http://{n['address']}:{port}") for n in nodes if role in n["roles"]]
     assert found, f"no node has the role {role}"
@@ -68,6 +83,6 @@ def replicas(nodes):
 
 
 @pytest.fixture(scope="session")
-def routers(nodes):
+def routers(lab):
     """Every Alertmanager."""
-    return servers(nodes, "alertmanager", 9093)
+    return [Guarded(name, mesh.url(lab, name), lab) for name in lab.names("alertmanager")]

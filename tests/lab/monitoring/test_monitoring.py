@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests.lab.acceptance.drive import accept
+from tests.lab.monitoring import mesh
 
 pytestmark = pytest.mark.lab
 
@@ -73,6 +74,28 @@ def test_each_alert_is_in_every_alertmanager_exactly_once(replicas, routers):
         watchdogs = [a for a in router.get("/api/v2/alerts") if a["labels"]["alertname"] == "Watchdog"]
         assert len(watchdogs) == 1, "as many as there are replicas means that their label was not dropped"
         assert "replica" not in watchdogs[0]["labels"]
+
+
+@pytest.mark.core("monitoring")
+def test_nobody_without_a_certificate_silences_an_alert(lab):
+    """Not over HTTPS, not in the clear, not with a certificate of Kubernetes' authority, and not as a member of the mesh."""
+    names = lab.names("alertmanager")
+    if not mesh.guarded(lab, names[0]):
+        pytest.skip("this release of Alertmanager knows no TLS (profile: alertmanager_tls)")
+    asker = (lab.names("worker") or names)[0]
+    shown = (
+        "--cert /etc/kubernetes/pki/kubelet.crt --key /etc/kubernetes/pki/node.key"
+        if lab.names("worker")
+        else ""
+    )
+    told = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '[]'"
+    for name in names:
+        address = lab.node(name)["address"]
+        for ask in (f"https://{address}:9093", f"http://{address}:9093", f"{shown} https://{address}:9093"):
+            assert lab.run(asker, f"curl {told} {ask}/api/v2/alerts").stdout in ("000", "400"), ask
+        hello = f"echo | timeout 5 openssl s_client -tls1_2 -connect {address}:9094 2>&1"
+        assert "alert bad certificate" in lab.run(asker, hello).stdout
+        lab.sh(name, "amtool silence query")
 
 
 def test_alertmanagers_are_configured_alike(replicas, routers):

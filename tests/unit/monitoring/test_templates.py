@@ -168,6 +168,25 @@ def test_the_replica_label_is_dropped_from_alerts_and_every_alertmanager_is_name
     ]
 
 
+def test_alertmanager_is_shown_a_certificate_by_prometheus_and_its_prober(tmp_path):
+    extra = {
+        "prometheus_alertmanagers_client": "alertmanager",
+        "prometheus_jobs": {"alertmanager": {"client": "alertmanager", "path": "/metrics", "interval_s": 0}},
+    }
+    config = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))
+    (routers,) = config["alerting"]["alertmanagers"]
+    (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "alertmanager"]
+    path = f"{tmp_path}/tls/alertmanager"
+    shown = {"ca_file": f"{path}.ca", "cert_file": f"{path}.crt", "key_file": f"{path}.key"}
+    assert (routers["scheme"], routers["tls_config"]) == ("https", shown)
+    assert (job["scheme"], job["tls_config"]) == ("https", shown)
+    more = {"blackbox_exporter_alertmanager_tls": path}
+    probes = YAML(typ="safe").load(
+        template("blackbox_exporter", "blackbox.yml.j2", site_vars("blackbox_exporter", overrides=more))
+    )
+    assert probes["modules"]["alertmanager"]["http"]["tls_config"] == shown
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -241,6 +260,8 @@ SINCE = {
         "--cluster.advertise-address": (0, 15),
         "--cluster.listen-address": (0, 15),
         "--cluster.peer": (0, 15),
+        "--cluster.tls-config": (0, 24),
+        "--web.config.file": (0, 22),
         "--config.file": (0, 14),
         "--storage.path": (0, 14),
         "--web.external-url": (0, 14),
@@ -275,7 +296,9 @@ def test_every_flag_is_known_to_a_release_that_the_profile_allows(role, profile)
     allowed = tuple(int(part) for part in pinned.rstrip(".").split("."))
     # A prefix that ends in a dot names whole numbers; "0.1" also stands for 0.18.
     assert pinned.endswith("."), pinned
-    text = template(role, "default.j2", site_vars(role, profile=profile))
+    guarded = profiles.load(profile).features.get("alertmanager_tls")
+    more = {"alertmanager_tls": {"key": "k"}} if guarded else {}
+    text = template(role, "default.j2", site_vars(role, profile=profile, overrides=more))
     for flag in re.findall(r"(?<= |\")(--[a-z.-]+)", text.split("ARGS=")[1]):
         known = re.fullmatch(r"--collector\.[a-z]+", flag) and OLD_COLLECTOR
         since = SINCE[role].get(flag) or known

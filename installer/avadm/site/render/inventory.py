@@ -40,6 +40,7 @@ from avadm.site.render import (
     logs,
     masters,
     monitoring,
+    monitoring_tls,
     objects,
     volumes,
 )
@@ -144,6 +145,7 @@ def variables(site_file: SiteFile) -> Vars:
     masters.render(site, site_file.profile, certificates, out)
     kube_nodes.render(site, site_file.profile, certificates, out)
     kube_metrics.render(site, certificates, out)
+    monitoring_tls.render(site, site_file.profile, certificates, out)
     addons.render(site, site_file.profile, certificates, out)
     accounts.render(site, out)
     volumes.render(site, site_file.profile, certificates, out)

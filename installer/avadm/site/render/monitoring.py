@@ -41,7 +41,8 @@ JOBS: dict[str, str | None] = {
     "alluxio-worker": "alluxio_worker",
 }
 
-# Blackbox probes: name, blackbox module, site role (None: every node), and what is probed.
+# Blackbox probes: name, blackbox module, site role (None: every node), and what is probed. Of the two of Alertmanager one is
+# used: the second where it asks for certificates.
 PROBES: tuple[tuple[str, str, str | None, str], ...] = (
     ("ssh", "ssh_banner", None, "{address}:{ssh_port}"),
     ("icmp", "icmp", None, "{address}"),
@@ -49,6 +50,7 @@ PROBES: tuple[tuple[str, str, str | None, str], ...] = (
     ("mon-v2", "tcp_connect", "mon", "{address}:3300"),
     ("prometheus", "http_2xx", "prometheus", f"http://{{address}}:{PORTS['prometheus']}/-/ready"),
     ("alertmanager", "http_2xx", "alertmanager", f"http://{{address}}:{PORTS['alertmanager']}/-/ready"),
+    ("alertmanager", "alertmanager", "alertmanager", f"https://{{address}}:{PORTS['alertmanager']}/-/ready"),
 )
 PASSWORD_BYTES = 24
 """Random bytes of a generated password."""
@@ -163,8 +165,9 @@ def _probes(site: Site, profile: Profile) -> Iterable[TargetGroup]:
         left_out.add("icmp")
     if _major(profile.versions.get("ceph", "")) < MSGR2_SINCE:
         left_out.add("mon-v2")
+    guarded = bool(profile.features.get("alertmanager_tls", False))
     for name, module, role, target in PROBES:
-        if name in left_out:
+        if name in left_out or (name == "alertmanager" and (module == "alertmanager") != guarded):
             continue
         for node in _nodes(site, role):
             address = target.format(address=node.address, ssh_port=site.ssh.port)

@@ -194,7 +194,7 @@ def test_a_unit_whose_file_came_back_is_loaded_again_before_its_start(tmp_path):
 
 
 def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "answers", lambda url: "refused")
+    monkeypatch.setattr(module, "answers", lambda url, tls: "refused")
     clock = iter(range(100))
     with pytest.raises(module.DaemonError, match=r"refused.*bad flag"):
         daemon(Systemd(), tmp_path).await_ready(
@@ -204,5 +204,5 @@ def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkey
 
 def test_waiting_ends_when_it_answers(tmp_path, monkeypatch):
     answers = iter(["refused", "status 503", None])
-    monkeypatch.setattr(module, "answers", lambda url: next(answers))
+    monkeypatch.setattr(module, "answers", lambda url, tls: next(answers))
     daemon(Systemd(), tmp_path).await_ready("http://n/", 5, sleep=lambda s: None)

@@ -1,0 +1,100 @@
+"""Alertmanager asks for certificates: who has one, and who is told."""
+
+from pathlib import Path
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ruamel.yaml import YAML
+
+from avadm.pki import plan
+from avadm.pki import store as pki
+from avadm.pki.model import Authority
+from avadm.site import profile as profiles
+from avadm.site.model import Site
+from avadm.site.render import Vars, monitoring, monitoring_tls
+
+ROLE = Path(__file__).parents[3] / "roles/alertmanager"
+NODES = [
+    {"name": "m1", "address": "10.0.0.11", "roles": ["prometheus", "alertmanager"]},
+    {"name": "m2", "address": "10.0.0.12", "roles": ["alertmanager"]},
+    {"name": "w1", "address": "10.0.0.21", "roles": ["client"]},
+]
+
+
+def site(**knobs):
+    network = {"management": "10.0.0.0/24", "domain": "demo.test"}
+    parts = {"monitoring": knobs}
+    return Site.model_validate({"name": "demo", "network": network, "nodes": NODES, "components": parts})
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Return a function that renders a site: variables, certificates and keys."""
+
+    def make(one, profile="lab-bookworm"):
+        keys, out = {name: new() for name, new in pki.makers(one).items()}, Vars()
+        pki.issue(pki.Store.open(tmp_path / "demo.yml"), one, keys)
+        store = pki.Store.open(tmp_path / "demo.yml")
+        monitoring.render(one, profiles.load(profile), out)
+        monitoring_tls.render(one, profiles.load(profile), store, out)
+        return out, store, keys
+
+    return make
+
+
+def test_members_and_prometheus_alone_have_a_certificate(made):
+    out, store, _ = made(site())
+    ours = [leaf for leaf in plan.leaves(site()) if leaf.authority is Authority.MONITORING]
+    assert {leaf.name for leaf in ours} == {"alertmanager-m1", "alertmanager-m2", "prometheus-alerts"}
+    for name in ("m1", "m2"):
+        assert out.hosts[name]["alertmanager_tls"]["certificate"] == store.leaf(f"alertmanager-{name}")
+        assert out.hosts[name]["alertmanager_external_url"].startswith("https://")
+    assert "alertmanager_tls" not in out.hosts["w1"]
+
+
+def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
+    out, store, _ = made(site())
+    client = out.all["prometheus_alertmanagers_client"]
+    assert out.all["prometheus_clients"][client]["certificate"] == store.leaf("prometheus-alerts")
+    assert out.all["prometheus_jobs"]["alertmanager"]["client"] == client
+    assert out.all["blackbox_exporter_alertmanager_tls"].endswith(f"/tls/{client}")
+    labels = [g["labels"] for g in out.all["prometheus_targets"]["probe"]]
+    assert {g["__param_module"] for g in labels if g["probe"] == "alertmanager"} == {"alertmanager"}
+
+
+@pytest.mark.parametrize(
+    ("profile", "knobs"),
+    [("lab-bullseye", {}), ("lab-bookworm", {"existing": ["http://prometheus.example.com:9090"]})],
+    ids=["a release that knows no TLS", "the site's own monitoring"],
+)
+def test_elsewhere_it_is_as_it_was(made, profile, knobs):
+    out, _, _ = made(site(**knobs), profile)
+    assert not monitoring_tls.guarded(site(**knobs), profiles.load(profile))
+    assert not {"prometheus_clients", "prometheus_alertmanagers_client"} & set(out.all)
+    probes = out.all["prometheus_targets"].get("probe", [])
+    modules = {g["labels"]["__param_module"] for g in probes if g["labels"]["probe"] == "alertmanager"}
+    assert modules <= {"http_2xx"}
+
+
+@pytest.mark.parametrize(
+    "tls", [{}, {"ca_certificate": "a", "certificate": "b", "key": "c"}], ids=["open", "guarded"]
+)
+def test_the_role_asks_for_certificates_at_both_ports(tls):
+    yaml = YAML(typ="safe")
+    have = {
+        **yaml.load((ROLE / "defaults/main.yml").read_text()),
+        **yaml.load((ROLE / "vars/main.yml").read_text()),
+    }
+    templar = Templar(DataLoader(), variables={**have, "alertmanager_tls": tls, "ansible_managed": "x"})
+    args = templar.template((ROLE / "templates/default.j2").read_text())
+    assert ("--web.config.file=" in args, "--cluster.tls-config=" in args) == (bool(tls), bool(tls))
+    assert templar.template("{{ alertmanager_external_url }}").startswith("https" if tls else "http:")
+    if not tls:
+        return
+    written = {f["path"]: f for f in templar.template(have["_alertmanager_tls_files"])}
+    asks = "client_auth_type: RequireAndVerifyClientCert"
+    for flag in ("web.config.file", "cluster.tls-config"):
+        path = args.partition(f"--{flag}=")[2].split()[0].strip('"')
+        assert asks in written[path]["content"]
+    assert written[have["alertmanager_tls_dir"] + "/alertmanager-server.key"]["mode"] == "0640"
