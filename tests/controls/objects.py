@@ -144,6 +144,20 @@ FAULTS = (
         ("stopped",),
         lambda s: setattr(s, "after", "failed"),
     ),
+    Fault(
+        "setting-lost",
+        "the setting does not reach the program: the gateway refuses it as it does without",
+        "A-S3-6",
+        ("served",),
+        lambda s: s.today.update({"with": s.today["without"]}),
+    ),
+    Fault(
+        "today-corrupt",
+        "an object in parts is read with another content",
+        "A-S3-6",
+        ("served",),
+        lambda s: s.today["with"]["got"].update(parts="other"),
+    ),
 )
 
 CONTROLS = tuple(

@@ -16,6 +16,7 @@ from avadm.site.render.object_pools import AUTHORITY, gateways
 from avadm.site.render.objects import (
     REGION,
     endpoint,
+    held_authority,
     keys_of,
     require,
 )
@@ -82,6 +83,7 @@ def _objects(site_file: SiteFile) -> ObjectTarget | None:
         ca=AUTHORITY if own else "",
         gateways=own,
         quota_bytes=QUOTA_BYTES if own else 0,
+        ca_pem=held_authority(site_file.path) if own else "",
     )
 
 

@@ -163,6 +163,8 @@ def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_text())
     assert kept["endpoint"] == "https://objects.demo.test:7443"
+    assert kept["environment"]["AWS_REQUEST_CHECKSUM_CALCULATION"] == "when_required"
+    assert objects.held_authority(tmp_path / "demo.yml") == kept["ca_certificate"]
     assert kept["users"]["ai-lab"] == {
         "access_key": "VAULT_S3_ACCESS_AI_LAB",
         "secret_key": "VAULT_S3_SECRET_AI_LAB",

@@ -15,7 +15,10 @@ KEYS, LIMITED = ("ACCESS", "SECRET-OF-THE-SUITE"), ("OTHER", "SECRET-OF-THE-OTHE
 class FakeStore:
     """A good store; its attributes are what faults change."""
 
+    latest = None
+
     def __init__(self):
+        FakeStore.latest = self
         self.deaf, self.stayed, self.jobs = set(), [], []
         sums = {"a": "1", "b": "2", "c": "3"}
         self.functions = {
@@ -45,6 +48,12 @@ class FakeStore:
             "avadm-acceptor",
         ]  # of a killed run, and one that only looks so
         self.admin = []
+        sums = {"one": "1", "parts": "2", "empty": "3"}
+        good = {"boto3": "1.44.5", "wanted": sums, "got": dict(sums), "listed": sorted(sums), "error": ""}
+        self.today = {
+            "with": good,
+            "without": {**good, "got": {}, "listed": [], "error": "MissingContentLength"},
+        }
 
     def target(self, **changes):
         objects = {

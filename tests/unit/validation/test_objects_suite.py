@@ -1,5 +1,6 @@
 """The objects suite: a good store passes and verifies, each planted fault is seen, keys stay in standard input."""
 
+import json
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
-from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, today
 from avadm_validation.suites.runner import Suite
 from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.objects import FAULTS
@@ -19,6 +20,18 @@ from tests.controls.objects import FAULTS
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda s: None)
+    monkeypatch.setattr(run, "reached", lambda url: True)
+
+
+@pytest.fixture(autouse=True)
+def _no_controller(monkeypatch, tmp_path):
+    """What the controller's boto3 would say of the store that was made last."""
+
+    def tried(job, settings):
+        assert job["endpoint"] in ("https://10.0.0.1:7443", "https://objects.x.test:7443")
+        return json.dumps(FakeStore.latest.today["with" if settings else "without"])
+
+    monkeypatch.setattr(today, "tried", tried)
 
 
 def suite(folder, store, effort="quick", **changes):
@@ -154,7 +167,7 @@ def test_what_stays_is_told(tmp_path):
 def test_a_store_that_others_run_is_measured_without_what_is_theirs(tmp_path):
     made, _ = suite(tmp_path, FakeStore(), gateways={}, keys=KEYS, quota_bytes=0, ca="")
     checks = {c.id: c.verdict for c in run.execute(made)}
-    assert checks == dict.fromkeys(["A-S3-PRE", "A-S3-1", "A-S3-2", "A-S3-4"], Verdict.PASS)
+    assert checks == dict.fromkeys(["A-S3-PRE", "A-S3-1", "A-S3-2", "A-S3-4", "A-S3-6"], Verdict.PASS)
     assert [n.split(" was left out")[0] for n in made.left] == ["A-S3-3", "A-S3-5"]
 
 
@@ -170,3 +183,12 @@ def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
         if verb == "load" and job["op"] == "put"
     ]
     assert {job["counts"][0] for job in gets} <= {max(puts[2:])}
+
+
+def test_what_the_controller_cannot_reach_is_left_out_and_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "reached", lambda url: False)
+    made, _ = suite(tmp_path, FakeStore())
+    assert "A-S3-6" not in [c.id for c in run.execute(made)]
+    assert any(
+        "A-S3-6 was left out: the controller does not reach https://10.0.0.1:7443" in n for n in made.left
+    )

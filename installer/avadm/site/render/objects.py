@@ -7,6 +7,7 @@ import re
 import secrets
 import string
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
@@ -23,6 +24,11 @@ from avadm.site.render.masters import keep_private
 from avadm.site.render.monitoring import group
 from avadm.site.render.object_pools import entity, gateways, name, shares
 
+SETTINGS = {
+    "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+    "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
+}
+"""Environment of clients: gateways of these releases know no checksum after a body of unsaid length (docs/objects.md)."""
 REGION = "default"
 """Region of a radosgw without multisite: the name of its zone group."""
 
@@ -93,6 +99,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     nodes, external = gateways(site), knobs.external if knobs.provider == "external" else None
     out.all |= {
         "objects_client_packages": profile.packages.get("objects_client", []),
+        "objects_client_environment": dict(SETTINGS),
         "objects_client_ca_certificate": store.trusted(Authority.OBJECTS) if nodes else "",
         "ceph_rgw_buckets": buckets(site, knobs),
         "ceph_rgw_endpoint": endpoint(site),
@@ -207,6 +214,18 @@ def keep_credentials(site: Site, store: Store, held: Mapping[str, str]) -> None:
         "endpoint": endpoint(site),
         "region": knobs.external.region if knobs.provider == "external" and knobs.external else REGION,
         "ca_certificate": store.trusted(Authority.OBJECTS) if gateways(site) else "",
+        # What AWS' libraries of today must be told (docs/objects.md).
+        "environment": dict(SETTINGS),
         "users": {user or "external": {k: held[v] for k, v in keys.items()} for user, keys in found.items()},
     }
     keep_private(store.path.with_suffix("").with_suffix(".objects.json"), json.dumps(data, indent=1) + "\n")
+
+
+def held_authority(site_path: Path) -> str:
+    """Return the certificate of the store's authority from `SITE.objects.json`, PEM; "" where there is none yet."""
+    try:
+        return str(
+            json.loads(site_path.with_suffix(".objects.json").read_text(encoding="utf-8"))["ca_certificate"]
+        )
+    except (OSError, ValueError, KeyError):
+        return ""

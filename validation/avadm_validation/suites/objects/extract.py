@@ -144,6 +144,13 @@ def s3_states(inputs: Inputs, params: Params) -> float:
     return float(found == [[params["before"]], [params["after"]]])
 
 
+def s3_today(inputs: Inputs, params: Params) -> float:
+    """Return 1 if a program of today read what it wrote and was refused nothing, else 0."""
+    doc = _doc(inputs)
+    whole = bool(doc["wanted"]) and doc["got"] == doc["wanted"] and doc["listed"] == sorted(doc["wanted"])
+    return float(whole and not doc["error"])
+
+
 EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
     f.__name__: f
     for f in (
@@ -163,5 +170,6 @@ EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
         s3_read_wrong,
         s3_pause,
         s3_states,
+        s3_today,
     )
 }

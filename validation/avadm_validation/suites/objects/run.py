@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from avadm_validation import data
 from avadm_validation.protocol.model import CheckResult, Verdict
@@ -20,10 +22,22 @@ def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
     return data.efforts("avadm_validation.suites.objects", kind, effort)
 
 
+def reached(url: str) -> bool:
+    """Say whether the controller can open a connection to a URL."""
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def unfit(check: Check, target: ObjectTarget) -> str:
     """Return why a check has nothing to measure at this site, "" where it has."""
     if check.NEEDS == "own" and not (target.gateways and target.quota_bytes):
         return "others run the object store: its quotas are theirs"
+    if check.NEEDS == "controller" and not reached(target.direct):
+        return f"the controller does not reach {target.direct} (a jump host between them?)"
     if check.NEEDS == "gateways" and len(target.gateways) < 2:
         return "the site has no second gateway"
     return ""

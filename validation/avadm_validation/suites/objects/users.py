@@ -27,7 +27,7 @@ def target(ctx: Context) -> ObjectTarget:
     found = ctx.shared.get(READY) or ctx.target.objects
     if found is None:
         raise MeasureError("the site has no object store")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def make(ctx: Context, timeout: float) -> None:
