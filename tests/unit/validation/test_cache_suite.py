@@ -73,6 +73,17 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     assert clean(cache.bucket)
 
 
+def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
+    cache = FakeCache(tmp_path / "nodes")
+    for place in (cache.store, cache.bucket):
+        for name in ("avadm-accept-20260101x1", "mine"):
+            (place / name).mkdir(parents=True)
+            (place / name / "f000000").write_text("x")
+    run.execute(suite(tmp_path, cache), ["A-AL-CHANGE"])
+    assert clean(cache.store) and clean(cache.bucket)
+    assert (cache.store / "mine/f000000").exists() and (cache.bucket / "mine/f000000").exists()
+
+
 def test_a_change_is_tried_in_cephfs_and_in_a_bucket(tmp_path):
     checks = run.execute(suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-CHANGE"])
     metrics = {m.name: m for m in checks[1].metrics}

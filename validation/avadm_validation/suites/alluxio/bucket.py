@@ -6,6 +6,9 @@ from avadm_validation.suites.alluxio.target import Bucket
 from avadm_validation.suites.objects.store import Store as Objects
 from avadm_validation.suites.storage.context import Context
 
+LEFT = "avadm-accept-"
+"""How every run's folders begin: one run at a time has the site, so that others' are what a killed one left."""
+
 
 def writer(ctx: Context) -> str:
     """Return the node that writes: a client of the object store, "" where there is none."""
@@ -23,14 +26,13 @@ def put(ctx: Context, bucket: Bucket, folder: str, size: int, version: int, seed
     store.ask("put", float(ctx.params["timeout_s"]), node, **_place(bucket, folder), **job)
 
 
-def clear(ctx: Context, bucket: Bucket, folder: str) -> list[str]:
-    """Remove a folder of the mounted part; return what is to be told where that fails. Nothing is raised."""
+def clear(ctx: Context, bucket: Bucket) -> list[str]:
+    """Remove the folders of all runs of the mounted part; return what is to be told where that fails. Nothing is raised."""
     store, node = Objects(ctx), writer(ctx)
-    done = ctx.rec.fleet.run(
-        node, store.line("clear"), timeout=600, stdin=store.job(**_place(bucket, folder))
-    )
+    place = _place(bucket, "") | {"prefix": f"{bucket.prefix}{LEFT}"}
+    done = ctx.rec.fleet.run(node, store.line("clear"), timeout=600, stdin=store.job(**place))
     failed = done.rc or done.error
-    return [f"{node}: objects of the bucket {bucket.name} below {folder}/ may have stayed"] if failed else []
+    return [f"{node}: objects of the bucket {bucket.name} below {LEFT} may have stayed"] if failed else []
 
 
 def _place(bucket: Bucket, folder: str) -> dict[str, object]:

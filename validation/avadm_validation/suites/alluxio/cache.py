@@ -165,18 +165,18 @@ class Cache:
         raise MeasureError("no master of the cache leads")
 
     def sweep(self) -> list[str]:
-        """Remove all that the run made; return what stayed."""
+        """Remove all that the run made, and what a killed one left; return what stayed."""
         left: list[str] = []
         for store in self.target.stores:
             base = store.folder or f"{self.target.mount}{store.path}"
             node = self.writer(store) if store.folder else self.reader
             if store.folder or not store.read_only:
-                line = SWEEP.format(folders=f"{base}/{self.ctx.name}")
+                line = SWEEP.format(folders=f"{base}/{bucket.LEFT}*")
                 done = self.ctx.rec.fleet.run(node, line, timeout=600)
                 left += [f"{node}: {text} could not be taken away" for text in done.stdout.splitlines()]
             # What the mount does not show, or may not remove.
             if store.bucket and store.path in self.ctx.shared.get("cache buckets", ()):
-                left += bucket.clear(self.ctx, store.bucket, self.ctx.name)
+                left += bucket.clear(self.ctx, store.bucket)
         for node in self.ctx.shared.get("cache tools", ()):
             self.ctx.rec.fleet.run(node, f"rm -rf {shlex.quote(self.ctx.tools)}", timeout=60)
         return left
