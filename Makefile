@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test test-full lint unit test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -23,8 +23,12 @@ demo: $(STAMP) ## Bring up the lab, install the whole stack over ssh, measure it
 # Debian 11 is a lab of its own, beside the usual one.
 demo-bullseye test-bullseye: export AVADM_LAB_DIR = $(CURDIR)/.lab-bullseye
 
-demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7.
-	@scripts/demo --release bullseye --masters 0
+demo-bullseye: MASTERS ?= 0
+demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7 (MASTERS=1: with Kubernetes).
+	@scripts/demo --release bullseye --masters $(MASTERS)
+
+vm: $(STAMP) ## Try LVM, krbd, cephfs by the kernel and ip_vs in a virtual machine (as root; needs qemu, no KVM; docs/fidelity.md).
+	@$(BIN)/python scripts/vm-check
 
 demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to build.
 	@scripts/demo --masters 0

@@ -175,8 +175,7 @@ def test_each_part_of_kubernetes_must_tell_its_version_after_its_phase(site, col
 )
 def test_a_profile_says_what_version_each_program_must_be(profile):
     wanted = YAML(typ="safe").load(profile.read_text())["versions"]
-    # Debian 11's lab has no GPUs.
-    assert set(PROGRAMS) - set(wanted) <= ({"gpu_driver"} if profile.stem == "lab-bullseye" else set())
+    assert set(PROGRAMS) <= set(wanted)
 
 
 def test_what_a_unit_runs_is_asked_and_not_what_lies_on_disk(tmp_path):

@@ -67,6 +67,7 @@ def test_the_usual_numbers_are_not_refused():
         {},
         {"storage": 0, "masters": 3, "compute": 2},
         {"release": "bullseye", "masters": 0},
+        {"release": "bullseye"},
         {"parts": PARTS},
     ):
         check(Config(**numbers), nodes(Config(**numbers)))
