@@ -13,13 +13,13 @@ from ansible.module_utils import avadm_content
 READ = 4 << 20
 """Bytes that are read at each place: a bluestore label has 4 KiB, LVM keeps its text in the first MiB."""
 SECTOR = 512
-UUID = rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+UUID = b"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 # BlueStore.cc, bdev_label: the text, the OSD's UUID, then a map of lengths, names and values.
-LABEL = re.compile(rb"bluestore block device\n(" + UUID + rb")\n")
-CLUSTER = re.compile(rb"ceph_fsid.{4}(" + UUID + rb")", re.S)
-NUMBER = re.compile(rb"whoami.{4}([0-9]+)", re.S)
+LABEL = re.compile(b"bluestore block device\n(" + UUID + b")\n")
+CLUSTER = re.compile(b"ceph_fsid.{4}(" + UUID + b")", re.S)
+NUMBER = re.compile(b"whoami.{4}([0-9]+)", re.S)
 # ceph-volume's tags in LVM's text.
-TAGS = re.compile(rb"tags\s*=\s*\[([^\]]*)\]")
+TAGS = re.compile(b"tags\\s*=\\s*\\[([^\\]]*)\\]")
 
 
 def marks(machine, device):
@@ -71,10 +71,10 @@ def volumes(block, unread, place):
         return []
     found = []
     for tags in TAGS.findall(block):
-        values = dict(part.partition(b"=")[::2] for part in re.findall(rb'"ceph\.([^"]*)"', tags))
+        values = dict(part.partition(b"=")[::2] for part in re.findall(b'"ceph[.]([^"]*)"', tags))
         if values.get(b"osd_fsid"):
             found.append(entry(values[b"osd_fsid"], values.get(b"cluster_fsid"), values.get(b"osd_id")))
-    if not found and re.search(rb"(?:ceph-|osd-block-)" + UUID, block):
+    if not found and re.search(b"(?:ceph-|osd-block-)" + UUID, block):
         unread.append("volumes of ceph at byte %d that do not say whose" % place)
     return found
 

@@ -125,10 +125,8 @@ class Users(object):
         scope = ("--quota-scope=user", "--uid=" + name)
         wanted = size > 0 or objects > 0
         if wanted and (_limit(found["max_size"]), _limit(found["max_objects"])) != (size, objects):
-            self.do(
-                "quota of %s: %d bytes, %d objects" % (name, size, objects),
-                *(("quota", "set") + scope + ("--max-size=%d" % size, "--max-objects=%d" % objects)),
-            )
+            limits = scope + ("--max-size=%d" % size, "--max-objects=%d" % objects)
+            self.do("quota of %s: %d bytes, %d objects" % (name, size, objects), "quota", "set", *limits)
         if wanted != found["enabled"]:
             verb = "enable" if wanted else "disable"
             self.do("%s quota of %s" % (verb, name), "quota", verb, *scope)

@@ -121,14 +121,8 @@ class Access(object):
             found = self.permissions(name) if name in roles else []
             wanted = [(READWRITE, prefix, end_of(prefix)) for prefix in user["prefixes"]]
             for _, key, end in [one for one in found if one not in wanted]:
-                do(
-                    "%s may no longer use %s" % (name, key),
-                    "role",
-                    "revoke-permission",
-                    name,
-                    key,
-                    *([end] if end else []),
-                )
+                words = [name, key] + ([end] if end else [])
+                do("%s may no longer use %s" % (name, key), "role", "revoke-permission", *words)
             for _, key, _ in [one for one in wanted if one not in found]:
                 do(
                     "%s may use %s" % (name, key),

@@ -1,12 +1,73 @@
 """What runs on nodes is taken by Python 2.7: plug-ins, probes that pass through ssh's stdin, acceptance's tools."""
 
+import ast
+import io
+import tokenize
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PATTERNS = ("plugins/**/*.py", "installer/avadm/**/*_probe.py", "validation/avadm_validation/tools/*.py")
-FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
+PATTERNS = (
+    "plugins/module*/**/*.py",
+    "installer/avadm/**/*_probe.py",
+    "validation/avadm_validation/tools/*.py",
+)
+# The one tool that runs on the controller.
+FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.name != "s3today.py")
+YOUNGER = (
+    *(ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.YieldFrom, ast.MatMult, ast.Match),
+    *(ast.AsyncFunctionDef, ast.Await),
+)
+
+
+def younger(text):
+    """Yield what Python 2.7 does not read, as far as it was ever written here: line and what it is."""
+    for node in ast.walk(ast.parse(text)):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, YOUNGER) or (isinstance(node, ast.Raise) and node.cause):
+            yield line, type(node).__name__
+        elif isinstance(node, ast.arguments) and (node.kwonlyargs or node.posonlyargs):
+            yield line, "an argument by name alone, or by place"
+        elif getattr(node, "returns", None) is not None or (isinstance(node, ast.arg) and node.annotation):
+            yield line, "an annotation"
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set) and any(
+            isinstance(e, ast.Starred) for e in node.elts
+        ):
+            yield line, "* in a list"
+        elif isinstance(node, ast.Dict) and None in node.keys:
+            yield line, "** in a dictionary"
+        elif isinstance(node, ast.Call):
+            given = [isinstance(a, ast.Starred) for a in node.args]
+            named = [k.arg is None for k in node.keywords]
+            end = ast.get_source_segment(text, node)[:-1].rstrip().endswith(",")
+            if any(given[:-1]) or any(named[:-1]) or (end and any(given + named)):
+                yield line, "something after * or **"
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING and token.string.lower().startswith("rb"):
+            yield token.start[0], "rb before a string"
+        if token.type == tokenize.NUMBER and "_" in token.string:
+            yield token.start[0], "_ in a number"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
+def test_it_has_nothing_that_python_2_does_not_read(path):
+    assert list(younger(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a = rb"x"', 'a = f"{b}"', "f(*a,)", "f(b, **c,)", "f(*a, b)", "f(**a, b=1)", "[*a]", "{**a}", "a: int = 1",
+        "def f(a: int): pass", "def f() -> int: pass", "def f(*, a): pass", "a = 1_000", "raise A from b", "(a := b)",
+    ],
+)  # fmt: skip
+def test_what_python_2_does_not_read_is_found(text):
+    assert list(younger(text))
+
+
+def test_what_python_2_reads_is_not_taken_for_younger():
+    assert list(younger("f(a, b=1, *c, **d)\na, = b\nf((a * b,), -c)\nd = br'x'\ne = (a, b,)\n")) == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
