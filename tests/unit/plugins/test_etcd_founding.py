@@ -146,6 +146,11 @@ def test_another_authority_is_no_answer(port, tmp_path):
         founding.peers(port[0], written(tmp_path, "strange"))
 
 
+def test_another_address_is_no_answer(port):
+    with pytest.raises(MemberError, match=r"the certificate is of 127\.0\.0\.1"):
+        founding.peers(port[0].replace("127.0.0.1", "localhost"), port[1])
+
+
 def test_a_silent_port_is_no_answer_and_a_closed_one_is_nobody(port):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
