@@ -104,6 +104,18 @@ def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
     assert told(stage, here) == wanted
 
 
+@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.parametrize("stage", ["none", "old", "both", "shown", "new"])
+def test_nobody_is_started_before_it_is_known_whether_it_may(stage, running):
+    """With what a first start of an older release left in /run, a member without data would found an empty cluster."""
+    tasks = yaml.safe_load((ROLE / "tasks/main.yml").read_text())
+    before = [str(t) for t in tasks].index(next(str(t) for t in tasks if "configure.yml" in str(t)))
+    (early,) = [t for t in tasks[:before] if "restart.yml" in str(t)]
+    templar = Templar(DataLoader(), variables={"_etcd_peers": {"stage": stage, "running": running}})
+    restarts = templar.template("{{ " + early["when"] + " }}")
+    assert restarts is (running and stage in ("old", "both"))
+
+
 def test_members_trust_another_file_than_clients_do_and_its_end_is_watched():
     text = (ROLE / "templates/default.j2").read_text()
     assert "ETCD_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt\n" in text
