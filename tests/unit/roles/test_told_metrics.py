@@ -83,18 +83,23 @@ def snapshot(tmp_path, fails, *more):
     program = tmp_path / "avadm-etcd"
     program.write_text(ETCD.read_text().replace("/etc/etcd/etcdctl.env", str(tmp_path / "env")))
     (tmp_path / "saved").mkdir(exist_ok=True)
-    env = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    store = {"AVADM_ETCD_STORE": str(tmp_path / "store.json")}
+    env = os.environ | store | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     return subprocess.run(
         ["bash", program, "snapshot", tmp_path / "saved", "2", *more], env=env, check=False
     ).returncode
 
 
-def test_a_snapshot_that_is_complete_is_told(tmp_path):
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_snapshot_that_is_complete_is_told(tmp_path, copied):
     metrics = tmp_path / "metrics"
     metrics.mkdir()
+    if copied:
+        (tmp_path / "store.json").touch()
     assert snapshot(tmp_path, False, "60", metrics) == 0
     found = samples(metrics / "avadm-etcd.prom")
     assert found["avadm_etcd_snapshot_interval_seconds"] == 3600
+    assert found["avadm_etcd_copy_wanted"] == int(copied)
     age = datetime.now(UTC).timestamp() - found["avadm_etcd_snapshot_timestamp_seconds"]
     assert -1 <= age < 60
     assert (metrics / "avadm-etcd.prom").stat().st_mode & 0o777 == 0o644

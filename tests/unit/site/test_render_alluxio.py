@@ -133,7 +133,7 @@ def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the
     one = site_file(tmp_path, {"mounts": [{"path": "/s3", "s3": {"bucket": "sets"}}]}, objects=OWN)
     made = variables(one)
     (mount,) = made.all["alluxio_mounts"]
-    (bucket,) = made.all["ceph_rgw_buckets"]
+    bucket = made.all["ceph_rgw_buckets"][0]
     assert mount["store"] == "s3://sets/"
     options = mount["options"]
     assert (options["s3a.accessKeyId"], options["s3a.secretKey"]) == (

@@ -9,6 +9,7 @@ from avadm.site import cache, openpgp
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
+from avadm.site.render.object_pools import etcd_copies
 
 if TYPE_CHECKING:
     from avadm.site.load import SiteFile
@@ -53,11 +54,15 @@ EVERYWHERE = ("base", "chrony", "node_exporter")
 def ansible_roles(site: Site, node: Node) -> list[str]:
     """Return the Ansible roles whose packages a node needs, each once."""
     roles = [*EVERYWHERE, *(role for name in node.roles for role in ANSIBLE_ROLES[name])]
-    if site.components.object_store and "client" in node.roles:
+    if site.components.object_store and ("client" in node.roles or _copies(site, node)):
         roles.append("objects_client")
     if node in cache.members(site):
         roles.append("alluxio")
     return list(dict.fromkeys(roles))
+
+
+def _copies(site: Site, node: Node) -> bool:
+    return "etcd" in node.roles and etcd_copies(site)
 
 
 def late_packages(site: Site, node: Node, profile: Profile) -> list[str]:

@@ -10,6 +10,7 @@ from avadm.pki.store import Store
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
+from avadm.site.render.object_pools import etcd_copies
 
 CLIENT_PORT = 2379
 PEER_PORT = 2380
@@ -26,8 +27,10 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     if not members:
         return
     knobs = site.components.kubernetes.etcd
+    # render/objects.py says where copies of snapshots go.
+    client = profile.packages.get("objects_client", []) if etcd_copies(site) else []
     out.all |= {
-        "etcd_packages": profile.packages.get("etcd", []),
+        "etcd_packages": [*profile.packages.get("etcd", []), *client],
         "etcd_members": {n.name: f"https://{n.address}:{PEER_PORT}" for n in members},
         "etcd_token": f"avadm-{site.name}",
         "etcd_snapshot_minutes": knobs.snapshot_minutes,

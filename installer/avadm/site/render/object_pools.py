@@ -20,6 +20,8 @@ SHARES = {
     DATA: 0.925,
 }
 """Pool to its part of the object store's share."""
+ETCD_COPIES = "avadm-etcd"
+"""User, and its one bucket, that etcd's snapshots are copied to."""
 CERTIFICATE, KEY, AUTHORITY = (f"/etc/avadm/objects/{n}" for n in ("server.crt", "server.key", "ca.crt"))
 Options = dict[str, str | int | float | bool]
 
@@ -28,6 +30,11 @@ def gateways(site: Site) -> list[Node]:
     """Return the nodes that run the site's own gateways; none with an external store, or without any."""
     store = site.components.object_store
     return site.with_role("rgw") if store is not None and store.provider == "ceph-rgw" else []
+
+
+def etcd_copies(site: Site) -> bool:
+    """Tell whether etcd's snapshots are copied into the site's own object store."""
+    return bool(gateways(site) and site.with_role("etcd"))
 
 
 def name(site: Site) -> str:

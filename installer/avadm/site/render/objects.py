@@ -16,13 +16,13 @@ from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.site.model import Site
-from avadm.site.object_store import ObjectStore
+from avadm.site.object_store import Bucket, ObjectStore
 from avadm.site.profile import Profile
 from avadm.site.render import Vars
 from avadm.site.render.ceph import MIB, Entity, pool_vars
 from avadm.site.render.masters import keep_private
 from avadm.site.render.monitoring import group
-from avadm.site.render.object_pools import entity, gateways, name, shares
+from avadm.site.render.object_pools import ETCD_COPIES, entity, etcd_copies, gateways, name, shares
 
 SETTINGS = {
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
@@ -67,8 +67,14 @@ def keys_of(site: Site, user: str) -> tuple[str, str]:
     return key_names(user)
 
 
-def users(store: ObjectStore) -> list[dict[str, Any]]:
-    """Return the site's users as avadm_ceph_s3 takes them; the acceptance suite makes and removes its own."""
+def users(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
+    """Return the site's users, and the one for copies of etcd's snapshots, as avadm_ceph_s3 takes them.
+
+    The acceptance suite makes and removes its own.
+    """
+    wanted = [(u.name, u.quota_mib, u.quota_objects) for u in store.users]
+    if etcd_copies(site):
+        wanted.append((ETCD_COPIES, None, None))
     return [
         {
             "name": user,
@@ -77,14 +83,15 @@ def users(store: ObjectStore) -> list[dict[str, Any]]:
             "max_bytes": mib * MIB if mib else -1,
             "max_objects": objects or -1,
         }
-        for user, mib, objects in ((u.name, u.quota_mib, u.quota_objects) for u in store.users)
+        for user, mib, objects in wanted
     ]
 
 
 def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
     """Return the buckets as avadm_s3_bucket takes them."""
     found = []
-    for bucket in store.buckets:
+    ours = [Bucket(name=ETCD_COPIES, owner=ETCD_COPIES)] if etcd_copies(site) else []
+    for bucket in [*store.buckets, *ours]:
         access, secret = keys_of(site, bucket.owner or "")
         keys = {"access_key": f"{{{{ {access} }}}}", "secret_key": f"{{{{ {secret} }}}}"}
         found.append({"name": bucket.name, "versioning": bucket.versioning, **keys})
@@ -111,7 +118,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     address = str(knobs.vip or nodes[0].address)
     pools = pool_vars(site)
     ceph = site.components.ceph
-    wanted = users(knobs)
+    wanted = users(site, knobs)
     for user in wanted:
         out.secrets |= dict(zip(key_names(user["name"]), (access_key, secret_key), strict=True))
     out.all |= {
@@ -126,6 +133,16 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "ceph_rgw_port": knobs.port,
         "ceph_rgw_ca_certificate": store.trusted(Authority.OBJECTS),
     }
+    if etcd_copies(site):
+        access, secret = key_names(ETCD_COPIES)
+        out.all["etcd_store"] = {
+            "endpoint": endpoint(site),
+            "region": REGION,
+            "bucket": ETCD_COPIES,
+            "access_key": f"{{{{ {access} }}}}",
+            "secret_key": f"{{{{ {secret} }}}}",
+        }
+        out.all["etcd_store_ca_certificate"] = store.trusted(Authority.OBJECTS)
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{address} {name(site)}"
     if knobs.vip:

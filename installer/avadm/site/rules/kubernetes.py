@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from avadm.findings import Finding
+from avadm.site.render.object_pools import etcd_copies
 from avadm.site.rules.draft import Draft
 from avadm.site.rules.roles import NODES, absent
 from avadm.site.source import KeyPath
@@ -57,6 +58,22 @@ def quorums(draft: Draft) -> Iterator[Finding]:
             yield draft.warning(
                 "quorum-large", NODES, "Every member slows every write.", len(nodes), f"3 or 5 {role}"
             )
+
+
+def copies(draft: Draft) -> Iterator[Finding]:
+    """Snapshots of the one member of etcd lie on another node too."""
+    if not draft.whole("roles") or not draft.ok("components", "object_store"):
+        return
+    members = draft.site.with_role("etcd")
+    if len(members) == 1 and not etcd_copies(draft.site):
+        yield draft.warning(
+            "etcd-copies",
+            NODES,
+            "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
+            f"1 etcd: {members[0].name}, and no gateways of an object store of the site's own",
+            "3 or 5 etcd, or components.object_store with rgw nodes, into which avadm copies them",
+            "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
+        )
 
 
 def together(draft: Draft) -> Iterator[Finding]:
@@ -262,4 +279,4 @@ def registry(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [complete, quorums, together, gpus, virtual_addresses, load_balancer, registry]
+RULES = [complete, quorums, copies, together, gpus, virtual_addresses, load_balancer, registry]

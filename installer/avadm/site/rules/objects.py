@@ -151,7 +151,7 @@ def names(draft: Draft) -> Iterator[Finding]:
             yield draft.error(
                 "object-name-reserved",
                 path,
-                "The acceptance suite has names with this beginning.",
+                "Users and buckets of avadm's own have names with this beginning.",
                 name,
                 f"no name that begins with {OWN}",
                 "Choose another name.",
