@@ -4,8 +4,34 @@ import json
 
 import pytest
 
+from tests.lab.faults.planting import planted
+
 pytestmark = pytest.mark.lab
 SNAPSHOTS = "/var/lib/etcd/snapshots"
+UNIT = "avadm-etcd-snapshot.service"
+STORE = "/etc/avadm/etcd/store.json"
+
+
+@pytest.fixture
+def copied(lab):
+    """A member whose snapshots are copied into the object store; a lab without one skips the test."""
+    if not lab.names("rgw"):
+        pytest.skip("this lab has no object store: lab up --with objects")
+    return lab.names("etcd")[-1]
+
+
+def taken(lab, node):
+    """Take a snapshot; return its name."""
+    before = lab.sh(node, f"ls {SNAPSHOTS}").split()
+    lab.sh(node, f"sleep 1; systemctl start {UNIT}", 300)
+    (name,) = set(lab.sh(node, f"ls {SNAPSHOTS}").split()) - set(before)
+    return name
+
+
+def told(lab, node):
+    """Return metric to value of what is told of copies."""
+    text = lab.sh(node, "cat /var/lib/prometheus/node-exporter/avadm-etcd*.prom")
+    return dict(line.split() for line in text.splitlines() if line.startswith("avadm_etcd"))
 
 
 def test_a_snapshot_is_whole_and_can_be_restored(lab):
@@ -33,6 +59,78 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
         lab.sh(node, f"test -s {folder}/data/member/snap/db")
     finally:
         lab.sh(node, f"rm -rf {folder}")
+
+
+@pytest.mark.core("etcd")
+def test_a_snapshot_lies_in_the_object_store_too(lab, copied):
+    name = taken(lab, copied)
+    assert lab.sh(copied, f"stat -c %a:%U {STORE}").strip() == "600:root"
+    listed = [line.split()[1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()]
+    assert f"{copied}/{name}" in listed
+    assert {f"{copied}/{one}" for one in lab.sh(copied, f"ls {SNAPSHOTS}").split()} <= set(listed)
+    got = "/root/avadm-test-copy.db"
+    try:
+        lab.sh(copied, f"rm -f {got}; avadm-etcd fetch {copied}/{name} {got} && avadm-etcd check {got}")
+        lab.sh(copied, f"cmp {got} {SNAPSHOTS}/{name}")
+    finally:
+        lab.sh(copied, f"rm -f {got}")
+    found = told(lab, copied)
+    assert (found["avadm_etcd_copy_wanted"], found["avadm_etcd_copy_failed"]) == ("1", "0")
+    late = int(found["avadm_etcd_snapshot_timestamp_seconds"]) - int(
+        found["avadm_etcd_copy_timestamp_seconds"]
+    )
+    assert 0 <= late < 300
+
+
+def test_the_key_for_copies_opens_their_bucket_alone(lab, copied):
+    """The users of the site file have buckets of their own: this one sees none of them, and they not this one."""
+    mon = lab.names("mon")[0]
+    assert json.loads(lab.sh(mon, "radosgw-admin bucket list --uid=avadm-etcd")) == ["avadm-etcd"]
+    info = json.loads(lab.sh(mon, "radosgw-admin user info --uid=avadm-etcd"))
+    assert (info["caps"], info["subusers"], len(info["keys"])) == ([], [], 1)
+    ask = (
+        f"import json, sys; from importlib.machinery import SourceFileLoader as L;"
+        f' m = L("etcd_copy", "/usr/local/sbin/avadm-etcd-copy").load_module(); s = json.load(open("{STORE}"));'
+        f' s["bucket"] = sys.argv[1]; print(len(m.Store(s).held()))'
+    )
+    lab.sh(copied, f"python3 -B -c '{ask}' avadm-etcd")
+    refused = lab.run(copied, f"python3 -B -c '{ask}' lab-data")
+    assert refused.returncode != 0
+    assert "AccessDenied" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_answer_is_told_and_fails_no_snapshot(lab, copied, tried):
+    row = tried(
+        "copies of etcd's snapshots",
+        f"{copied} does not reach the object store",
+        "the snapshot is taken, the copy is told as failed, and comes with the next",
+    )
+    ask = f"""python3 -c 'import json, socket
+print(socket.gethostbyname(json.load(open("{STORE}"))["endpoint"].split("/")[2].split(":")[0]))'"""
+    address = lab.sh(copied, ask).strip()
+    assert address not in lab.sh(copied, "ip -4 -o addr"), (
+        "this member would reach its own address all the same"
+    )
+    taken(lab, copied)
+    last = told(lab, copied)["avadm_etcd_copy_timestamp_seconds"]
+    do = f"ip route add unreachable {address}/32"
+    undo = f"ip route del unreachable {address}/32 2>/dev/null || true"
+    with planted(lab, copied, "no-store", do, undo):
+        name = taken(lab, copied)
+        found = told(lab, copied)
+        lab.sh(copied, f"avadm-etcd check {SNAPSHOTS}/{name}")
+        assert lab.sh(copied, f"systemctl show -p Result {UNIT}").strip() == "Result=success"
+        assert not lab.run(copied, f"systemctl is-failed {UNIT}").ok
+        assert (found["avadm_etcd_copy_failed"], found["avadm_etcd_copy_timestamp_seconds"]) == ("1", last)
+        assert "Not copied" in lab.sh(copied, f"journalctl --no-pager -o cat -u {UNIT} --since=-5min")
+    both = {name, taken(lab, copied)}
+    listed = {line.split("/")[-1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()}
+    assert both <= listed
+    assert told(lab, copied)["avadm_etcd_copy_failed"] == "0"
+    row.came = (
+        "the snapshot was taken and whole, the unit well, the copy told as failed, and there after the next"
+    )
 
 
 def test_a_member_is_defragmented_and_stays_well(lab):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.roles.test_kube_units import read, rendered
+
 SOURCE = Path(__file__).parents[3] / "roles/etcd/files/avadm-etcd-copy"
 NAMES = [f"2026112{day}T000000Z.db" for day in range(1, 5)]
 AT = [1795219200 + 86400 * day for day in range(4)]
@@ -35,7 +37,7 @@ class Client:
     def head_object(self, Bucket, Key):
         return {"ContentLength": os.path.getsize(os.path.join(ROOT, Key)), "Metadata": self.sent}
     def delete_object(self, Bucket, Key): os.remove(os.path.join(ROOT, Key))
-    def download_file(self, bucket, key, path): shutil.copy(os.path.join(ROOT, key), path)
+    def download_file(self, bucket, key, path): shutil.copyfile(os.path.join(ROOT, key), path)
 def client(kind, endpoint_url, verify, config, **keys):
     assert keys["aws_secret_access_key"] == "S"
     if not os.path.isdir(ROOT): raise OSError("does not answer")
@@ -185,3 +187,27 @@ def test_without_settings_library_or_exporter_nothing_is_hidden(room, what):
         return
     assert room.run().returncode == 1
     assert room.told() == (AT[0], 1)
+
+
+KEYS = {"endpoint": "https://o", "access_key": "A", "secret_key": "S"}
+
+
+@pytest.mark.parametrize("store", [KEYS, {}])
+def test_a_copy_that_fails_or_hangs_does_not_fail_or_hold_up_the_snapshots(store):
+    """The unit's second command may fail, and ends by itself; a site without a store has none, and no keys left."""
+    have = read("etcd", "vars/main.yml")
+    text = rendered("etcd", have["_etcd_snapshot_service"].replace("etcd_store", json.dumps(store)))
+    after = [line for line in text.splitlines() if line.startswith("ExecStartPost=")]
+    files = rendered("etcd", have["_etcd_store_files"].replace("etcd_store ", json.dumps(store) + " "))
+    settings = next(one for one in files if one["path"].endswith(".json"))
+    if store:
+        (line,) = after
+        assert line.startswith(
+            "ExecStartPost=-/usr/bin/timeout -k 1m 30m /usr/local/sbin/avadm-etcd-copy put n1 "
+        )
+        assert line.endswith("/var/lib/etcd/snapshots 48 /var/lib/prometheus/node-exporter")
+        assert settings["mode"] == "0600"
+        assert json.loads(settings["secret"])["ca"] == "/etc/avadm/etcd/store.crt"
+    else:
+        assert after == []
+        assert settings["state"] == "absent"

@@ -13,7 +13,7 @@ from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph, monitoring, object_pools, objects
+from avadm.site.render import Vars, ceph, core, monitoring, object_pools, objects
 
 STORAGE = {"roles": ["mon", "mgr", "osd", "rgw"]}
 SITE = {
@@ -110,6 +110,32 @@ def test_keys_are_in_the_vault_and_quotas_in_bytes(made):
     bucket = out.all["ceph_rgw_buckets"][0]
     assert (bucket["name"], bucket["versioning"]) == ("data", True)
     assert bucket["secret_key"] == first["secret_key"]
+
+
+@pytest.mark.parametrize("store", [OWN, EXTERNAL, None])
+def test_etcd_has_a_user_and_a_bucket_of_its_own_for_copies_in_the_sites_own_store_alone(
+    made, monkeypatch, store
+):
+    member = {"name": "k1", "address": "10.0.0.6", "roles": ["etcd"]}
+    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], member])
+    out, one = made(store), site(store)
+    if store is not OWN:
+        assert not [key for key in out.all if key.startswith("etcd_store")]
+        assert "avadm-etcd" not in json.dumps(out.all)
+        assert "python3-boto3" not in core.packages(one, one.nodes[-1], profiles.load("stated"))
+        return
+    user, bucket = out.all["ceph_rgw_users"][-1], out.all["ceph_rgw_buckets"][-1]
+    keys = {
+        "access_key": "{{ vault_s3_access_avadm_etcd }}",
+        "secret_key": "{{ vault_s3_secret_avadm_etcd }}",
+    }
+    assert user == {"name": "avadm-etcd", "max_bytes": -1, "max_objects": -1, **keys}
+    assert bucket == {"name": "avadm-etcd", "versioning": False, **keys}
+    at = {"endpoint": "https://objects.demo.test:7443", "region": "default", "bucket": "avadm-etcd"}
+    assert out.all["etcd_store"] == at | keys
+    assert "BEGIN CERTIFICATE" in out.all["etcd_store_ca_certificate"]
+    assert {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} <= set(out.secrets)
+    assert "python3-boto3" in core.packages(one, one.nodes[-1], profiles.load("stated"))
 
 
 def test_certificates_name_the_store_its_buckets_and_every_address(made):

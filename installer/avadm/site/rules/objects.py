@@ -17,7 +17,7 @@ from avadm.site.source import KeyPath
 
 STORE: KeyPath = ("components", "object_store")
 OWN = "avadm-"
-"""Users with this beginning are avadm's own."""
+"""Users and buckets with this beginning are avadm's own."""
 _NAME = re.compile(r"(?=.{1,190}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+")
 
 
