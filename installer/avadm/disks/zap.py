@@ -19,6 +19,8 @@ from avadm.site.model import Site
 
 NO_STORE = 66
 """Exit status of a node without a monitor's store."""
+MARK = "/var/lib/avadm/founded/mon.json"
+"""What says that a monitor was founded on a node (plugins/module_utils/avadm_founded.py)."""
 
 
 def target(disk: Disk) -> dict[str, Any]:
@@ -55,25 +57,24 @@ def _still_ours(
 
     What does not say of which cluster it is counts as ours.
     """
-    if not fsid:
+    known = _known(fleet, site)
+    if not fsid and (known == {} or not site.with_role("mon")):
         return []  # this site has no cluster yet
     if unread:
         return [
             f"bears {unread}: that is taken for an OSD of this cluster. Remedy: find out which one it is (`ceph-volume lvm"
             " list`, `ceph-bluestore-tool show-label` on the node); if it may go, `wipefs --all` there"
         ]
-    known = _known(fleet, site)
     reasons = []
     for osd in osds:
         name = f"osd.{'?' if osd['id'] is None else osd['id']}"
-        if known is None and osd["cluster"] not in (None, fsid):
+        if known is None and fsid and osd["cluster"] not in (None, fsid):
             reasons.append(
                 f"is {name} of another cluster by its label, and no monitor of ours could say that it is not ours"
             )
         elif known is None:
-            reasons.append(
-                f"is {name} of this cluster, and no monitor could say whether it still belongs to it"
-            )
+            whose = "this cluster" if fsid else "a cluster"
+            reasons.append(f"is {name} of {whose}, and no monitor could say whether it still belongs to it")
         elif osd["fsid"] in known:
             reasons.append(
                 f"is osd.{known[osd['fsid']]} of this cluster. Remedy: take it out, wait until `ceph osd safe-to-destroy "
@@ -85,11 +86,14 @@ def _still_ours(
 def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
     """Return the cluster's OSDs, UUID to id, as any monitor node says; None where none can say.
 
-    Where every monitor node answers that it has no monitor's store, there is no cluster yet and none is known.
+    Where every monitor node answers that it has no monitor's store and never had one, there is no cluster yet and none is
+    known. A store that is away (a disk that is not mounted) left its mark.
     """
     # The node of the disk need not have ceph's tools: a monitor's node has.
-    command = f'test -n "$(ls -A /var/lib/ceph/mon 2>/dev/null)" || exit {NO_STORE}; '
-    command += "ceph --connect-timeout 20 osd dump --format json"
+    there = 'test -n "$(ls -A /var/lib/ceph/mon 2>/dev/null)"'
+    command = (
+        f"{there} || test -e {MARK} || exit {NO_STORE}; ceph --connect-timeout 20 osd dump --format json"
+    )
     said = []
     for node in site.with_role("mon"):
         result = fleet.run(node.name, command, timeout=60)

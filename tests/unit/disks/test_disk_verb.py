@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,7 +13,9 @@ from click.testing import CliRunner
 from disk_fakes import report
 
 from avadm.cli.main import cli
+from avadm.disks import zap
 from avadm.errors import AvadmError
+from avadm.runner.fleet import Result
 from avadm.site.secrets import Vault
 
 
@@ -224,10 +228,43 @@ def test_zap_takes_an_osd_that_the_monitors_do_not_know(avadm, node, cluster, os
     assert "Erased" in zapped(avadm).output
 
 
-def test_zap_takes_any_osd_where_the_site_has_no_cluster(avadm, node):
-    marked(node, OTHER)
-    node.osds = None
-    assert "Erased" in zapped(avadm).output
+@pytest.mark.parametrize("cluster", [OTHER, None])
+@pytest.mark.parametrize(
+    ("osds", "word"),
+    [("none", "Erased"), ({"osds": [{"uuid": "u", "osd": 3}]}, "purge 3"), (None, "no monitor")],
+)
+def test_zap_asks_the_monitors_also_where_this_controller_has_no_vault(avadm, node, cluster, osds, word):
+    marked(node, cluster)
+    node.osds = osds
+    done = zapped(avadm)
+    if word == "Erased":
+        assert word in done.output
+    else:
+        assert word in finding(done).found
+        assert "avadm_zap.zap" not in node.asked
+
+
+@pytest.mark.parametrize(
+    ("made", "rc"),
+    [([], 66), (["mon/ceph-m1/store.db"], 0), (["mon.json"], 0), (["mon/ceph-m1", "mon.json"], 0)],
+)
+def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, monkeypatch, made, rc):
+    for name in made:
+        (tmp_path / name).mkdir(parents=True)
+    said = []
+
+    class Shell:
+        def run(self, node, command, *, timeout):
+            line = command.replace("/var/lib/ceph", str(tmp_path)).replace(
+                zap.MARK, str(tmp_path / "mon.json")
+            )
+            said.append(
+                subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"], check=False).returncode
+            )
+            return Result(node, command, said[-1], "", "", 0.0, 0.0, None)
+
+    zap._known(Shell(), SimpleNamespace(with_role=lambda role: [SimpleNamespace(name="m1")]))
+    assert said == [rc]
 
 
 @pytest.mark.usefixtures("vault")
