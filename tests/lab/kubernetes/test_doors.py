@@ -48,7 +48,10 @@ def test_a_tenant_may_what_is_harmless_and_nothing_else(make, row):
 def test_a_service_that_is_there_is_not_turned_into_a_door(kube, make):
     plain = next(a for a in attacks() if a.name == "service").object
     assert make(plain, AS_TENANT).returncode == 0
-    for spec in ({"externalIPs": ["192.0.2.1"]}, {"type": "ExternalName", "externalName": "localhost"}):
+    for spec in (
+        {"externalIPs": ["192.0.2.1"]},
+        {"type": "ExternalName", "externalName": "localhost", "clusterIP": ""},
+    ):
         patch = json.dumps({"spec": spec})
         done = kube.lab.run(kube.master, f"kubectl patch service {NAME} -n {SPACE} {AS_TENANT} -p '{patch}'")
         assert done.returncode != 0

@@ -158,7 +158,7 @@ def test_only_members_get_into_the_port_of_members(lab):
         ("/etc/etcd/pki/server.crt", "/etc/etcd/pki/etcd.key"),
     ):
         lab.sh(node, f"test -s {cert} && test -s {key}")
-        assert not lab.run(node, f"{members} --cert {cert} --key {key}").ok, cert
+        assert lab.run(node, f"{members} --cert {cert} --key {key}").returncode != 0, cert
     assert "2379" in lab.sh(node, "avadm-etcd ctl member list")
 
 
