@@ -243,7 +243,7 @@ def _wanted(detail: ErrorDetails, value: object) -> tuple[str, str]:
             return "a network's first address and its length", f"Write {IPv4Network(value, strict=False)}."
         except ValueError:
             pass
-    if base in ("int", "float") and isinstance(value, str) and value.isdigit():
+    if base in ("int", "float") and isinstance(value, str) and value.isascii() and value.isdigit():
         start = "without quotes" if value == str(int(value)) else "without a zero in front"
         return _TYPES[base], f"Write {int(value)}, {start}."
     if base == "string" and isinstance(value, int | float | bool):

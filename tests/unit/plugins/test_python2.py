@@ -12,6 +12,7 @@ PATTERNS = (
     "plugins/module*/**/*.py",
     "installer/avadm/**/*_probe.py",
     "validation/avadm_validation/tools/*.py",
+    "roles/etcd/files/avadm-etcd-copy",
 )
 # The one tool that runs on the controller.
 FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.name != "s3today.py")
