@@ -110,9 +110,10 @@ def execute(
     from avadm.site.render.inventory import render_inventory
 
     started = time.time()
+    # Before rendering, which fills up the vault and signs certificates with it.
+    refuse_other(context.site_file.path, context.ledger.founded("vault"))
     known = founded.variables(context.ledger, context.site_file.site)
     rendered = render_inventory(context.site_file, folder.inventory, known, options.own)
-    refuse_other(context.site_file.path, rendered.vault_marks, context.ledger.founded("vault"))
     if not options.check:
         for name, mark in rendered.vault_marks.items():
             context.ledger.found("vault", name, mark)

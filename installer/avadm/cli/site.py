@@ -105,10 +105,12 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     from avadm.engine.founded import variables
     from avadm.engine.ledger import Ledger
     from avadm.site.load import load
+    from avadm.site.lost_vault import refuse_other
     from avadm.site.render.inventory import render_inventory
 
     site_file = load(file or app.resolved_site)
     ledger = Ledger.of(site_file.path, site_file.site.name)
+    refuse_other(site_file.path, ledger.founded("vault"))
     rendered = render_inventory(site_file, folder, variables(ledger, site_file.site))
     if as_json:
         print_json(

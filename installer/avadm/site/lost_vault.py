@@ -32,7 +32,11 @@ REMEDY = (
 def marks(secrets: Mapping[str, str]) -> dict[str, str]:
     """Return what the ledger keeps of a vault, by variable: hashes that tell nothing of it."""
     name = next((name for name in STABLE if secrets.get(name)), None)
-    return {name: hashlib.sha256(f"{name}\0{secrets[name]}".encode()).hexdigest()[:16]} if name else {}
+    return {name: _mark(name, secrets[name])} if name else {}
+
+
+def _mark(name: str, value: str) -> str:
+    return hashlib.sha256(f"{name}\0{value}".encode()).hexdigest()[:16]
 
 
 def evidence(site_path: Path, name: str) -> list[Path]:
@@ -84,19 +88,24 @@ def of(site_file: SiteFile, copies: Sequence[str] = ()) -> Finding | None:
     return lost(site_file.path, site_file.site.name, variables(site_file).secrets, copies)
 
 
-def refuse_other(site_path: Path, found: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Raise AvadmError where a vault is not that of the ledger's marks: what `marks` gives now, and what it gave then."""
-    wrong = [name for name, mark in found.items() if known.get(name, mark) != mark]
-    if wrong:
-        vault = Vault.open(site_path.absolute())
-        names = {"vault": vault.path.name, "password": vault.password_file.name}
-        raise AvadmError(
-            Finding(
-                "vault-other",
-                "This is not the vault that the site was installed with.",
-                str(vault.path),
-                f"another {', '.join(wrong)}",
-                "that of the ledger, which the site's nodes also keep",
-                REMEDY.format(**names, evidence="the ledger"),
-            )
+def refuse_other(site_path: Path, known: Mapping[str, str]) -> None:
+    """Raise AvadmError where a vault is not that of the ledger's marks (`known`), before anything is made with it.
+
+    One that lacks what the ledger knows of is another one: an empty or damaged file must not be filled up.
+    """
+    vault = Vault.open(site_path.absolute())
+    name = next((name for name in STABLE if name in known), None)
+    if name is None or not vault.path.exists():  # that one is lost, which `lost` says
+        return
+    if _mark(name, vault.ensure({}).get(name, "")) == known[name]:
+        return
+    raise AvadmError(
+        Finding(
+            "vault-other",
+            "This is not the vault that the site was installed with.",
+            str(vault.path),
+            f"another {name}, or none",
+            "that of the ledger, which the site's nodes also keep",
+            REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"),
         )
+    )

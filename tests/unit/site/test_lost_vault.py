@@ -82,6 +82,20 @@ def test_a_new_controller_without_the_vault_is_stopped_by_what_the_nodes_keep(
     assert refused(avadm("apply", "ceph", site=site)) == "vault-other"
 
 
+@pytest.mark.parametrize("held", [{"vault_ceph_fsid": "another"}, {"vault_x": "nothing of the site"}])
+def test_nothing_is_made_with_another_vault(avadm: Run, tmp_path: Path, held: dict[str, str]) -> None:
+    assert avadm("apply", "ceph").exit_code == 0
+    vault = tmp_path / "site.vault.yml"
+    vault.unlink()
+    Vault.open(tmp_path / "site.yml").ensure(
+        {name: lambda value=value: value for name, value in held.items()}
+    )
+    kept = {path: path.read_bytes() for path in tmp_path.glob("site.*")}
+    for argv in (("apply", "ceph"), ("site", "render", "--out", str(tmp_path / "i"))):
+        assert refused(avadm(*argv)) == "vault-other"
+    assert {path: path.read_bytes() for path in tmp_path.glob("site.*")} == kept
+
+
 def test_a_site_that_never_had_a_vault_gets_one(avadm: Run, tmp_path: Path) -> None:
     folder = tmp_path / ".avadm/t"
     folder.mkdir(parents=True)
