@@ -18,6 +18,8 @@ from avadm.site.model import Site
 
 LEGACY = "done"
 """Identity of what an avadm without marks installed (avadm_etcd_founding.LEGACY)."""
+EARLIER = "an earlier release of avadm"
+"""The name of a node that is none: somewhere something was founded, and no node is known to have had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Founded:
         phase: the phase that founds it.
         group: role of the nodes.
         role: Ansible role with the variables ``ROLE_founded`` and ``ROLE_replace``.
-        alone: whether the phase has no other nodes, so that it was founded where the phase is done.
+        alone: whether the phase has no other nodes, so that it was founded where the phase is done. Else a node on which
+            it is done may have got the role later: that anything was founded is all that is known.
     """
 
     mark: str
@@ -59,9 +62,10 @@ def variables(ledger: Ledger, site: Site) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in ALL:
         marks = ledger.founded(one.mark)
-        if one.alone and not marks:
-            done = [n.name for n in site.nodes if ledger.entry(one.phase, n.name).state is State.DONE]
-            marks = dict.fromkeys(done, LEGACY)
+        if not marks:
+            homes = site.nodes if one.alone else site.with_role(one.group)
+            done = [n.name for n in homes if ledger.entry(one.phase, n.name).state is State.DONE]
+            marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
         if marks:
             found[f"{one.role}_founded"] = marks
     return found

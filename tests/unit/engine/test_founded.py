@@ -81,6 +81,20 @@ def test_a_member_that_was_installed_without_marks_was_founded(tmp_path: Path, l
     assert founded.variables(ledger, site) == {"etcd_founded": {"stor2": "c1"}}
 
 
+@pytest.mark.parametrize(("node", "known"), [("stor1", True), ("c1", False)])
+def test_monitors_that_were_installed_without_marks_were_founded_by_somebody(
+    tmp_path: Path, ledger: Ledger, node: str, known: bool
+) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    site = load(tmp_path / "site.yml").site
+    ledger.start("ceph", {node: "d"}, "r")
+    ledger.finish("ceph", {node: State.DONE})
+    marks = {"ceph_mon_founded": {founded.EARLIER: founded.LEGACY}} if known else {}
+    assert founded.variables(ledger, site) == marks
+    ledger.found("mon", "stor1", "F")
+    assert founded.variables(ledger, site) == {"ceph_mon_founded": {"stor1": "F"}}
+
+
 @pytest.mark.parametrize(
     ("phases", "node"),
     [((), "stor1"), (("ceph", "base"), "stor1"), (("ceph",), "nobody"), (("base",), "stor1")],
