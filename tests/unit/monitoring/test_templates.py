@@ -238,6 +238,20 @@ def test_samples_have_a_share_of_the_disk(disk_gib, wanted):
     assert f"--storage.tsdb.retention.size={wanted} " in text
 
 
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_dry_run_of_a_first_installation_does_without_the_folder_of_samples(dry):
+    looked = {"_prometheus_disk": {"rc": 1, "stdout_lines": []}, "ansible_check_mode": dry}
+    variables = site_vars("prometheus") | looked
+    (task,) = [
+        t
+        for t in YAML(typ="safe").load((ROLES / "prometheus/tasks/configure.yml").read_text())
+        if "register" in t
+    ]
+    failed = Templar(DataLoader(), variables=variables).template("{{ " + task["failed_when"] + " }}")
+    assert failed is not dry
+    assert "--storage.tsdb.retention.size=0MB " in template("prometheus", "default.j2", variables)
+
+
 @pytest.mark.parametrize("role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter"])
 def test_arguments_are_one_line_and_quoted_once(role):
     text = template(role, "default.j2", site_vars(role))
