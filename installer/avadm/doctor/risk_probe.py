@@ -1,27 +1,20 @@
 # What the doctor asks about known holes: which build of Kubernetes runs, with which flags, and packages' versions.
 
-SERVERS = (
-    "kube-apiserver",
-    "apiserver",
-    "kube-controller-manager",
-    "controller-manager",
-    "kube-scheduler",
-    "scheduler",
-)
-SERVERS += ("kubelet", "kube-proxy", "proxy")
+SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 
 
 def defences(params):
     """Server to its build and flags, as it runs; packages with their versions; rules of iptables that are not there."""
     commits, flags, asked = {}, {}, {}
-    for path in glob.glob("/proc/[0-9]*/cmdline"):
-        words = (slurp(path) or "").split("\0")
-        if os.path.basename(words[0]) != "hyperkube" or len(words) < 2 or words[1] not in SERVERS:
+    for name in SERVERS:
+        # Of systemd, and not of all processes: a pod's may call itself as it likes, and what follows runs it as root.
+        pid = must(["systemctl", "show", "--property=MainPID", name]).strip().partition("=")[2]
+        words = (slurp("/proc/%s/cmdline" % pid) or "").split("\0") if pid not in ("", "0") else []
+        if len(words) < 2 or os.path.basename(words[0]) != "hyperkube":
             continue
-        name = words[1] if words[1].startswith("kube") else "kube-" + words[1]
         flags[name] = dict(w.lstrip("-").partition("=")[::2] for w in words[2:] if w.startswith("--"))
         # The program as it runs: the file may be another one by now.
-        program = os.path.dirname(path) + "/exe"
+        program = "/proc/%s/exe" % pid
         try:
             inode = os.stat(program).st_ino
         except OSError:
