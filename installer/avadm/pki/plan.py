@@ -38,10 +38,7 @@ def _kubernetes(site: Site) -> list[Leaf]:
         found += [leaf for node in site.with_role("master") for leaf in _master(node, site)]
         found += [leaf for node in kube_nodes(site) for leaf in _node(node, site)]
         found += [leaf for node in site.nodes for leaf in _addons(node, site)]
-        found += [
-            Leaf(f"volumes-{n.name}", Authority.KUBERNETES, f"volumes-{n.name}", "volumes")
-            for n in volume_makers(site)
-        ]
+        found += _volumes(site)
         found.append(Leaf("admin", Authority.KUBERNETES, ADMIN, "kubernetes-admin", "system:masters"))
         found.append(Leaf("prometheus", Authority.KUBERNETES, PROMETHEUS, "prometheus"))
         found += accounts(site)
@@ -82,6 +79,20 @@ def volume_makers(site: Site) -> list[Node]:
     """Return all nodes that make volumes: the provisioners, and each node that has local volumes."""
     own = {n.name for n in provisioners(site)}
     return [n for n in site.nodes if n.name in own or n.local_volumes_gib]
+
+
+def _volumes(site: Site) -> Iterator[Leaf]:
+    """Two users, since they may different things: volumes of the whole site, and those of one node."""
+    own = {n.name for n in provisioners(site)}
+    for node in volume_makers(site):
+        owner = f"volumes-{node.name}"
+        for kind, group, has in (
+            ("volumes", "avadm:volumes", bool(node.local_volumes_gib)),
+            ("provisioner", "avadm:provisioners", node.name in own),
+        ):
+            if has:
+                name, user = f"{kind}-{node.name}", f"avadm:{kind}:{node.name}"
+                yield Leaf(name, Authority.KUBERNETES, owner, user, group)
 
 
 def registry_name(site: Site) -> str:
@@ -200,7 +211,7 @@ def _master(node: Node, site: Site) -> Iterator[Leaf]:
     for name in ("controller-manager", "scheduler"):
         yield Leaf(f"{name}-{node.name}", kubernetes, owner, f"system:kube-{name}")
     yield Leaf(f"health-{node.name}", kubernetes, f"health-{node.name}", "avadm:health")
-    # Asked by the API server of its own node alone.
+    # Asked by the API server of its own node alone, which it asks in turn what a volume is that is to be removed.
     yield Leaf(
         f"admission-{node.name}",
         kubernetes,
@@ -209,7 +220,6 @@ def _master(node: Node, site: Site) -> Iterator[Leaf]:
         names=_LOCAL[0],
         addresses=_LOCAL[1],
         server=True,
-        client=False,
     )
     yield Leaf(f"calico-controllers-{node.name}", kubernetes, owner, "calico-kube-controllers")
     # haproxy's, as the one before last: it shows the metrics of what listens on 127.0.0.1 alone.

@@ -44,6 +44,10 @@ def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(
     turns = {name: own["kube_volumes_turn"] for name, own in out.hosts.items() if "kube_volumes_turn" in own}
     assert turns == {"w1": 0, "w3": 1, "w4": 2}
     assert [n.name for n in plan.provisioners(one)] == list(turns)
+    assert all(
+        out.hosts[n]["kube_volumes_provisioner_certificate"] and out.hosts[n]["kube_volumes_key"]
+        for n in turns
+    )
     assert out.all["kube_volumes_entity"] == "client.cephfs-volumes"
     assert list(out.secrets) == ["vault_ceph_key_client_cephfs_volumes"]
     text = yaml.safe_dump([out.all, out.hosts])
@@ -55,6 +59,17 @@ def rendered(one: Site, tmp_path: Path, profile: str = "lab-bookworm") -> Vars:
     pki.issue(store, one, {name: make() for name, make in pki.makers(one).items()})
     volumes.render(one, profiles.load(profile), pki.Store.open(tmp_path / "demo.yml"), out)
     return out
+
+
+def test_each_node_makes_volumes_as_a_user_of_its_own_and_those_of_the_site_as_another() -> None:
+    users = {leaf.name: (leaf.user, leaf.group, leaf.owner) for leaf in plan.leaves(site(local=2))}
+    assert users["volumes-w5"] == ("avadm:volumes:w5", "avadm:volumes", "volumes-w5")
+    assert users["volumes-w4"] == ("avadm:volumes:w4", "avadm:volumes", "volumes-w4")
+    assert users["provisioner-w4"] == ("avadm:provisioner:w4", "avadm:provisioners", "volumes-w4")
+    makers = {user for user, group, _ in users.values() if group in ("avadm:volumes", "avadm:provisioners")}
+    assert len(makers) == 5
+    assert not {"volumes-w1", "provisioner-w5"} & set(users)
+    assert "volumes" not in {user for user, *_ in users.values()}
 
 
 def test_nodes_with_local_volumes_make_their_own_and_three_of_them_tell(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from avadm.site.render import Vars
 from avadm.site.render.ceph import Entity, fs_entity, make_key, rbd_entity
 from avadm.site.render.masters import api_url
 
+ROOT = "/volumes"
+"""Folder of all volumes in the file system."""
 TELLERS = 3
 """How many nodes tell people that a claim of a local volume cannot be met."""
 
@@ -27,6 +29,9 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     out.all |= {
         "kube_volumes_default": site.components.kubernetes.default_class,
         "kube_volumes_mount": fs.mount,
+        "kube_volumes_root": ROOT,
+        # What a provisioner's certificate may make volumes of, of all the paths of a node.
+        "kube_admission_folders": "{{ kube_volumes_mount | regex_replace('/+$', '') }}{{ kube_volumes_root }}",
         "kube_volumes_entity": entity.name,
         "kube_volumes_entity_key": entity.key,
         "kube_volumes_server": api_url(site),
@@ -36,15 +41,15 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     }
     for turn, node in enumerate(plan.provisioners(site)):
         out.host(node.name)["kube_volumes_turn"] = turn
+        out.host(node.name)["kube_volumes_provisioner_certificate"] = store.leaf(f"provisioner-{node.name}")
     for number, node in enumerate(own):
         out.host(node.name).update(
-            kube_volumes_local_gib=node.local_volumes_gib, kube_volumes_local_tells=number < TELLERS
+            kube_volumes_local_gib=node.local_volumes_gib,
+            kube_volumes_local_tells=number < TELLERS,
+            kube_volumes_certificate=store.leaf(f"volumes-{node.name}"),
         )
     for node in plan.volume_makers(site):
-        out.host(node.name).update(
-            kube_volumes_certificate=store.leaf(f"volumes-{node.name}"),
-            kube_volumes_key=key_pem(key_variable(f"volumes-{node.name}")),
-        )
+        out.host(node.name)["kube_volumes_key"] = key_pem(key_variable(f"volumes-{node.name}"))
 
 
 def classes(site: Site) -> list[str]:

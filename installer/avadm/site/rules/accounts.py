@@ -10,6 +10,7 @@ from avadm.site.rules.draft import Draft
 from avadm.site.source import KeyPath
 
 ACCOUNTS: KeyPath = ("components", "kubernetes", "accounts")
+FORMER_USERS = frozenset(["volumes"])
 OWN_USERS = frozenset(
     [
         "calico",
@@ -21,10 +22,13 @@ OWN_USERS = frozenset(
         "pod-targets",
         "prometheus",
         "registry",
-        "volumes",
+        *FORMER_USERS,
     ]
 )
-"""Users that are parts of the cluster: whoever has such a name has the part's rights. None begins with kube-."""
+"""Users that are parts of the cluster: whoever has such a name has the part's rights. None begins with kube-.
+
+Former ones are in certificates of before, which are good until they run out: an account of that name would be theirs too.
+"""
 
 
 def names(draft: Draft) -> Iterator[Finding]:

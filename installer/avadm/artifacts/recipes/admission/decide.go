@@ -22,6 +22,7 @@ type request struct {
 	UID         string          `json:"uid"`
 	Resource    resource        `json:"resource"`
 	SubResource string          `json:"subResource"`
+	Name        string          `json:"name"`
 	Operation   string          `json:"operation"`
 	UserInfo    user            `json:"userInfo"`
 	Object      json.RawMessage `json:"object"`
@@ -58,13 +59,28 @@ var trustedUsers = map[string]bool{
 type policy struct {
 	pods      *net.IPNet
 	balancers map[string]bool
+	folders   string
+	find      find
 }
 
-// refusal returns why a request is refused, "" where it is not.
-func (p policy) refusal(r request) string {
+// judge returns how a request is refused, nil where it is not.
+func (p policy) judge(r request) *status {
 	if trusted(r.UserInfo) {
-		return ""
+		return nil
 	}
+	if m, is := makerOf(r.UserInfo); is {
+		if said := p.volumes(m, r); said != nil {
+			return said
+		}
+	}
+	if why := p.refusal(r); why != "" {
+		return forbidden(why)
+	}
+	return nil
+}
+
+// refusal returns why a request about a Service or endpoints is refused, "" where it is not.
+func (p policy) refusal(r request) string {
 	switch r.Resource.Resource + "/" + r.SubResource {
 	case "services/":
 		return p.service(r)

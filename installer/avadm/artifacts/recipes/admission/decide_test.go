@@ -12,7 +12,7 @@ var tenant = user{"team-a", []string{"avadm:tenant", "system:authenticated"}}
 
 func site() policy {
 	_, pods, _ := net.ParseCIDR("10.88.0.0/16")
-	return policy{pods, map[string]bool{"load-balancer": true}}
+	return policy{pods: pods, balancers: map[string]bool{"load-balancer": true}}
 }
 
 func TestDecisions(t *testing.T) {
@@ -61,7 +61,10 @@ func TestDecisions(t *testing.T) {
 		if c.before != "" {
 			r.OldObject = json.RawMessage(c.before)
 		}
-		said := site().refusal(r)
+		said := ""
+		if refused := site().judge(r); refused != nil {
+			said = refused.Message
+		}
 		if (said == "") != (c.word == "") || !strings.Contains(said, c.word) {
 			t.Errorf("%s %s %s (before: %s): %q, wanted %q", c.who.Username, c.what, c.now, c.before, said, c.word)
 		}

@@ -1,5 +1,5 @@
-// avadm-admission answers a Kubernetes API server whether Services and endpoints may be as somebody wants them: what
-// RBAC and policies of pods cannot say. It knows nothing but the request, and keeps nothing.
+// avadm-admission answers a Kubernetes API server whether Services, endpoints and volumes may be as somebody wants them:
+// what RBAC and policies of pods cannot say. It keeps nothing; only for those who make volumes does it look at objects.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const version = "1.0"
+const version = "1.1"
 
 // An object of Kubernetes is at most 1 MiB in etcd; a request has two.
 const largest = 8 << 20
@@ -46,6 +46,9 @@ func main() {
 	key := flag.String("key", "", "file with its private key")
 	pods := flag.String("pods", "", "network of pods, CIDR")
 	balancers := flag.String("balancers", "load-balancer", "users who give Services addresses, by commas")
+	server := flag.String("api", "https://127.0.0.1:6443", "URL of this node's API server")
+	authority := flag.String("authority", "", "file with the certificate of its authority")
+	folders := flag.String("folders", "", "folder of all volumes on cephfs, as nodes mount it; none where there is none")
 	tell := flag.Bool("version", false, "tell the version")
 	flag.Parse()
 	if *tell {
@@ -56,7 +59,7 @@ func main() {
 	if err != nil {
 		log.Fatalf("-pods: %v", err)
 	}
-	asked := policy{pods: network, balancers: map[string]bool{}}
+	asked := policy{pods: network, balancers: map[string]bool{}, folders: *folders}
 	for _, name := range strings.Split(*balancers, ",") {
 		asked.balancers[name] = true
 	}
@@ -65,11 +68,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if asked.find, err = reader(*server, *authority, pair); err != nil {
+		log.Fatalf("-authority: %v", err)
+	}
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{
+	served := &http.Server{
 		Handler:           handler(asked),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       20 * time.Second,
@@ -77,7 +83,7 @@ func main() {
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
 	ready()
-	log.Fatal(server.ServeTLS(listener, "", ""))
+	log.Fatal(served.ServeTLS(listener, "", ""))
 }
 
 // handler answers reviews at /review, and whether it is there at /healthz.
@@ -98,11 +104,10 @@ func handler(asked policy) http.Handler {
 			return
 		}
 		answer := &response{UID: given.Request.UID, Allowed: true}
-		if why := asked.refusal(*given.Request); why != "" {
-			answer.Allowed = false
-			answer.Status = &status{Message: why, Reason: "Forbidden", Code: http.StatusForbidden}
+		if said := asked.judge(*given.Request); said != nil {
+			answer.Allowed, answer.Status = false, said
 			log.Printf("refused %s: %s of %s: %s", given.Request.UserInfo.Username, given.Request.Operation,
-				given.Request.Resource.Resource, why)
+				given.Request.Resource.Resource, said.Message)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(review{"AdmissionReview", "admission.k8s.io/v1beta1", nil, answer}); err != nil {
