@@ -44,7 +44,8 @@ def made(tmp_path: Path) -> tuple[Vars, pki.Store, dict[str, str], Site]:
 def test_nodes_ask_the_virtual_address_and_masters_their_own(made) -> None:
     out, _, _, _ = made
     assert out.all["kube_node_server"] == out.all["calico_server"] == "https://10.0.0.250:6443"
-    assert out.hosts["m2"]["kube_controllers_server"] == "https://10.0.0.12:6443"
+    for role in ("kube_controllers", "kube_admission"):
+        assert out.hosts["m2"][f"{role}_server"] == "https://10.0.0.12:6443"
     assert out.all["kube_vip_servers"] == {"m1": "10.0.0.11", "m2": "10.0.0.12", "m3": "10.0.0.13"}
 
 

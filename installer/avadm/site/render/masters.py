@@ -71,6 +71,8 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     for node in masters:
         out.host(node.name).update(_master(node, site, store))
         out.host(node.name).update(
+            # It listens at its node's address alone: at 127.0.0.1 there is haproxy, or nothing.
+            kube_admission_server=f"https://{node.address}:{API_PORT}",
             kube_admission_certificate=store.leaf(f"admission-{node.name}"),
             kube_admission_key=key_pem(key_variable(f"admission-{node.name}")),
         )

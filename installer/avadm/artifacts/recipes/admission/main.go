@@ -46,7 +46,7 @@ func main() {
 	key := flag.String("key", "", "file with its private key")
 	pods := flag.String("pods", "", "network of pods, CIDR")
 	balancers := flag.String("balancers", "load-balancer", "users who give Services addresses, by commas")
-	server := flag.String("api", "https://127.0.0.1:6443", "URL of this node's API server")
+	server := flag.String("api", "", "URL of this node's API server")
 	authority := flag.String("authority", "", "file with the certificate of its authority")
 	folders := flag.String("folders", "", "folder of all volumes on cephfs, as nodes mount it; none where there is none")
 	tell := flag.Bool("version", false, "tell the version")
@@ -58,6 +58,9 @@ func main() {
 	_, network, err := net.ParseCIDR(*pods)
 	if err != nil {
 		log.Fatalf("-pods: %v", err)
+	}
+	if *server == "" || *authority == "" {
+		log.Fatal("-api and -authority: who makes volumes is held to what the API server knows of them")
 	}
 	asked := policy{pods: network, balancers: map[string]bool{}, folders: *folders}
 	for _, name := range strings.Split(*balancers, ",") {
