@@ -25,6 +25,19 @@ def test_a_dry_run_asks_nobody(role, check_mode):
     assert true(task(role).get("when", "true"), ansible_check_mode=check_mode) is not check_mode
 
 
+@pytest.mark.parametrize(("tls", "wanted"), [({"key": "k"}, "https://m1:9093"), ({}, "http://10.0.0.1:9093")])
+def test_alertmanager_is_asked_by_a_name_of_its_certificate(tls, wanted):
+    url = "https://10.0.0.1:9093" if tls else "http://10.0.0.1:9093"
+    has = {
+        "alertmanager_tls": tls,
+        "_alertmanager_url": url,
+        "alertmanager_address": "10.0.0.1",
+        "inventory_hostname": "m1",
+    }
+    said = Templar(DataLoader(), variables=has).template(task("alertmanager")["ansible.builtin.uri"]["url"])
+    assert said == f"{wanted}/api/v2/status"
+
+
 @pytest.mark.parametrize(("nodes", "enough"), [(1, False), (2, True)])
 def test_other_jobs_do_not_stand_in_for_missing_targets(nodes, enough):
     known = [{"scrapePool": "node"}] * nodes + [{"scrapePool": "blackbox"}, {"scrapePool": "gpu"}] * 3
