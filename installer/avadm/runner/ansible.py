@@ -188,6 +188,10 @@ class AnsibleRunner:
             from ansible_runner.config.runner import RunnerConfig
             from ansible_runner.runner import Runner
 
+            from avadm.runner.terminal import be_patient
+
+            be_patient()
+
         def handle(raw: dict[str, Any]) -> bool:
             event = translate(raw, request.phase, self._redactor)
             if event is not None:
