@@ -366,6 +366,20 @@ PLANTS: tuple[Plant, ...] = (
         where="default/doctor-image",
         status="warn",
     ),
+    Plant(
+        "webhook-gone",
+        "",
+        "the registration of avadm-admission is deleted",
+        (
+            Act(
+                "master:0",
+                "kubectl delete validatingwebhookconfiguration avadm-admission --ignore-not-found",
+                "kubectl apply -f /etc/kubernetes/admission-webhook.yml",
+            ),
+        ),
+        "admission-webhooks",
+        where="cluster",
+    ),
     *DATA_PLANTS,
     # The last: the cluster's log tells of it for half an hour.
     Plant(

@@ -104,6 +104,34 @@ def kubernetes(params):
     }
 
 
+def admission(_):
+    """What the API is told to ask before it takes an object: our webhooks, our policy of pods, namespaces passed over."""
+    hooks = "/apis/admissionregistration.k8s.io/v1beta1/validatingwebhookconfigurations"
+    passed = "/api/v1/namespaces?labelSelector=avadm.io%2Fadmission%3Dnone"
+    found = [o for o in listed(hooks) if o["metadata"]["name"] == "avadm-admission"]
+    policies = listed("/apis/extensions/v1beta1/podsecuritypolicies")
+    return {
+        "webhooks": dict((w["name"], webhook(w)) for o in found for w in o.get("webhooks") or []),
+        "policies": dict((p["metadata"]["name"], p["spec"]) for p in policies),
+        "passed": sorted(n["metadata"]["name"] for n in listed(passed)),
+    }
+
+
+def listed(path):
+    """Return the objects of a list of the API."""
+    return json.loads(kubectl("get", "--raw=" + path))["items"] or []
+
+
+def webhook(one):
+    """Return what matters of a webhook; what the API leaves out is what it takes then."""
+    return {
+        "policy": one.get("failurePolicy", "Ignore"),
+        "url": one.get("clientConfig", {}).get("url", ""),
+        "selector": one.get("namespaceSelector") or {},
+        "rules": one.get("rules") or [],
+    }
+
+
 def asked_gpus(container):
     """Return how many GPUs a container asks for."""
     return int(container.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0))

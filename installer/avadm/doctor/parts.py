@@ -56,6 +56,7 @@ PARTS = (
     Part("servers", ("master",)),
     Part("haproxy", ("master",)),
     Part("kubernetes", ("master",), witnesses=2),
+    Part("admission", ("master",), witnesses=2),
     Part("calico_pool", ("master",), witnesses=2),
     Part("calico", KUBE),
     Part("cni", KUBE),

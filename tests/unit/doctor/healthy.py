@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from avadm.doctor.checks import admission as asked
 from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import PARTS
 from tests.unit.doctor.healthy_data import GIVEN, data_parts
@@ -79,12 +80,31 @@ def kubernetes() -> dict[str, Any]:
     return {**base, "pods": [], "troubled": 0, "events": {}}
 
 
+def admission() -> dict[str, Any]:
+    """Return what the API is told to ask, as the role kube_admission registers it (test_doctor_admission.py)."""
+    hooks = {
+        name: {
+            "policy": policy,
+            "url": asked.URL,
+            "selector": selector,
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": [o], "resources": [r]}
+                for o, r in pairs
+            ],
+        }
+        for name, (policy, selector, pairs, _) in asked.WEBHOOKS.items()
+    }
+    policy = {"allowPrivilegeEscalation": False, "volumes": sorted(asked.HARMLESS)}
+    return {"webhooks": hooks, "policies": {asked.POLICY: policy}, "passed": ["kube-system"]}
+
+
 def defences() -> dict[str, Any]:
     """Return every server of Kubernetes as it should be, also where only some run."""
     plain: dict[str, dict[str, str]] = {
         s: {} for s in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
     }
     api = {"anonymous-auth": "false", "insecure-port": "0", "profiling": "false"}
+    api["admission-control"] = ",".join(("NamespaceLifecycle", *asked.PLUGINS))
     kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
     flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
     return {
@@ -155,6 +175,7 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
             "servers": dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler"), "ok"),
             "haproxy": {"client": 14400, "server": 14400},
             "kubernetes": kubernetes(),
+            "admission": admission(),
             "calico_pool": {"pools": {"10.244.0.0/16": [65536, 12]}, "blocks": {"10.244.1.0/26": [64, 7]}},
             **kube,
         },
@@ -196,7 +217,12 @@ def data() -> dict[str, Any]:
             "parts": parts,
             "errors": {},
         }
-    for name, part in (("mast3", "kubernetes"), ("mast3", "calico_pool"), ("stor3", "ceph")):
+    for name, part in (
+        ("mast3", "kubernetes"),
+        ("mast3", "admission"),
+        ("mast3", "calico_pool"),
+        ("stor3", "ceph"),
+    ):
         del nodes[name]["parts"][part]  # two witnesses are enough
     site = {
         "name": "t",

@@ -10,9 +10,10 @@ from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
 from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.troubles import CASES as OTHERS
+from tests.unit.doctor.troubles_admission import ADMISSION_CASES
 from tests.unit.doctor.troubles_data import DATA_CASES
 
-CASES = (*OTHERS, *DATA_CASES)
+CASES = (*OTHERS, *DATA_CASES, *ADMISSION_CASES)
 
 
 def test_a_healthy_site_is_well_and_every_check_has_looked():

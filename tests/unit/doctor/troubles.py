@@ -46,7 +46,7 @@ def put(node: str, part: str, **values: Any) -> Callable[[Data], Any]:
     def change(data: Data) -> None:
         twins = (
             {"mast1": ["mast1", "mast2"], "stor1": ["stor1", "stor2"]}
-            if part in ("kubernetes", "ceph", "calico_pool")
+            if part in ("kubernetes", "ceph", "calico_pool", "admission")
             else {}
         )
         for name in twins.get(node, [node]):

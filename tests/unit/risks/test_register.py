@@ -6,6 +6,7 @@ import pytest
 
 from avadm.artifacts import recipe
 from avadm.artifacts.manifest import FOLDER, manifest
+from avadm.doctor.checks import CHECKS
 from avadm.risks.register import Risk, least_packages, register
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +25,8 @@ def test_what_shows_a_risk_is_there() -> None:
             if shown.startswith("suite cis "):
                 controls = ROOT / "validation/avadm_validation/suites/cis/controls.yml"
                 assert f'id: "{shown.removeprefix("suite cis ")}"' in controls.read_text(), shown
+            elif shown.startswith("doctor "):
+                assert shown.removeprefix("doctor ") in {check.id for check in CHECKS}, shown
             else:
                 assert (ROOT / shown).is_file() or (FOLDER / shown).is_file(), (risk.ids, shown)
 

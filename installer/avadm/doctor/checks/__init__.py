@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from avadm.doctor.base import Check
 from avadm.doctor.checks import (
+    admission,
     cache,
     calico,
     ceph,
@@ -34,6 +35,7 @@ MODULES = (
     ceph_daemons,
     etcd,
     kubernetes,
+    admission,
     pods,
     calico,
     gpu,

@@ -1,0 +1,147 @@
+"""What the API servers ask before they take an object: the webhooks of avadm-admission, and what pods may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, unknown
+from avadm.doctor.model import Snapshot
+
+URL = "https://127.0.0.1:10261/review"
+"""Each API server asks the one on its own node."""
+GUARDED = {"matchExpressions": [{"key": "avadm.io/admission", "operator": "NotIn", "values": ["none"]}]}
+"""The namespaces whose objects are asked about."""
+PASSED = ["kube-system"]
+"""The namespaces that are not: whoever labels another one so takes it out."""
+WEBHOOKS: dict[str, tuple[str, dict[str, Any], tuple[tuple[str, str], ...], str]] = {
+    "services.admission.avadm.io": (
+        "Fail",
+        GUARDED,
+        (
+            ("CREATE", "services"),
+            ("CREATE", "services/status"),
+            ("UPDATE", "services"),
+            ("UPDATE", "services/status"),
+        ),
+        "a Service may take another's address (externalIPs, CVE-2020-8554)",
+    ),
+    "endpoints.admission.avadm.io": (
+        "Ignore",
+        GUARDED,
+        (("CREATE", "endpoints"), ("UPDATE", "endpoints")),
+        "endpoints may point at addresses that are no pod's",
+    ),
+    "volumes.admission.avadm.io": (
+        "Fail",
+        {},
+        (
+            ("CREATE", "persistentvolumes"),
+            ("DELETE", "persistentvolumes"),
+            ("UPDATE", "persistentvolumeclaims"),
+        ),
+        "who makes volumes may make and delete those of other nodes",
+    ),
+}
+"""Webhook to its failurePolicy, its namespaces, what it is asked about, and what is open without it; as the role
+kube_admission registers them."""
+POLICY = "avadm-restricted"
+OPEN_PODS = "a tenant's pod may be as privileged as its node"
+HARMLESS = {"configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"}
+PLUGINS = {
+    "PodSecurityPolicy": OPEN_PODS,
+    "ValidatingAdmissionWebhook": "no webhook is asked: externalIPs, endpoints and volumes are open",
+    "NodeRestriction": "a worker's root may change other nodes and their pods",
+    "DenyEscalatingExec": "who may exec gets into privileged pods",
+    "EventRateLimit": "events of one tenant may fill etcd",
+}
+"""Admission plug-ins that guard, to what is open without them."""
+
+
+def _asked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for name, (policy, selector, pairs, open_) in WEBHOOKS.items():
+        found = data["webhooks"].get(name)
+        if found is None:
+            yield bad(f"the webhook {name} is not registered: {open_}", "cluster")
+            continue
+        wrong = [
+            f"{what} {had}, wanted {wanted}"
+            for what, had, wanted in (
+                ("failurePolicy", found["policy"], policy),
+                ("url", found["url"], URL),
+                ("namespaceSelector", found["selector"], selector),
+            )
+            if had != wanted
+        ]
+        wrong += [f"not asked about {o} of {r}" for o, r in pairs if not _covered(found["rules"], o, r)]
+        if wrong:
+            yield bad(f"the webhook {name}: {'; '.join(wrong)}: {open_}", "cluster")
+    if strange := [name for name in data["passed"] if name not in PASSED]:
+        yield bad(
+            f"nobody is asked about Services and endpoints of {', '.join(strange)}: labelled avadm.io/admission=none",
+            "cluster",
+            "`kubectl label namespace NAME avadm.io/admission-`, and find who labelled it: the audit log.",
+        )
+    yield from _policy(data["policies"])
+
+
+def _covered(rules: Any, operation: str, resource: str) -> bool:
+    asked = (("apiGroups", ""), ("apiVersions", "v1"), ("operations", operation), ("resources", resource))
+    return any(all({"*", value} & set(rule.get(key) or ()) for key, value in asked) for rule in rules)
+
+
+def _policy(policies: Any) -> Iterator[Trouble]:
+    if POLICY not in policies:
+        yield bad(f"there is no PodSecurityPolicy {POLICY}: no tenant's pod is made any more", "cluster")
+        return
+    spec = policies[POLICY]
+    given = [
+        k
+        for k in ("privileged", "hostNetwork", "hostPID", "hostIPC", "hostPorts", "allowedCapabilities")
+        if spec.get(k)
+    ]
+    # The API takes true where nothing is said.
+    given += ["allowPrivilegeEscalation"] if spec.get("allowPrivilegeEscalation", True) else []
+    given += [f"volumes of kind {kind}" for kind in sorted(set(spec.get("volumes") or ()) - HARMLESS)]
+    if given:
+        yield bad(f"the PodSecurityPolicy {POLICY} allows {', '.join(given)}: {OPEN_PODS}", "cluster")
+
+
+def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    flags = data["flags"].get("kube-apiserver")
+    if flags is None:
+        yield unknown("kube-apiserver cannot be looked at: no such process")
+        return
+    on = flags.get("admission-control", "").split(",")
+    for name, open_ in PLUGINS.items():
+        if name not in on:
+            yield bad(f"kube-apiserver runs without --admission-control {name}: {open_}")
+
+
+CHECKS = (
+    Check(
+        "admission-webhooks",
+        "admission",
+        "a webhook of avadm-admission or the policy of pods that is gone or weaker than it was registered",
+        "Bring every master up, then `avadm apply masters`: it registers them once each master has an avadm-admission that "
+        "answers. Find who changed it: the audit log of the API servers.",
+        "admission",
+        _asked,
+        ("master",),
+        "site",
+        "I7",
+        "registered as wanted",
+    ),
+    Check(
+        "admission-plugins",
+        "admission",
+        "an API server that runs without an admission plug-in that guards",
+        "`avadm apply masters` writes the flag and restarts it; kube_apiserver_admission and kube_apiserver_extra_args "
+        "of the site may have taken it out.",
+        "defences",
+        _plugins,
+        ("master",),
+        requirement="I7",
+        good="all plug-ins that guard are on",
+    ),
+)

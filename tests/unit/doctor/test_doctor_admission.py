@@ -1,0 +1,66 @@
+"""What the doctor asks of the API's admission: read as the API tells it, and held against what the roles write."""
+
+import json
+from pathlib import Path
+
+import yaml
+from jinja2 import Environment
+
+from avadm.doctor.checks import admission as checks
+from avadm.doctor.collect import probe
+
+ROLES = Path(__file__).parents[3] / "roles"
+OBJECTS = [o for o in yaml.safe_load_all((ROLES / "kube_apiserver/files/rbac.yml").read_text()) if o]
+
+
+def registered():
+    environment = Environment()  # noqa: S701  YAML
+    environment.filters["b64encode"] = lambda text: text
+    text = (ROLES / "kube_admission/templates/webhook.yml.j2").read_text()
+    port = yaml.safe_load((ROLES / "kube_admission/defaults/main.yml").read_text())["kube_admission_port"]
+    given = {"ansible_managed": "", "kube_admission_port": port, "kube_admission_ca_certificate": "PEM"}
+    return list(yaml.safe_load_all(environment.from_string(text).render(given)))
+
+
+def told(objects):
+    """Return what the part says where the API holds these objects, and one webhook of somebody else."""
+    scope = {"__name__": "probe"}
+    exec(probe(), scope)  # noqa: S102  our own script
+    strange = {
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "other"},
+        "webhooks": [{"name": "x"}],
+    }
+    kinds = {"validatingwebhookconfigurations": "ValidatingWebhookConfiguration"}
+    kinds |= {"podsecuritypolicies": "PodSecurityPolicy", "namespaces": "Namespace"}
+
+    def kubectl(*words):
+        kind = (
+            kinds[words[-1].rpartition("/")[2].partition("?")[0]] if "%2F" not in words[-1] else "Namespace"
+        )
+        return json.dumps({"items": [o for o in [*objects, strange] if o["kind"] == kind]})
+
+    scope["kubectl"] = kubectl
+    return scope["admission"]({})
+
+
+def test_what_the_roles_write_is_what_is_wanted():
+    found = told([*registered(), *OBJECTS])
+    assert list(checks._asked(None, "m1", found)) == []
+    # No more either: what is registered beside would be watched by nobody.
+    pairs = {
+        name: {(o, r) for rule in hook["rules"] for o in rule["operations"] for r in rule["resources"]}
+        for name, hook in found["webhooks"].items()
+    }
+    assert pairs == {name: set(row[2]) for name, row in checks.WEBHOOKS.items()}
+    given = yaml.safe_load((ROLES / "kube_apiserver/defaults/main.yml").read_text())[
+        "kube_apiserver_admission"
+    ]
+    assert set(checks.PLUGINS) < set(given)
+
+
+def test_an_api_that_holds_nothing_is_told_and_no_traceback():
+    found = told([])
+    assert found == {"webhooks": {}, "policies": {}, "passed": []}
+    said = [t.evidence for t in checks._asked(None, "m1", found)]
+    assert len(said) == len(checks.WEBHOOKS) + 1
