@@ -31,6 +31,10 @@ options:
     description: Seconds that the API may take to answer.
     type: int
     default: 60
+  answering_only:
+    description: Whether nothing is done, and nothing fails, where the API does not answer at once.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -185,6 +189,7 @@ def main():
             "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
             "unbind": {"type": "str"},
             "timeout": {"type": "int", "default": 60},
+            "answering_only": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -192,7 +197,10 @@ def main():
     objects = Objects(module.run_command, params["path"], params["kubeconfig"], params["unbind"])
     if module.check_mode and not os.path.exists(params["path"]):
         module.exit_json(changed=True, differing=["the manifest is not written yet"])
-    missing = wait(objects.unanswered, 0 if module.check_mode else params["timeout"])
+    now = module.check_mode or params["answering_only"]
+    missing = wait(objects.unanswered, 0 if now else params["timeout"])
+    if missing and params["answering_only"]:
+        module.exit_json(changed=False, differing=[])
     if missing:
         if module.check_mode:
             module.exit_json(changed=True, differing=["the API does not answer yet"])

@@ -1,7 +1,12 @@
 """avadm_kube_objects: what counts as a difference, and what is applied."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import avadm_kube_objects
 import pytest
 from avadm_kube_objects import KubeError, Objects, difference, documents
 
@@ -129,3 +134,25 @@ def test_bindings_that_the_manifest_no_longer_has_are_found_and_removed():
 def test_nothing_is_removed_where_no_label_is_named():
     run = Kubectl([WANTED], [], [binding("ClusterRoleBinding", "avadm:viewer")])
     assert Objects(run, "/m.yml", "/k").stale() == []
+
+
+@pytest.mark.parametrize(("only", "rc"), [(True, 0), (False, 1)])
+def test_an_api_that_does_not_answer_is_no_failure_where_only_one_that_does_is_asked(tmp_path, only, rc):
+    """Before a restart, which may be what brings it back."""
+    (tmp_path / "kubectl").write_text("#!/bin/sh\necho refused >&2\nexit 1\n")
+    (tmp_path / "kubectl").chmod(0o755)
+    given = {"path": str(tmp_path / "m.yml"), "timeout": 0, "answering_only": only}
+    given |= {"_ansible_remote_tmp": str(tmp_path), "_ansible_tmpdir": str(tmp_path)}
+    source = Path(avadm_kube_objects.__file__)
+    near = f"import ansible.module_utils as u, runpy; u.__path__.append('{source.parents[1] / 'module_utils'}'); "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{near}runpy.run_path('{source}', run_name='__main__')"],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == rc, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert (told["changed"], told["differing"]) == (False, []) if only else "refused" in told["msg"]

@@ -83,7 +83,7 @@ def test_health_is_waited_for_and_told_where_it_does_not_come():
 def test_a_rolling_daemon_is_looked_at_first_and_throttled_only_where_it_is_interrupted(role):
     tasks = yaml.safe_load((ROLES / role / "tasks/run.yml").read_text())
     for name in ROLLING[role]:
-        look, run = [t for t in tasks if t["avadm_daemon"]["name"] == name]
+        look, run = [t for t in tasks if t.get("avadm_daemon", {}).get("name") == name]
         assert look["check_mode"] is True
         assert look["changed_when"] is False
         asked, does = dict(look["avadm_daemon"]), dict(run["avadm_daemon"])
@@ -106,7 +106,21 @@ def test_docker_is_restarted_on_a_sixteenth_of_the_nodes_at_once(nodes, wanted):
 
 
 def test_peers_are_the_other_servers():
-    (look, _) = yaml.safe_load((ROLES / "kube_apiserver/tasks/run.yml").read_text())
+    (look, *_) = yaml.safe_load((ROLES / "kube_apiserver/tasks/run.yml").read_text())
     values = {"kube_apiserver_peers": ["10.0.0.2", "10.0.0.3"], "kube_apiserver_port": 6443}
     peers = Templar(DataLoader(), variables=values).template(look["avadm_daemon"]["peers"])
     assert peers == ["--server=https://10.0.0.2:6443", "--server=https://10.0.0.3:6443"]
+
+
+@pytest.mark.parametrize("interrupts", [True, False])
+def test_policies_of_pods_are_there_before_an_api_server_comes_back_that_asks_for_them(interrupts):
+    """Else no pod is made from the restart of the first until the last master is done."""
+    look, keep, run = yaml.safe_load((ROLES / "kube_apiserver/tasks/run.yml").read_text())
+    assert "check_mode" in look
+    assert run["avadm_daemon"]["gate"]
+    assert keep["avadm_kube_objects"] == {"path": "/etc/kubernetes/rbac.yml", "answering_only": True}
+    variables = {look["register"]: {"interrupts": interrupts}}
+    assert Templar(DataLoader(), variables=variables).template("{{ " + keep["when"] + " }}") is interrupts
+    assert keep["throttle"] == 1
+    whole = yaml.safe_load((ROLES / "kube_apiserver/tasks/main.yml").read_text())
+    assert "keep.yml" in str(whole[-1])
