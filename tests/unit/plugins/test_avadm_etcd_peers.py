@@ -25,6 +25,8 @@ OLD, NEW = (
     certs.leaf(Leaf("p", Authority.ETCD_PEERS, "m1", "m1", server=True), KEYS[2], by, key, NOW, 1)
     for by, key in ((FORMER, KEYS[0]), (OWN, KEYS[1]))
 )
+RENEWED_KEY = certs.new_key()
+RENEWED = certs.authority("demo etcd-peers", RENEWED_KEY, NOW)
 """Both have expired: that is no reason to take a member for another one."""
 
 
@@ -33,11 +35,11 @@ def run(argv, data):
     return done.returncode, done.stdout, done.stderr
 
 
-def stage(folder, shown, trusted):
+def stage(folder, shown, trusted, authority=OWN):
     for name, text in (("peer.crt", shown), ("peer-ca.crt", trusted)):
         if text is not None:
             (folder / name).write_text(text)
-    return module.stage(run, str(folder / "peer.crt"), str(folder / "peer-ca.crt"), OWN, FORMER)
+    return module.stage(run, str(folder / "peer.crt"), str(folder / "peer-ca.crt"), authority, FORMER)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,28 @@ def stage(folder, shown, trusted):
     ],
 )
 def test_the_stage_of_a_member(tmp_path, shown, trusted, wanted):
-    assert stage(tmp_path, shown, trusted) == wanted
+    found, trust = stage(tmp_path, shown, trusted)
+    assert found == wanted
+    assert trust == (OWN if wanted in ("none", "new") else OWN + FORMER)
+
+
+@pytest.mark.parametrize(("trusted", "wanted"), [(OWN, "old"), (RENEWED + OWN, "both")])
+def test_a_renewed_authority_of_the_same_name_is_another_one(tmp_path, trusted, wanted):
+    """By its name alone it was the same: what the others still showed was no longer trusted."""
+    assert stage(tmp_path, NEW, trusted, RENEWED) == (wanted, RENEWED + OWN)
+
+
+@pytest.mark.parametrize(
+    ("shown", "refused"), [(OLD, ["m2"]), (NEW, []), ("", [])], ids=["former", "own", "silent"]
+)
+def test_a_new_member_does_not_come_to_members_that_would_not_trust_it(shown, refused):
+    def asked(argv, data):
+        if "s_client" not in argv:
+            return run(argv, data)
+        assert argv[-1] == "10.0.0.2:2380"
+        return 1, f"CONNECTED\nServer certificate\n{shown}---\n", "alert bad certificate"
+
+    assert module.strangers(asked, OWN, {"m2": "https://10.0.0.2:2380"}) == refused
 
 
 def test_a_damaged_certificate_is_not_none(tmp_path):
@@ -68,14 +91,16 @@ def told(stage, here):
         "ansible_play_hosts": here,
         "etcd_peer_ca_certificate": OWN,
         "etcd_ca_certificate": FORMER,
-        "_etcd_peers": {"stage": stage},
+        "_etcd_peers": {"stage": stage, "trusted": "what the module says"},
     }
     templar = Templar(DataLoader(), variables=have)
+    (look,) = [t for t in yaml.safe_load((ROLE / "tasks/peers.yml").read_text()) if "avadm_etcd_peers" in t]
+    missing = templar.template(look["avadm_etcd_peers"]["missing"])
+    assert missing == {m: url for m, url in have["etcd_members"].items() if m not in here}
     (write,) = [t for t in yaml.safe_load((ROLE / "tasks/peers.yml").read_text()) if "avadm_files" in t]
-    trusted = templar.template(write["avadm_files"]["files"][0]["content"])
+    assert templar.template(write["avadm_files"]["files"][0]["content"]) == "what the module says"
     (alone,) = [t for t in yaml.safe_load((ROLE / "tasks/main.yml").read_text()) if "peers_alone" in str(t)]
     return (
-        FORMER in trusted,
         templar.template("{{ _etcd_may_show }}"),
         templar.template("{{ " + alone["when"] + " }}"),
     )
@@ -87,20 +112,20 @@ BOTH = ["m1", "m2"]
 @pytest.mark.parametrize(
     ("stage", "here", "wanted"),
     [
-        ("none", BOTH, (False, True, False)),
-        ("none", ["m1"], (False, True, False)),
-        ("old", BOTH, (True, True, True)),
-        ("old", ["m1"], (True, False, False)),
-        ("both", ["m1"], (True, False, False)),
-        ("both", BOTH, (True, True, True)),
-        ("shown", ["m1"], (True, True, False)),
-        ("shown", BOTH, (True, True, True)),
-        ("new", ["m1"], (False, True, False)),
-        ("new", BOTH, (False, True, False)),
+        ("none", BOTH, (True, False)),
+        ("none", ["m1"], (True, False)),
+        ("old", BOTH, (True, True)),
+        ("old", ["m1"], (False, False)),
+        ("both", ["m1"], (False, False)),
+        ("both", BOTH, (True, True)),
+        ("shown", ["m1"], (True, False)),
+        ("shown", BOTH, (True, True)),
+        ("new", ["m1"], (True, False)),
+        ("new", BOTH, (True, False)),
     ],
 )
 def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
-    """Whether it trusts the former authority too, may show the new certificate, and ends by trusting the new alone."""
+    """Whether it may show the new certificate, and ends by trusting the new alone."""
     assert told(stage, here) == wanted
 
 
