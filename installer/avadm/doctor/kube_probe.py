@@ -38,6 +38,12 @@ def etcd(_):
     }
 
 
+def etcd_peers(_):
+    """How many authorities this member of etcd trusts as members'; None where it has no such file."""
+    text = slurp("/etc/etcd/pki/peer-ca.crt")
+    return {"authorities": None if text is None else text.count("BEGIN CERTIFICATE")}
+
+
 def moment(text):
     """Return epoch seconds of 20261122T131500Z or of 2026-11-22T13:15:00Z; None for anything else."""
     try:

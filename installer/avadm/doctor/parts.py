@@ -53,6 +53,7 @@ PARTS = (
     Part("mds", ("mds",)),
     Part("cephfs", ("client",)),
     Part("etcd", ("etcd",)),
+    Part("etcd_peers", ("etcd",)),
     Part("servers", ("master",)),
     Part("haproxy", ("master",)),
     Part("kubernetes", ("master",), witnesses=2),

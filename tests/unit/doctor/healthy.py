@@ -170,7 +170,7 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
             },
             "cephfs": {"kind": "fuse.ceph-fuse", "answers": True, "said": "", "seconds": 0.02},
         },
-        "etcd": {"etcd": etcd()},
+        "etcd": {"etcd": etcd(), "etcd_peers": {"authorities": 1}},
         "master": {
             "servers": dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler"), "ok"),
             "haproxy": {"client": 14400, "server": 14400},

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 from jinja2 import Environment
 
@@ -64,3 +65,13 @@ def test_an_api_that_holds_nothing_is_told_and_no_traceback():
     assert found == {"webhooks": {}, "policies": {}, "passed": []}
     said = [t.evidence for t in checks._asked(None, "m1", found)]
     assert len(said) == len(checks.WEBHOOKS) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [(None, None), ("", 0), ("-----BEGIN CERTIFICATE-----\n" * 2, 2)]
+)
+def test_authorities_that_members_of_etcd_trust_are_counted(text, wanted):
+    scope = {"__name__": "probe"}
+    exec(probe(), scope)  # noqa: S102  our own script
+    scope["slurp"] = lambda path: text
+    assert scope["etcd_peers"]({}) == {"authorities": wanted}

@@ -1,4 +1,4 @@
-"""Troubles of what the API servers ask before they take an object."""
+"""Troubles of what the API servers ask before they take an object, and of whom members of etcd trust."""
 
 from typing import Any
 
@@ -70,4 +70,7 @@ ADMISSION_CASES = (
         lambda d: parts(d, "mast2")["defences"]["flags"].pop("kube-apiserver"),
         "unknown",
     ),
+    Case("etcd-authorities", "mast2", "has 2 authorities", put("mast2", "etcd_peers", authorities=2), "warn"),
+    Case("etcd-authorities", "mast2", "is not there", put("mast2", "etcd_peers", authorities=None)),
+    Case("etcd-authorities", "mast2", "no certificate", put("mast2", "etcd_peers", authorities=0)),
 )

@@ -36,6 +36,19 @@ def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             yield warn(text)
 
 
+def _authorities(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    count = data["authorities"]
+    path = "/etc/etcd/pki/peer-ca.crt"
+    if count is None:
+        yield bad(
+            f"{path} is not there: clients' certificates, Calico's on every node too, are members' as well"
+        )
+    elif count == 0:
+        yield bad(f"{path} holds no certificate")
+    elif count > 1:
+        yield warn(f"{path} has {count} authorities, wanted one: by the former, others than members may join")
+
+
 CHECKS = (
     Check(
         "certificates",
@@ -46,5 +59,16 @@ CHECKS = (
         _ending,
         requirement="I5",
         good="all live for long",
+    ),
+    Check(
+        "etcd-authorities",
+        "certificates",
+        "a member of etcd that trusts another authority beside that of members",
+        "Bring all members up, then `avadm apply etcd` without --limit: it ends with the authority of members alone.",
+        "etcd_peers",
+        _authorities,
+        ("etcd",),
+        requirement="I5",
+        good="each trusts the authority of members alone",
     ),
 )
