@@ -13,6 +13,7 @@ import socket
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import ThreadingMixIn
 
 METRICS = (
     ("dcgm_gpu_utilization", "utilization.gpu", "GPU utilization, percent."),
@@ -30,6 +31,10 @@ FIELDS = ["index", "uuid", "pci.bus_id"] + [field for _, field, _ in METRICS]
 XID = re.compile(r"NVRM: Xid \(PCI:([0-9A-Fa-f:.]+)\): (\d+)")
 TIMEOUT_S = 20
 """The driver asks each GPU; one that has fallen off the bus keeps it waiting."""
+SILENCE_S = 10
+"""A connection on which nothing is said, or nothing taken, is ended."""
+CONNECTIONS = 32
+"""At once; whoever comes beside them is turned away."""
 
 
 def bus(name):
@@ -85,6 +90,16 @@ def ask(program):
     return found
 
 
+def alone(program, asking):
+    """Return what nvidia-smi says, one at a time however many ask: one that a dead GPU holds cannot even be killed."""
+    if not asking.acquire(timeout=TIMEOUT_S):
+        raise ValueError("an earlier nvidia-smi has not ended within %d s" % TIMEOUT_S)
+    try:
+        return ask(program)
+    finally:
+        asking.release()
+
+
 def follow(path, xids):
     """Note each XID error of the kernel's log, for ever; a record that was overwritten meanwhile is passed over."""
     log = os.open(path, os.O_RDONLY)
@@ -106,13 +121,42 @@ def note(text, xids):
         xids[bus(address)] = int(code)
 
 
+class Server(ThreadingMixIn, HTTPServer):
+    """Answers each connection by itself: one that says nothing keeps nobody else waiting; with a limit, as threads are memory."""
+
+    daemon_threads = True
+
+    def __init__(self, *args):
+        self.free = threading.BoundedSemaphore(CONNECTIONS)
+        HTTPServer.__init__(self, *args)
+
+    def process_request(self, request, client_address):
+        """Answer in a thread of its own, where one may still be made."""
+        if not self.free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            ThreadingMixIn.process_request(self, request, client_address)
+        except BaseException:
+            self.free.release()
+            raise
+
+    def process_request_thread(self, request, client_address):
+        """Answer, and make room for the next."""
+        try:
+            ThreadingMixIn.process_request_thread(self, request, client_address)
+        finally:
+            self.free.release()
+
+
 def handler(program, xids, host):
     """Return the class that answers Prometheus."""
+    asking = threading.Lock()
 
     class Answer(BaseHTTPRequestHandler):
         """One request."""
 
-        timeout = 30
+        timeout = SILENCE_S
 
         def do_GET(self):
             """Answer with the metrics, or with why there are none."""
@@ -120,7 +164,7 @@ def handler(program, xids, host):
                 self.send_error(404)
                 return
             try:
-                code, text = 200, page(ask(program), xids, host)
+                code, text = 200, page(alone(program, asking), xids, host)
             except (OSError, ValueError) as error:
                 code, text = 503, "%s\n" % error
             data = text.encode()
@@ -146,7 +190,7 @@ def main():
     address, _, port = given.listen.rpartition(":")
     xids = {}
     threading.Thread(target=follow, args=(given.log, xids), daemon=True).start()
-    HTTPServer((address, int(port)), handler(given.program, xids, socket.gethostname())).serve_forever()
+    Server((address, int(port)), handler(given.program, xids, socket.gethostname())).serve_forever()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """The GPU exporter of our own: what nvidia-smi and the kernel's log say, under the names that rules and panels ask for."""
 
 import ast
+import http.client
 import importlib.util
 import re
+import socket
 import threading
 import urllib.error
 import urllib.request
-from http.server import HTTPServer
 from pathlib import Path
 
 import pytest
@@ -29,18 +30,22 @@ LOG = "6,1,2,-;NVRM: Xid (PCI:0000:8a:00): 48, An uncorrectable double bit error
 def served(tmp_path):
     """Return a function: what the exporter answers where nvidia-smi says and ends so."""
 
-    def get(says=SMI, ends=0):
+    def get(says=SMI, ends=0, silent=0):
         program = tmp_path / "nvidia-smi"
         program.write_text(f"#!/bin/sh\ncat <<'X'\n{says}X\nexit {ends}\n")
         program.chmod(0o755)
         xids = {}
         exporter.note(LOG, xids)
-        server = HTTPServer(("127.0.0.1", 0), exporter.handler(str(program), xids, "g1"))
+        server = exporter.Server(("127.0.0.1", 0), exporter.handler(str(program), xids, "g1"))
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = ("127.0.0.1", server.server_port)
+        mute = [socket.create_connection(place) for _ in range(silent)]
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics") as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{place[1]}/metrics", timeout=5) as answer:
                 return answer.read().decode()
         finally:
+            for one in mute:
+                one.close()
             server.shutdown()
             server.server_close()
 
@@ -61,6 +66,16 @@ def test_a_driver_that_does_not_answer_is_no_empty_page(served, says, ends):
     with pytest.raises(urllib.error.HTTPError) as caught:
         served(says, ends)
     assert caught.value.code == 503
+
+
+def test_connections_that_say_nothing_keep_nobody_waiting(served):
+    assert "dcgm_fb_used" in served(silent=3)
+
+
+def test_a_flood_of_them_makes_no_thread_beyond_the_limit(served, monkeypatch):
+    monkeypatch.setattr(exporter, "CONNECTIONS", 2)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        served(silent=2)
 
 
 def test_it_tells_all_that_rules_and_dashboards_ask_for():
