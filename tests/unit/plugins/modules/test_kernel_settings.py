@@ -44,11 +44,52 @@ def test_a_module_is_loaded_and_one_that_is_not_there_is_told(root):
 
 
 def test_swap_space_is_a_comment_in_fstab_and_nothing_else_is():
-    text = "# swap was here\nUUID=1 / ext4 defaults 0 1\nUUID=2 none swap sw 0 0\n/swapfile\tnone\tswap\tsw 0 0\n"
+    root, other = b"UUID=1 / ext4 defaults 0 1", b"# Gr\xf6\xdfe\x85 \xc3\xa4"
+    text = (
+        b"# swap was here\n"
+        + other
+        + b"\n"
+        + root
+        + b"\nUUID=2 none swap sw 0 0\n/swapfile\tnone\tswap\tsw 0 0\n"
+    )
     after, gone = swap.without(text)
-    assert gone == ["UUID=2 none swap sw 0 0", "/swapfile\tnone\tswap\tsw 0 0"]
-    assert [line for line in after.splitlines() if not line.startswith("#")] == ["UUID=1 / ext4 defaults 0 1"]
+    assert gone == [b"UUID=2 none swap sw 0 0", b"/swapfile\tnone\tswap\tsw 0 0"]
+    assert [line for line in after.split(b"\n") if not line.startswith(b"#")] == [root, b""]
+    assert other in after.split(b"\n")
     assert swap.without(after) == (after, [])
+
+
+def test_a_table_that_is_not_utf_8_and_swap_units_of_systemd(tmp_path):
+    (tmp_path / "fstab").write_bytes(b"UUID=2 none swap sw,x=\xf6 0 0\n")
+    (tmp_path / "systemctl").write_text("#!/bin/sh\necho dev-sda2.swap generated\necho old.swap masked\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    given = {"fstab": str(tmp_path / "fstab"), "_ansible_check_mode": True}
+    done = subprocess.run(
+        [sys.executable, PLUGINS / "modules/avadm_swap_off.py"],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert (told["commented"], told["masked"]) == (["UUID=2 none swap sw,x=\ufffd 0 0"], ["dev-sda2.swap"])
+
+
+@pytest.mark.parametrize("state", ["masked", "disabled", "static"])
+def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_told(state):
+    told = []
+
+    def run(argv):
+        told.append(argv[1])
+        return int(argv[1] == "mask" and state != "masked"), f"x.swap {state}\n", "file exists"
+
+    assert (swap.mask(run, ["x.swap"]) is not None) is (state == "static")
+    assert ("disable" in told) is (state != "masked")
+    told.clear()
+    assert swap.mask(run, []) is None
+    assert told == []
 
 
 @pytest.mark.parametrize(("own", "rc"), [(True, 1), (False, 0)])
