@@ -15,6 +15,7 @@ import paramiko
 CHUNK = 1 << 16  # bytes read at once
 GRACE = 2.0  # seconds: between an exit status and the last output; also before a kill after the time-out
 NOT_FOUND = 127  # the shell's exit status for a command that is not there
+REFUSED_TOO = "Unable to open channel."
 LATE = 5.0  # seconds beyond the time-out that the node has to end the command itself
 
 
@@ -79,6 +80,9 @@ def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: 
     except paramiko.ChannelException as e:
         raise Refused(str(e)) from e
     except (paramiko.SSHException, EOFError, OSError) as e:
+        # paramiko keeps one exception for all threads: of two channels that are refused at once one gets this text alone.
+        if str(e) == REFUSED_TOO and transport.is_active():
+            raise Refused(str(e)) from e
         raise NotSent(str(e)) from e
     try:
         try:

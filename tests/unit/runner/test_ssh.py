@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import paramiko
 import pytest
 
 from avadm.runner.connect import Credentials, Target, Trouble, handshake
@@ -183,6 +184,22 @@ def test_a_refused_channel_is_tried_again_and_cuts_nobody_off(fleet, server):
         done = list(pool.map(lambda n: fleet.run("n1", f"sleep 0.5; echo {n}", timeout=20), range(3)))
     assert [(r.stdout, r.error) for r in done] == [("0\n", None), ("1\n", None), ("2\n", None)]
     assert server.refused
+    assert len(server.transports) == 1
+
+
+def test_of_two_channels_refused_at_once_neither_ends_the_connection(fleet, server, monkeypatch):
+    """paramiko has one place for the exception of all threads: whoever comes second finds none there."""
+    assert fleet.run("n1", "true").ok
+    refusals = iter([paramiko.SSHException("Unable to open channel.")])
+    opened = paramiko.Transport.open_session
+
+    def open_session(self, *args, **more):
+        for refused in refusals:
+            raise refused
+        return opened(self, *args, **more)
+
+    monkeypatch.setattr(paramiko.Transport, "open_session", open_session)
+    assert fleet.run("n1", "echo again", timeout=20).stdout == "again\n"
     assert len(server.transports) == 1
 
 
