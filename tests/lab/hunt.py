@@ -9,7 +9,7 @@ import contextlib
 import subprocess
 import tempfile
 
-from avadm.site.secrets import Vault
+from avadm.sitefile.secrets import Vault
 
 # Looks at each process's arguments and environment until it is ended. This machine sees the processes in the lab's nodes too.
 WATCH = """

@@ -15,10 +15,10 @@ from avadm.checks.base import Clock, Context
 from avadm.checks.peers import Peer, peers
 from avadm.checks.services import ports
 from avadm.disks.code import proof
+from avadm.render.core import keyring, late_packages, packages
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
-from avadm.site.render.core import keyring, late_packages, packages
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock anew, in each pass

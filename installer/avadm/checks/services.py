@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm.render.addons import REGISTRY_PORT
+from avadm.render.monitoring import GOSSIP_PORT, GRAFANA_PORT, PORTS
 from avadm.site import cache
 from avadm.site.model import Node
 from avadm.site.object_store import OBJECTS_PORT
-from avadm.site.render.addons import REGISTRY_PORT
-from avadm.site.render.monitoring import GOSSIP_PORT, GRAFANA_PORT, PORTS
 
 # The kernel cuts a program's name to 15 characters (/proc/PID/comm).
 _COMM = 15

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from avadm.checks.programs import PROGRAMS, duties
 from avadm.findings import Finding
+from avadm.render.monitoring import PORTS
+from avadm.render.monitoring_tls import SERVER_FILES, guarded
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
-from avadm.site.render.monitoring import PORTS
-from avadm.site.render.monitoring_tls import SERVER_FILES, guarded
 
 if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 TIMEOUT = 60.0  # seconds
 PATIENCE = 30.0

@@ -114,8 +114,8 @@ def run(
     from avadm.engine.accept_record import AcceptRecord
     from avadm.engine.cluster_lock import held
     from avadm.engine.lock_nodes import LockNodes
-    from avadm.engine.runfolder import RunFolder, discard
     from avadm.errors import AvadmError
+    from avadm.records.runfolder import RunFolder, discard
 
     chosen = acceptance.choose(only, suite)
     site_file, fleet = app.site_file(), app.fleet()

@@ -17,19 +17,19 @@ from avadm.cli.summary_text import print_summary
 from avadm.engine.cluster_lock import held
 from avadm.engine.fingerprint import Asker
 from avadm.engine.founded import replacing
-from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
 from avadm.engine.proof import Verdict, prove
 from avadm.engine.prune import prune
-from avadm.engine.runfolder import RunFolder, discard
 from avadm.engine.saved_plan import SavedPlan, keep, load, refuse_other
 from avadm.engine.summary import Summary
 from avadm.errors import EXIT, AvadmError
 from avadm.plan.phases import Step, select
-from avadm.site import lost_vault
+from avadm.records.ledger import state_folder
+from avadm.records.runfolder import RunFolder, discard
+from avadm.render import lost_vault
 
 
 @click.command()

@@ -16,8 +16,8 @@ from avadm.findings import Finding
 if TYPE_CHECKING:
     from avadm.disks.nodes import Disk
     from avadm.runner.fleet import Fleet
-    from avadm.site.load import SiteFile
     from avadm.site.model import Node, Site
+    from avadm.sitefile.load import SiteFile
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -73,8 +73,8 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     """
     from avadm.disks.approve import approve as write
     from avadm.disks.approve import entry, refusals
-    from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
+    from avadm.records.ledger import state_folder
 
     site_file = _site_file(app)
     chosen = _choose(site_file, _fleet(site_file), _node(site_file.site, node), disks)
@@ -113,11 +113,11 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     """
     from avadm.disks.zap import erase, refuse_used
     from avadm.engine.cluster_lock import held
-    from avadm.engine.ledger import state_folder
     from avadm.engine.lock import locked
     from avadm.engine.lock_nodes import LockNodes
-    from avadm.site import lost_vault
-    from avadm.site.secrets import Vault
+    from avadm.records.ledger import state_folder
+    from avadm.render import lost_vault
+    from avadm.sitefile.secrets import Vault
 
     site_file = _site_file(app)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
@@ -149,14 +149,14 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
 def _site_file(app: App) -> SiteFile:
     """Return the site file, which may still lack the devices that this verb helps to name."""
     from avadm.disks.approve import MENDED
-    from avadm.site.load import load
+    from avadm.sitefile.load import load
 
     return load(app.resolved_site, MENDED)
 
 
 def _fsid(site_file: SiteFile) -> str:
     """Return our cluster's fsid for judging labels; "" where the vault cannot tell, then the node's ceph.conf does."""
-    from avadm.site.secrets import Vault
+    from avadm.sitefile.secrets import Vault
 
     try:
         return Vault.open(site_file.path).ensure({}).get("vault_ceph_fsid", "")

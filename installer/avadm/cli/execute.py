@@ -23,8 +23,8 @@ from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context, refuse_missing, versions_hook
 from avadm.engine.proof import Verdict, prove, told
 from avadm.engine.recorder import Recorder
-from avadm.engine.runfolder import RunFolder
 from avadm.plan.phases import Step, make_plan
+from avadm.records.runfolder import RunFolder
 from avadm.runner.ansible import AnsibleRunner, PlaybookRunner
 from avadm.runner.events import Event, Kind
 from avadm.runner.redact import Redactor
@@ -106,8 +106,8 @@ def execute(
         notes: what people are told beside events.
         verdicts: what of the plan is proven; the nodes are asked where this is not known yet.
     """
-    from avadm.site.lost_vault import refuse_other
-    from avadm.site.render.inventory import render_inventory
+    from avadm.render.inventory import render_inventory
+    from avadm.render.lost_vault import refuse_other
 
     started = time.time()
     # Before rendering, which fills up the vault and signs certificates with it.

@@ -138,7 +138,7 @@ def logs(
 def _client(app: App) -> Client:
     from avadm.logs.client import Client
     from avadm.logs.transport import SshStore
-    from avadm.site.render.logs import USER, stores
+    from avadm.render.logs import USER, stores
 
     site_file = app.site_file()
     found = stores(site_file.site)

@@ -21,7 +21,7 @@ from avadm.findings import Finding
 
 if TYPE_CHECKING:
     from avadm.runner.fleet import Fleet
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 # Verb to its module in avadm.cli; a module defines a command of the verb's name. Loaded when asked for,
 # since importing everything would cost each call half a second.
@@ -91,7 +91,7 @@ class App:
 
     def site_file(self) -> SiteFile:
         """Return the loaded and checked site file; AvadmError with every error of the pass."""
-        from avadm.site.load import load
+        from avadm.sitefile.load import load
 
         if self._loaded is None:
             self._loaded = load(self.resolved_site)
@@ -119,7 +119,7 @@ class App:
 
 def _pointed(pointer: Path) -> Path:
     """Return the path that the default site's file holds; AvadmError where it holds none."""
-    from avadm.site.text import plain
+    from avadm.sitefile.text import plain
 
     text = pointer.read_bytes().decode("utf-8", "replace").strip()
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:

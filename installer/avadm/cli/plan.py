@@ -21,7 +21,7 @@ from avadm.engine.proof import Verdict, by_ledger, prove, told
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.plan.phases import Step
-from avadm.site import lost_vault
+from avadm.render import lost_vault
 
 if TYPE_CHECKING:
     from avadm.site.model import Site
@@ -141,7 +141,7 @@ def _dry_run(
     """Return the summary of a dry run of what is not proven unchanged."""
     from avadm.cli.execute import Notes, Options, execute
     from avadm.engine.lock import locked
-    from avadm.engine.runfolder import RunFolder
+    from avadm.records.runfolder import RunFolder
 
     options = Options(command, full=False, check=True, forks=25, quiet=False, as_json=as_json)
     with locked(context.state_folder, "plan"):

@@ -13,10 +13,10 @@ from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
 from avadm.engine.prune import DAYS, KEEP, candidates, prune
-from avadm.engine.runfolder import LATEST, RunFolder, find_run, list_runs
 from avadm.engine.summary import Summary
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
+from avadm.records.runfolder import LATEST, RunFolder, find_run, list_runs
 
 CHANGES_SHOWN = 15
 _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinished": "yellow"}

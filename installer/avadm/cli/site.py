@@ -31,8 +31,8 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
 
     Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
-    from avadm.site import lost_vault
-    from avadm.site.load import examine
+    from avadm.render import lost_vault
+    from avadm.sitefile.load import examine
 
     path = file or app.resolved_site
     site_file, findings = examine(path)
@@ -64,13 +64,13 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
 def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: bool) -> None:
     """Show nodes, roles, racks, devices and networks."""
     if as_schema:
-        from avadm.site.schema import schema
+        from avadm.sitefile.schema import schema
 
         print_json(schema())
     elif profiles:
         _profiles(as_json)
     else:
-        from avadm.site.load import load
+        from avadm.sitefile.load import load
 
         site_file = load(file or app.resolved_site)
         if as_json:
@@ -103,10 +103,10 @@ def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: 
 def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     """Write the Ansible inventory, for ansible-playbook by hand."""
     from avadm.engine.founded import variables
-    from avadm.engine.ledger import Ledger
-    from avadm.site.load import load
-    from avadm.site.lost_vault import refuse_other
-    from avadm.site.render.inventory import render_inventory
+    from avadm.records.ledger import Ledger
+    from avadm.render.inventory import render_inventory
+    from avadm.render.lost_vault import refuse_other
+    from avadm.sitefile.load import load
 
     site_file = load(file or app.resolved_site)
     ledger = Ledger.of(site_file.path, site_file.site.name)
@@ -133,7 +133,7 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
 def use(file: Path) -> None:
     """Make a site file the default of this checkout."""
     from avadm.errors import AvadmError
-    from avadm.site.load import examine
+    from avadm.sitefile.load import examine
 
     path = file.absolute()
     _, findings = examine(path)

@@ -50,8 +50,8 @@ def init(
 
     Roles are proposed where no --node names any; storage devices are to be filled in afterwards.
     """
-    from avadm.site import init as make
-    from avadm.site.load import examine
+    from avadm.sitefile import init as make
+    from avadm.sitefile.load import examine
 
     if file.exists() and not force:
         make.write(file, "", force=False)  # says that it is there, before anything is asked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 
 from avadm.cli.output import console, print_findings
-from avadm.site.load import SiteFile
 from avadm.site.model import Device, Node
+from avadm.sitefile.load import SiteFile
 
 
 def print_site(site_file: SiteFile) -> None:

@@ -17,9 +17,9 @@ from avadm.engine.controller import named
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import Context
-from avadm.engine.runfolder import list_runs
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
+from avadm.records.runfolder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from avadm.disks.nodes import Disk, ask
-from avadm.engine.runfolder import RunFolder, write_atomic
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records.runfolder import RunFolder, write_atomic
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Site
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.secrets import write_private
+from avadm.private import write_private
 
 SNAPSHOT = "snapshot.json"
 MANIFEST = "manifest.json"

@@ -18,7 +18,7 @@ from avadm.doctor.parts import PARTS, parameters, site_facts
 from avadm.errors import DAMAGE, AvadmError
 from avadm.runner.fleet import Fleet, Result
 from avadm.runner.redact import Redactor
-from avadm.site.load import SiteFile
+from avadm.sitefile.load import SiteFile
 
 TIMEOUT = 90.0
 """Seconds for a node's whole answer: more than its slowest part may take."""

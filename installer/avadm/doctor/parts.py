@@ -11,12 +11,12 @@ from ruamel.yaml import YAML
 
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
+from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.risks.register import least_packages, rules
 from avadm.site import cache
-from avadm.site.load import SiteFile
 from avadm.site.model import Node, Site
-from avadm.site.render.kube_nodes import DNS_OFFSET
-from avadm.site.render.object_pools import gateways
+from avadm.site.object_pools import gateways
+from avadm.sitefile.load import SiteFile
 
 KUBE = ("master", "worker")
 CEPH = ("mon", "mgr", "osd", "mds", "client", "rgw")

@@ -7,7 +7,7 @@ from typing import Any
 from avadm.pki.plan import log_stores
 from avadm.site import cache
 from avadm.site.model import Site
-from avadm.site.render.object_pools import gateways
+from avadm.site.object_pools import gateways
 
 GATEWAY = "objects-gateway"
 CACHE_MASTER, CACHE_WORKER, CACHE_CLIENT = "cache-master", "cache-worker", "cache-client"

@@ -8,8 +8,8 @@ from typing import Any
 
 from avadm.runner.redact import Redactor
 from avadm.secrecy import MASK
-from avadm.site.load import SiteFile
-from avadm.site.secrets import Vault
+from avadm.sitefile.load import SiteFile
+from avadm.sitefile.secrets import Vault
 
 _NAMES = (
     r"passw(?:or)?d|passphrase|secret|token|api[-_]?key|"

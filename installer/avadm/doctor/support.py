@@ -20,11 +20,11 @@ from avadm.doctor.checks import CHECKS
 from avadm.doctor.collect import collect
 from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
-from avadm.engine.ledger import state_folder
-from avadm.engine.runfolder import RunFolder, list_runs
 from avadm.errors import DAMAGE
+from avadm.records.ledger import state_folder
+from avadm.records.runfolder import RunFolder, list_runs
 from avadm.runner.fleet import Fleet
-from avadm.site.load import SiteFile
+from avadm.sitefile.load import SiteFile
 
 TIMEOUT = 180.0
 """Seconds for a node's journal and configurations."""

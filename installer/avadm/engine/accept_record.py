@@ -9,8 +9,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-from avadm.engine.runfolder import RunFolder
 from avadm.engine.summary import Summary
+from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
 from avadm_validation.protocol.model import CheckResult, Report
 from avadm_validation.suites.storage.context import Step

@@ -14,13 +14,13 @@ from pydantic import ValidationError
 from avadm import paths
 from avadm.engine.acceptance_suites import Suites, execute, ids, name_of
 from avadm.engine.acceptance_target import target_of
-from avadm.engine.ledger import state_folder
 from avadm.engine.lock import locked
-from avadm.engine.runfolder import RunFolder
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records.ledger import state_folder
+from avadm.records.runfolder import RunFolder
 from avadm.runner.fleet import Fleet
-from avadm.site.load import SiteFile
+from avadm.sitefile.load import SiteFile
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify

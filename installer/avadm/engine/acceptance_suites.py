@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.site.load import SiteFile
+from avadm.sitefile.load import SiteFile
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio import run as alluxio
 from avadm_validation.suites.alluxio.checks import CHECKS as CACHE

@@ -6,22 +6,22 @@ from avadm.artifacts.manifest import named
 from avadm.engine.cache_target import cache_target
 from avadm.pki import plan
 from avadm.pki.model import key_variable
-from avadm.site.load import SiteFile
-from avadm.site.model import Site
-from avadm.site.render.addons import IMAGES, REGISTRY_PORT
-from avadm.site.render.ceph import rbd_entity
-from avadm.site.render.kube_nodes import limits
-from avadm.site.render.logs import USER, stores
-from avadm.site.render.object_pools import AUTHORITY, gateways
-from avadm.site.render.objects import (
+from avadm.render.addons import IMAGES, REGISTRY_PORT
+from avadm.render.kube_nodes import limits
+from avadm.render.logs import USER, stores
+from avadm.render.objects import (
     REGION,
     endpoint,
     held_authority,
     keys_of,
     require,
 )
-from avadm.site.render.volumes import classes
-from avadm.site.secrets import Vault
+from avadm.render.volumes import classes
+from avadm.site.cephx import rbd_entity
+from avadm.site.model import Site
+from avadm.site.object_pools import AUTHORITY, gateways
+from avadm.sitefile.load import SiteFile
+from avadm.sitefile.secrets import Vault
 from avadm_validation.suites.logs.target import LogTarget
 from avadm_validation.suites.objects.target import ObjectTarget
 from avadm_validation.suites.storage.context import KubeTarget, Target

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from avadm.engine import founded
-from avadm.engine.ledger import Ledger, State
 from avadm.engine.recorder import Recorder
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
 from avadm.plan.phases import Step
+from avadm.records.ledger import Ledger, State
 from avadm.runner.ansible import Outcome, PlaybookRun, PlaybookRunner
 from avadm.runner.events import Event, Kind
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm.render.alluxio import reach
 from avadm.site import cache
 from avadm.site.components import S3Store
-from avadm.site.load import SiteFile
-from avadm.site.render.alluxio import reach
-from avadm.site.secrets import Vault
+from avadm.sitefile.load import SiteFile
+from avadm.sitefile.secrets import Vault
 from avadm_validation.suites.alluxio.target import Bucket, CacheTarget, Store
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm.plan.phases import PHASES, Phase
-from avadm.site.render import Vars
+from avadm.render import Vars
 
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)

@@ -13,13 +13,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from avadm.engine.runfolder import write_atomic
 from avadm.errors import DAMAGE
+from avadm.records.runfolder import write_atomic
 from avadm.runner.fleet import Fleet
 from avadm.runner.manages import CLUSTER, UNPROVEN, kind
 
 if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 VERSION = 1
 TIMEOUT = 60.0  # seconds

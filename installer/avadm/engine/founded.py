@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from avadm.engine.ledger import Ledger, State
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records.ledger import Ledger, State
 from avadm.runner.manages import FOUNDED, kind
 from avadm.site.model import Site
 

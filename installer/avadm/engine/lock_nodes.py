@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from avadm.engine.ledger import Ledger
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records.ledger import Ledger
 from avadm.runner.access import findings
 from avadm.runner.fleet import Fleet
 
 if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 FOLDER = "/var/lib/avadm"
 TIMEOUT = 30.0  # seconds

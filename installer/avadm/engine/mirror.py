@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from avadm.engine.fingerprint import Fingerprints
-from avadm.engine.ledger import Ledger
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.errors import DAMAGE, AvadmError
+from avadm.records.ledger import Ledger
 
 NAME = "state.json"
 

@@ -11,15 +11,15 @@ from avadm import paths
 from avadm.artifacts.need import missing
 from avadm.engine.digest import Digests
 from avadm.engine.fingerprint import Fingerprints
-from avadm.engine.ledger import Ledger, State, state_folder
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, Step, make_plan
-from avadm.site.render import STATE_KEY
+from avadm.records.ledger import Ledger, State, state_folder
+from avadm.render import STATE_KEY
 
 if TYPE_CHECKING:
     from avadm.runner.fleet import Fleet
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Context:
 
     def state_key(self) -> str | None:
         """Return the vault's key that signs the ledger's copies; None where the vault has none yet."""
-        from avadm.site.secrets import Vault
+        from avadm.sitefile.secrets import Vault
 
         return Vault.open(self.site_file.path).ensure({}).get(STATE_KEY)
 
@@ -97,8 +97,8 @@ def refuse_missing(steps: Sequence[Step]) -> None:
 
 
 def _digests(site_file: SiteFile) -> Digests:
-    from avadm.site.render.inventory import variables
-    from avadm.site.secrets import Vault
+    from avadm.render.inventory import variables
+    from avadm.sitefile.secrets import Vault
 
     return Digests(variables(site_file), paths.home(), Vault.open(site_file.path).path)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
-from avadm.engine.ledger import Ledger, State
 from avadm.engine.prepare import Context
 from avadm.plan.phases import Step
+from avadm.records.ledger import Ledger, State
 from avadm.runner.manages import UNPROVEN, kind, readable
 
 RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from avadm.engine.runfolder import RunFolder, list_runs
+from avadm.records.runfolder import RunFolder, list_runs
 
 KEEP = 100
 """Run folders that are kept; further ones go, the oldest first."""

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TextIO
 
-from avadm.engine.runfolder import RunFolder
 from avadm.engine.summary import Summary
+from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from avadm import __version__
-from avadm.engine.runfolder import write_atomic
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records.runfolder import write_atomic
 
 if TYPE_CHECKING:
     from avadm.engine.prepare import Context

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from avadm.engine.ledger import State
 from avadm.engine.lock import holder
 from avadm.engine.prepare import Context
 from avadm.plan.phases import PHASES, Phase
+from avadm.records.ledger import State
 
 
 def status(context: Context, last_run: dict[str, Any] | None = None) -> dict[str, Any]:

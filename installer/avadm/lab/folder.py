@@ -16,13 +16,7 @@ from avadm import paths
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
 from avadm.lab.layout import Config
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner may read, from its first byte on."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-        out.write(text)
+from avadm.private import write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +115,7 @@ class Folder:
     def secrets(self) -> None:
         """Make the root password where there is none yet."""
         if not self.password.exists():
-            write_private(self.password, secrets.token_urlsafe(18) + "\n")
+            write_private(self.password, f"{secrets.token_urlsafe(18)}\n".encode())
 
     def remove(self) -> None:
         """Remove the folder with all it holds, if it is a lab's."""

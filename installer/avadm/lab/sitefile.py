@@ -16,8 +16,8 @@ from avadm.findings import Finding, errors
 from avadm.lab.docker import shims
 from avadm.lab.layout import Config, LabNode
 from avadm.lab.layout import nodes as layout
-from avadm.site.load import examine
 from avadm.site.model import Site
+from avadm.sitefile.load import examine
 
 _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edited file alone.
 # The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.pki.model import Authority, Leaf
+from avadm.site import object_pools
 from avadm.site.model import Node, Site
-from avadm.site.render import object_pools
 
 ADMIN = "admin"
 PROMETHEUS = "prometheus"

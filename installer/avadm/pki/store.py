@@ -13,8 +13,8 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import certs, plan
 from avadm.pki.model import Authority, Leaf, key_variable
+from avadm.private import write_private
 from avadm.site.model import Site
-from avadm.site.secrets import write_private
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from avadm.findings import Finding
 from avadm.runner.connect import Credentials, Target, Trouble, Why, connect
 from avadm.runner.hostkeys import KnownHosts, entry_name, parse_key
 from avadm.runner.keyfile import load_key
-from avadm.site.load import beside
+from avadm.sitefile.load import beside
 
 if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 # Seconds for which a jump host that failed is not tried again: many nodes wait for the same answer.
 GIVEN_UP = 5.0

@@ -20,7 +20,7 @@ from avadm.runner.jump import JumpHost
 from avadm.runner.keyfile import load_key
 
 if TYPE_CHECKING:
-    from avadm.site.load import SiteFile
+    from avadm.sitefile.load import SiteFile
 
 UNREACHABLE = 255
 TIMED_OUT = 124

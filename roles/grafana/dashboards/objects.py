@@ -2,7 +2,7 @@
 
 from panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
-# What the gateways' pools are called (site/render/object_pools.py).
+# What the gateways' pools are called (site/object_pools.py).
 POOLS = 'ceph_pool_metadata{name=~"[.]rgw[.].*|default[.]rgw[.].*"}'
 QUOTA = [(0.75, AMBER), (0.9, RED)]
 

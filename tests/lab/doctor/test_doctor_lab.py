@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from avadm.site.load import load
-from avadm.site.secrets import Vault
+from avadm.sitefile.load import load
+from avadm.sitefile.secrets import Vault
 from tests.controls.doctor_plants import PLANTS
 from tests.lab.faults.drive import avadm, healthy
 from tests.lab.faults.planting import named, planted

@@ -3,7 +3,7 @@
 import shlex
 import uuid
 
-from avadm.site.load import load
+from avadm.sitefile.load import load
 from tests.lab.kubernetes.conftest import wait
 
 LABEL = "avadm.io/cephfs"

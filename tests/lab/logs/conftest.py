@@ -8,9 +8,9 @@ import pytest
 from avadm.logs.client import Client
 from avadm.logs.query import Query
 from avadm.logs.transport import SshStore
+from avadm.render.logs import USER, stores
 from avadm.runner.ssh import SshFleet
-from avadm.site.load import load
-from avadm.site.render.logs import USER, stores
+from avadm.sitefile.load import load
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from avadm import paths
-from avadm.site.secrets import Vault
+from avadm.sitefile.secrets import Vault
 from avadm_validation.protocol.evidence import sha256
 from tests.lab import hunt
 from tests.lab.faults.drive import avadm, everywhere, healthy

@@ -9,8 +9,8 @@ from avadm.artifacts.store import Store
 from avadm.engine.digest import Digests
 from avadm.paths import home
 from avadm.plan.phases import PHASES
+from avadm.render import Vars
 from avadm.site.model import Site
-from avadm.site.render import Vars
 from tests.unit.artifacts.conftest import FakeCommands
 from tests.unit.plan.test_phases import site as make_site
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from avadm.checks.base import Context
-from avadm.checks.hardware import minimum
 from avadm.checks.preflight import hardware
 from avadm.site import profile
+from avadm.site.hardware import minimum
 from avadm.site.model import Node, Site
 
 STATED = profile.load("stated")

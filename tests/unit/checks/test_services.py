@@ -7,8 +7,8 @@ import yaml
 
 from avadm.checks import probe
 from avadm.checks.services import ours, ports
+from avadm.render.kube_metrics import JOBS
 from avadm.site.model import Node
-from avadm.site.render.kube_metrics import JOBS
 
 ROLES = Path(__file__).parents[3] / "roles"
 OF_ROLE = {

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from avadm.cli import main
-from avadm.site.load import load
-from avadm.site.render.inventory import groups, variables
+from avadm.render.inventory import groups, variables
+from avadm.sitefile.load import load
 from tests.unit.site.corpus import BASE
 
 # The same files in every run: a file that is refused wrongly becomes a case in tests/unit/site/cases.

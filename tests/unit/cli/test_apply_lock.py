@@ -20,7 +20,7 @@ from avadm.engine.cluster_lock import held
 from avadm.engine.controller import machine, owner, started
 from avadm.engine.lock_nodes import LockNodes
 from avadm.errors import AvadmError
-from avadm.site.load import load
+from avadm.sitefile.load import load
 from tests.unit.cli.nodes import Nodes
 from tests.unit.cli.test_apply_verbs import SITE, Fake
 

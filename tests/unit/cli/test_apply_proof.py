@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
-from avadm.engine.ledger import Ledger, State
+from avadm.records.ledger import Ledger, State
 from avadm.runner import fleet
 from avadm.runner.ansible import Outcome, PlaybookRun
 from avadm.runner.events import Event, Kind

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from avadm.cli import apply as command
 from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
-from avadm.engine.ledger import Ledger, State
 from avadm.engine.lock import locked
 from avadm.errors import AvadmError
+from avadm.records.ledger import Ledger, State
 from avadm.runner.ansible import Outcome, PlaybookRun
 from avadm.runner.events import Event, Kind
 from tests.unit.cli.nodes import Nodes
@@ -109,7 +109,7 @@ def test_apply_hands_each_playbook_its_limit_inventory_and_vault(
 
 
 def test_a_run_folder_holds_all_and_no_secret(avadm: Callable[..., Result], tmp_path: Path) -> None:
-    from avadm.site.secrets import Vault
+    from avadm.sitefile.secrets import Vault
 
     assert avadm("apply", "-q").exit_code == 0
     folder = (tmp_path / "runs" / "latest").resolve()

@@ -16,7 +16,7 @@ from avadm.cli.main import cli
 from avadm.disks import zap
 from avadm.errors import AvadmError
 from avadm.runner.fleet import Result
-from avadm.site.secrets import Vault
+from avadm.sitefile.secrets import Vault
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from avadm.lab.layout import Config, nodes
 from avadm.lab.sitefile import text
-from avadm.site.load import load
+from avadm.sitefile.load import load
 
 KEY = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))).decode()
 

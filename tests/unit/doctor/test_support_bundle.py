@@ -22,8 +22,8 @@ from avadm.doctor.model import read
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.errors import AvadmError
 from avadm.runner.fleet import Result
-from avadm.site.load import load
-from avadm.site.secrets import Vault
+from avadm.sitefile.load import load
+from avadm.sitefile.secrets import Vault
 from tests.unit.doctor.healthy import data
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqG\nSM49AwEHBG0wawIBAQQg\n-----END PRIVATE KEY-----\n"

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from avadm.engine.apply import Engine, Job
-from avadm.engine.ledger import Ledger
 from avadm.engine.recorder import Recorder
-from avadm.engine.runfolder import RunFolder
 from avadm.plan.phases import Phase, Step
+from avadm.records.ledger import Ledger
+from avadm.records.runfolder import RunFolder
 from avadm.runner.ansible import Outcome, PlaybookRun
 from avadm.runner.events import Event, Kind
 

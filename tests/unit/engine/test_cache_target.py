@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from avadm.engine import cache_target
-from avadm.site.load import load
-from avadm.site.render.objects import key_names
+from avadm.render.objects import key_names
+from avadm.sitefile.load import load
 
 STORE = {"users": [{"name": "own-er"}], "buckets": [{"name": "sets", "owner": "own-er"}]}
 KEYS = dict(zip(key_names("own-er"), ("ACCESS", "SECRET"), strict=True))

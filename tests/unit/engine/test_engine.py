@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from avadm.engine.ledger import Ledger, State
 from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
+from avadm.records.ledger import Ledger, State
 from avadm.runner.ansible import PlaybookRun
 from avadm.runner.fleet import Fleet, Result
 from avadm.site import profile
-from avadm.site.load import SiteFile
 from avadm.site.model import Site
+from avadm.sitefile.load import SiteFile
 from tests.unit.engine.conftest import Bench, FakeRunner, step
 
 

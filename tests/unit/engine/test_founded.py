@@ -9,12 +9,12 @@ from click.testing import CliRunner
 
 from avadm.cli.main import cli
 from avadm.engine import founded
-from avadm.engine.ledger import Ledger, State
 from avadm.errors import AvadmError
+from avadm.records.ledger import Ledger, State
+from avadm.render.inventory import render_inventory
 from avadm.runner.events import Event, Kind
 from avadm.runner.manages import manages
-from avadm.site.load import load
-from avadm.site.render.inventory import render_inventory
+from avadm.sitefile.load import load
 from tests.unit.cli.test_apply_verbs import SITE
 from tests.unit.engine.conftest import Bench, step
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from avadm.engine.digest import Digests
-from avadm.engine.ledger import Entry, Ledger, State
 from avadm.engine.lock import holder, locked
 from avadm.errors import AvadmError
 from avadm.plan.phases import PHASES, Phase
-from avadm.site.render import Vars
+from avadm.records.ledger import Entry, Ledger, State
+from avadm.render import Vars
 
 BASE, CEPH = PHASES[0], PHASES[1]
 MONITORING = next(p for p in PHASES if p.name == "monitoring")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from avadm.cli.main import cli
 from avadm.engine.prune import candidates, prune
-from avadm.engine.runfolder import RunFolder
+from avadm.records.runfolder import RunFolder
 
 NOW = datetime.now(UTC)
 

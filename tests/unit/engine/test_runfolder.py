@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from avadm.engine.runfolder import LATEST, RunFolder, discard, find_run, list_runs
 from avadm.errors import AvadmError
+from avadm.records.runfolder import LATEST, RunFolder, discard, find_run, list_runs
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from avadm.cli.main import App, cli
 from avadm.errors import AvadmError
 from avadm.kube import drain as module
 from avadm.runner.fleet import Result
-from avadm.site.load import load
+from avadm.sitefile.load import load
 
 SITE = """
 version: 1

@@ -1,8 +1,9 @@
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.lab.folder import Folder, write_private
+from avadm.lab.folder import Folder
 from avadm.lab.layout import Config
+from avadm.private import write_private
 
 
 def test_no_lab_where_there_is_no_state(tmp_path):
@@ -61,5 +62,5 @@ def test_private_file_replaces_an_open_one(tmp_path):
     path = tmp_path / "f"
     path.write_text("old")
     path.chmod(0o644)
-    write_private(path, "new")
+    write_private(path, b"new")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)

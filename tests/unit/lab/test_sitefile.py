@@ -6,8 +6,8 @@ from ruamel.yaml import YAML
 from avadm.errors import AvadmError
 from avadm.lab.layout import PARTS, Config, nodes
 from avadm.lab.sitefile import check, text
-from avadm.site.load import examine
 from avadm.site.model import Site
+from avadm.sitefile.load import examine
 
 KEY = "ssh-ed25519 AAAAC3Nz"
 

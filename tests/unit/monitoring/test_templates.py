@@ -9,10 +9,10 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ruamel.yaml import YAML
 
+from avadm.render import Vars
+from avadm.render.monitoring import render
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars
-from avadm.site.render.monitoring import render
 
 ROLES = Path(__file__).parents[3] / "roles"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from avadm.render import Vars
+from avadm.render.core import render
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars
-from avadm.site.render.core import render
 
 DEFAULTS = Path(__file__).parents[3] / "roles/chrony/defaults/main.yml"
 # Distribution release to the chrony in its archive; option to the first release that knows it (chrony's NEWS).

@@ -17,8 +17,8 @@ from rich.console import Console
 from avadm.cli.progress import Plain
 from avadm.cli.progress_model import Model
 from avadm.engine.recorder import Recorder
-from avadm.engine.runfolder import RunFolder
 from avadm.errors import AvadmError
+from avadm.records.runfolder import RunFolder
 from avadm.runner import ansible
 from avadm.runner.ansible import AnsibleRunner, PlaybookRun
 from avadm.runner.events import Event, Kind

@@ -148,7 +148,7 @@ def test_no_ssh_that_is_started_reads_the_operator_s_own_configuration():
     for name in ("runner/jump.py", "lab/lab.py"):
         text = (home / name).read_text()
         assert re.search(r'"ssh",\s*"-F",\s*"/dev/null"', text), name
-    assert "-F /dev/null -o ForwardAgent=no " in (home / "site/render/core.py").read_text()
+    assert "-F /dev/null -o ForwardAgent=no " in (home / "render/core.py").read_text()
     for path in (home / "runner").glob("*.py"):
         assert "request_forward_agent" not in path.read_text()
         assert "AgentRequestHandler" not in path.read_text()

@@ -13,7 +13,7 @@ import pytest
 
 from avadm.errors import AvadmError
 from avadm.runner.keyfile import usable
-from avadm.site.load import examine
+from avadm.sitefile.load import examine
 from tests.unit.runner.sshserver import new_key
 from tests.unit.site.corpus import BASE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from avadm.errors import AvadmError
-from avadm.site.init import (
+from avadm.sitefile.init import (
     NewNode,
     NewSite,
     management_of,
@@ -20,7 +20,7 @@ from avadm.site.init import (
     with_kubernetes,
     write,
 )
-from avadm.site.load import examine
+from avadm.sitefile.load import examine
 
 
 def test_node() -> None:

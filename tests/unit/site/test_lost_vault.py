@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from avadm.cli import execute as verb
 from avadm.cli.main import App, cli
 from avadm.errors import AvadmError
-from avadm.site.secrets import Vault
+from avadm.sitefile.secrets import Vault
 from tests.unit.cli.nodes import Nodes
 from tests.unit.cli.test_apply_verbs import SITE, Fake
 

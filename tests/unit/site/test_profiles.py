@@ -12,9 +12,10 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from avadm.checks.collect import probe
-from avadm.site import openpgp, profile
+from avadm.render import Vars, core
+from avadm.site import profile
 from avadm.site.model import Site
-from avadm.site.render import Vars, core
+from avadm.sitefile import openpgp
 
 ROLES = Path(__file__).parents[3] / "roles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))

@@ -11,9 +11,9 @@ from cryptography import x509
 from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
+from avadm.render import Vars, accounts, masters
 from avadm.site.model import Site
-from avadm.site.render import Vars, accounts, masters
-from avadm.site.rules.accounts import FORMER_USERS, OWN_USERS
+from avadm.sitefile.rules.accounts import FORMER_USERS, OWN_USERS
 
 EVA = {"name": "eva", "role": "viewer"}
 TENANT = {"name": "1e3", "role": "tenant", "namespaces": ["team-a", "shared"]}

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from avadm.pki import store as pki
+from avadm.render import Vars, addons
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, addons
 
 MASTER = {"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]}
 WORKERS = [

@@ -9,10 +9,10 @@ from avadm.errors import AvadmError
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES, make_plan
+from avadm.render import Vars, alluxio
+from avadm.render.inventory import groups, variables
 from avadm.site import cache
-from avadm.site.load import SiteFile, load
-from avadm.site.render import Vars, alluxio
-from avadm.site.render.inventory import groups, variables
+from avadm.sitefile.load import SiteFile, load
 
 PHASE = next(p for p in PHASES if p.name == "cache")
 CEPHFS = {"path": "/cephfs", "cephfs": "/data"}

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from avadm.errors import AvadmError
+from avadm.render import Vars, ceph
+from avadm.render.ceph_pgs import FLOOR, LIMIT_PER_OSD, pg_counts
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph
-from avadm.site.render.ceph_pgs import FLOOR, LIMIT_PER_OSD, pg_counts
 
 STORAGE = {"roles": ["mon", "mgr", "osd", "mds"]}
 SITE = {

@@ -2,11 +2,11 @@
 
 import pytest
 
+from avadm.render import Vars
+from avadm.render.core import render as render_core
+from avadm.render.kubernetes import render
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars
-from avadm.site.render.core import render as render_core
-from avadm.site.render.kubernetes import render
 
 NODES = [
     {"name": "m1", "address": "10.0.0.1", "roles": ["etcd", "master"]},

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from avadm.pki import store as pki
+from avadm.render import Vars, etcd, kube_nodes, masters
 from avadm.site import profile as profiles
 from avadm.site.model import Hardware, Site
-from avadm.site.render import Vars, etcd, kube_nodes, masters
 
 NODES = [
     {"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]},

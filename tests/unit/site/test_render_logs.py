@@ -8,13 +8,13 @@ import pytest
 from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
 from avadm.plan.phases import PHASES
+from avadm.render import Vars, logs
+from avadm.render.inventory import groups
 from avadm.secrecy import LINE_PATTERNS, PATTERNS
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, logs
-from avadm.site.render.inventory import groups
-from avadm.site.rules.draft import Draft
-from avadm.site.rules.logs import RULES
+from avadm.sitefile.rules.draft import Draft
+from avadm.sitefile.rules.logs import RULES
 
 NODES = [
     {"name": "s1", "address": "10.0.0.11", "roles": ["mon", "osd"]},

@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
+from avadm.render import Vars
+from avadm.render.monitoring import render
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars
-from avadm.site.render.monitoring import render
 
 SITE = {
     "name": "demo",

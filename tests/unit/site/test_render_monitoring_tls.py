@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
+from avadm.render import Vars, monitoring, monitoring_tls
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, monitoring, monitoring_tls
 
 ROLE = Path(__file__).parents[3] / "roles/alertmanager"
 NODES = [

@@ -11,9 +11,10 @@ from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES
+from avadm.render import Vars, ceph, core, monitoring, objects
+from avadm.site import object_pools
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, ceph, core, monitoring, object_pools, objects
 
 STORAGE = {"roles": ["mon", "mgr", "osd", "rgw"]}
 SITE = {

@@ -8,9 +8,9 @@ import yaml
 from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.plan.phases import PHASES
+from avadm.render import Vars, volumes
 from avadm.site import profile as profiles
 from avadm.site.model import Site
-from avadm.site.render import Vars, volumes
 
 PROFILE = profiles.load("lab-bookworm")
 PHASE = next(p for p in PHASES if p.name == "volumes")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from avadm.errors import AvadmError
+from avadm.private import write_private
 from avadm.runner.redact import Redactor
-from avadm.site.secrets import PASSWORD_ENV, Vault, write_private
+from avadm.sitefile.secrets import PASSWORD_ENV, Vault
 
 
 @pytest.fixture

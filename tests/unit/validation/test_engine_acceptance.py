@@ -9,8 +9,8 @@ import pytest
 from avadm.engine import acceptance, acceptance_suites, acceptance_target
 from avadm.errors import AvadmError
 from avadm.site import profile
-from avadm.site.load import SiteFile
 from avadm.site.model import Site
+from avadm.sitefile.load import SiteFile
 
 BARE = SimpleNamespace(
     target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None),

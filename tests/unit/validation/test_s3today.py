@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from avadm.site.render.objects import SETTINGS as RENDERED
+from avadm.render.objects import SETTINGS as RENDERED
 from avadm_validation.suites.objects.checks.today import tried
 from avadm_validation.suites.objects.extract import s3_today
 from avadm_validation.suites.objects.target import SETTINGS

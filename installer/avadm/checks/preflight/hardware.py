@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from avadm.checks.base import Check, Context
-from avadm.checks.hardware import minimum
 from avadm.findings import Finding, Severity
+from avadm.site.hardware import minimum
 from avadm.site.model import Hardware, Node
 
 # Makers count in powers of ten and firmware keeps some memory: "128 GiB" shows about 125, "4 TiB" is sold as 3.84 TB

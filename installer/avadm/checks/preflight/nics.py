@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from avadm.checks.base import Check, Context
-from avadm.checks.hardware import minimum
 from avadm.findings import Finding, Severity
+from avadm.site.hardware import minimum
 from avadm.site.model import Node
 
 

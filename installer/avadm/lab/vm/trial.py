@@ -13,12 +13,12 @@ from typing import Any
 
 from avadm.lab.proc import Done, Proc
 from avadm.lab.vm import image, machine
+from avadm.render.inventory import Rendered, render_inventory
 from avadm.runner.ansible import PlaybookRun, ansible_playbook, environment
 from avadm.site import profile as profiles
-from avadm.site.load import SiteFile
 from avadm.site.model import Site
 from avadm.site.profile import Profile
-from avadm.site.render.inventory import Rendered, render_inventory
+from avadm.sitefile.load import SiteFile
 
 HOME = Path(__file__).parents[4]
 PLAYBOOKS = ("base", "ceph", "cephfs", "rbd")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from avadm.lab.proc import Done
 from avadm.lab.vm import image, machine, trial
+from avadm.render.inventory import variables
 from avadm.site import profile
-from avadm.site.load import SiteFile
-from avadm.site.render.inventory import variables
+from avadm.sitefile.load import SiteFile
 
 
 def test_it_runs_what_the_stated_profile_asks_of_a_kernel(tmp_path: Path) -> None:

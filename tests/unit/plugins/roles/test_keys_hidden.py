@@ -12,7 +12,7 @@ from rich.console import Console
 from avadm.cli.progress import Plain
 from avadm.cli.progress_model import Model
 from avadm.engine.recorder import Recorder
-from avadm.engine.runfolder import RunFolder
+from avadm.records.runfolder import RunFolder
 from avadm.runner.ansible import STRATEGY, AnsibleRunner, PlaybookRun
 from avadm.runner.redact import Redactor
 

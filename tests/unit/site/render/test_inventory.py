@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from avadm.errors import AvadmError
-from avadm.site.load import SiteFile, load
-from avadm.site.render.core import late_packages
-from avadm.site.render.inventory import merge, render_inventory, variables
-from avadm.site.secrets import PASSWORD_ENV, Vault
+from avadm.render.core import late_packages
+from avadm.render.inventory import merge, render_inventory, variables
+from avadm.sitefile.load import SiteFile, load
+from avadm.sitefile.secrets import PASSWORD_ENV, Vault
 
 EXAMPLES = Path(__file__).parents[4] / "inventory"
 

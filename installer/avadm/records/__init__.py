@@ -1,0 +1,1 @@
+"""Run folders and the ledger: what was done, kept on disk."""

@@ -1,0 +1,35 @@
+"""Accounts of Kubernetes: what kube_addons is told of them, and a kubeconfig for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from avadm.pki import plan
+from avadm.pki.certs import pem_of
+from avadm.pki.store import Store
+from avadm.render import Vars
+from avadm.render.masters import MARK, api_url, b64, keep_private, kubeconfig, kubeconfig_path
+from avadm.site.model import Site
+
+
+def render(site: Site, out: Vars) -> None:
+    """Write the variables of the accounts; nothing where the site has no masters."""
+    if site.with_role("master"):
+        out.all["kube_addons_accounts"] = [a.model_dump() for a in site.components.kubernetes.accounts]
+
+
+def keep_kubeconfigs(site: Site, store: Store, keys: Mapping[str, str]) -> None:
+    """Keep `SITE.account-NAME.kubeconfig` beside the site file, 0600, for each account and no other."""
+    kept = set()
+    if site.with_role("master"):
+        for account, leaf in zip(site.components.kubernetes.accounts, plan.accounts(site), strict=True):
+            path = kubeconfig_path(store, leaf.name)
+            key = b64(pem_of(keys[leaf.key]))
+            namespace = next(iter(account.namespaces), "default")
+            keep_private(path, kubeconfig(store, api_url(site), key, leaf.name, namespace))
+            kept.add(path)
+    pattern = kubeconfig_path(store, "account-*")
+    for path in pattern.parent.glob(pattern.name):
+        # Somebody's own file may be called so too.
+        if path not in kept and path.read_text(errors="replace").startswith(MARK):
+            path.unlink()

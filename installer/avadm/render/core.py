@@ -1,0 +1,132 @@
+"""Variables of the connection and of the roles base and chrony, for all nodes and for each."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from avadm.render import Vars
+from avadm.site import cache
+from avadm.site.model import Node, Site
+from avadm.site.object_pools import etcd_copies
+from avadm.site.profile import Profile
+from avadm.sitefile import openpgp
+
+if TYPE_CHECKING:
+    from avadm.sitefile.load import SiteFile
+
+ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
+    "mon": ("ceph_common", "ceph_mon"),
+    "mgr": ("ceph_common", "ceph_mgr"),
+    "osd": ("ceph_common", "ceph_osd"),
+    "mds": ("ceph_common", "ceph_mds"),
+    "client": ("ceph_common", "ceph_client"),
+    "prometheus": ("prometheus", "blackbox_exporter"),
+    "alertmanager": ("alertmanager",),
+    "grafana": ("grafana",),
+    "etcd": (),
+    "rgw": ("ceph_common", "ceph_rgw", "objects_vip"),
+    "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
+    "worker": ("kube_node", "calico"),
+    "gpu": (),
+    "dns": (),
+    "ingress": ("ingress",),
+    "registry": (),
+    "alluxio_master": (),
+    "alluxio_worker": (),
+    "alluxio_client": (),
+}
+"""Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
+
+LATE: dict[str, tuple[str, ...]] = {
+    "master": ("docker",),
+    "worker": ("docker",),
+    "etcd": ("etcd",),
+    "registry": ("registry",),
+    "gpu": ("gpu_driver", "gpu_runtime", "gpu_exporter"),
+}
+"""Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
+configuration there, or must be pinned before."""
+
+EVERYWHERE = ("base", "chrony", "node_exporter")
+"""Ansible roles of every node."""
+
+
+def ansible_roles(site: Site, node: Node) -> list[str]:
+    """Return the Ansible roles whose packages a node needs, each once."""
+    roles = [*EVERYWHERE, *(role for name in node.roles for role in ANSIBLE_ROLES[name])]
+    if site.components.object_store and ("client" in node.roles or _copies(site, node)):
+        roles.append("objects_client")
+    if node in cache.members(site):
+        roles.append("alluxio")
+    return list(dict.fromkeys(roles))
+
+
+def _copies(site: Site, node: Node) -> bool:
+    return "etcd" in node.roles and etcd_copies(site)
+
+
+def late_packages(site: Site, node: Node, profile: Profile) -> list[str]:
+    """Return the packages of a node that their own roles install, sorted."""
+    roles = {role for name in node.roles for role in LATE.get(name, ())}
+    if site.components.logs:
+        roles.add("log_shipper")
+    return sorted({p for role in roles for p in profile.packages.get(role, [])})
+
+
+def packages(site: Site, node: Node, profile: Profile) -> list[str]:
+    """Return the packages of a node that one transaction of the base phase installs, sorted."""
+    return sorted({p for role in ansible_roles(site, node) for p in profile.packages.get(role, [])})
+
+
+def keyring(text: str) -> str:
+    """Return a key of a package source as apt reads it in every release, in base64."""
+    return base64.b64encode(openpgp.binary(text)).decode()
+
+
+def render(site: Site, profile: Profile, out: Vars) -> None:
+    """Write the variables of base and chrony, and what the connection needs apart from files."""
+    # Without time servers the mon nodes agree among themselves and serve the rest; where there is no ceph, the masters.
+    keepers = site.with_role("mon") or site.with_role("master")
+    own_time = not site.time.servers
+    out.all |= {
+        "ansible_user": site.ssh.user,
+        "ansible_port": site.ssh.port,
+        "ansible_python_interpreter": profile.python,
+        "ansible_become": site.ssh.user != "root",
+        "site_name": site.name,
+        "site_domain": site.network.domain,
+        # /etc/hosts is equal everywhere: its text is made once, so that no host's task goes through all nodes.
+        "base_hosts": "\n".join(f"{n.address} {n.name}.{site.network.domain} {n.name}" for n in site.nodes),
+        "base_apt_proxy": site.packages.proxy or "",
+        "base_apt_sources": site.packages.sources or [],
+        "base_apt_keys": {name: keyring(text) for name, text in sorted(site.packages.keys.items())},
+        "chrony_servers": [str(n.address) for n in keepers] if own_time else list(site.time.servers),
+        "chrony_serve": False,
+        "chrony_allow": str(site.network.management),
+        "chrony_packages": profile.packages.get("chrony", []),
+        "chrony_local": profile.features.get("chrony_local", "stratum 10 orphan"),
+        "chrony_options": profile.features.get("chrony_options", "-F 1"),
+    }
+    for node in site.nodes:
+        own = out.host(node.name)
+        own |= {"ansible_host": str(node.address), "base_packages": packages(site, node, profile)}
+        if own_time and node in keepers:
+            own["chrony_serve"] = True
+
+
+def connection(site_file: SiteFile) -> dict[str, Any]:
+    """Return the connection's variables that name files: they depend on where the site file lies."""
+    # Imported here: rendering a site without a jump host needs no ssh.
+    from avadm.runner.jump import JumpHost
+
+    jump = JumpHost.of(site_file)
+    way = f" -o {jump.ssh_option(site_file.known_hosts)}" if jump else ""
+    return {
+        "ansible_ssh_private_key_file": str(site_file.ssh_key),
+        "ansible_ssh_common_args": (
+            # Nothing of the operator's own configuration: it may forward an agent, or name other keys and ways.
+            f"-F /dev/null -o ForwardAgent=no -o UserKnownHostsFile={site_file.known_hosts} -o GlobalKnownHostsFile=/dev/null"
+            f" -o StrictHostKeyChecking=yes{way}"
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Reading a site file: text, model, rules, vault; writing a first one."""

@@ -1,0 +1,48 @@
+"""All rules over a site file as a whole; each family of rules is a module in rules/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from avadm.findings import Finding
+from avadm.sitefile.rules import (
+    accounts,
+    cache,
+    ceph,
+    devices,
+    kubernetes,
+    logs,
+    networks,
+    nodes,
+    objects,
+    roles,
+    routes,
+    services,
+    volumes,
+    waivers,
+)
+from avadm.sitefile.rules.draft import Draft
+
+__all__ = ["Draft", "validate"]
+
+RULES: list[Callable[[Draft], Iterator[Finding]]] = [
+    *networks.RULES,
+    *nodes.RULES,
+    *devices.RULES,
+    *roles.RULES,
+    *ceph.RULES,
+    *kubernetes.RULES,
+    *routes.RULES,
+    *volumes.RULES,
+    *objects.RULES,
+    *cache.RULES,
+    *accounts.RULES,
+    *logs.RULES,
+    *services.RULES,
+    *waivers.RULES,
+]
+
+
+def validate(draft: Draft) -> list[Finding]:
+    """Return what every rule finds."""
+    return [finding for rule in RULES for finding in rule(draft)]
