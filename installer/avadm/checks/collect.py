@@ -13,7 +13,7 @@ from typing import Any
 
 from avadm.checks.base import Clock, Context
 from avadm.checks.peers import Peer, peers
-from avadm.checks.services import ports
+from avadm.components import taken
 from avadm.disks.code import proof
 from avadm.render.core import keyring, late_packages, packages
 from avadm.runner.fleet import Fleet, Result
@@ -94,7 +94,7 @@ def _parameters(
         "sources": site.packages.sources,
         "keys": {name: keyring(text) for name, text in site.packages.keys.items()},
         "devices": [d.model_dump(include={"serial", "wwn", "by_id"}) for d in node.devices],
-        "ports": sorted(ports(node)),
+        "ports": sorted(taken(site, node)),
         "own": [str(a) for a in (node.address, node.storage_address) if a is not None],
         "names": [node.name, f"{node.name}.{site.network.domain}"],
         "peers": [asdict(p) for p in asked],

@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from avadm.checks.programs import PROGRAMS, duties
+from avadm.components import BY_NAME, COMPONENTS, Program, duties
 from avadm.findings import Finding
-from avadm.render.monitoring import PORTS
 from avadm.render.monitoring_tls import SERVER_FILES, guarded
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
@@ -24,44 +23,20 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0  # seconds
 PATIENCE = 30.0
 """Seconds that what a phase has just started may take to tell its version: other phases are at work beside it."""
-# Metric prefix to the role that runs it (None: every node) and its port.
-SERVICES: dict[str, tuple[str | None, int]] = {
-    "node_exporter": (None, PORTS["node"]),
-    "prometheus": ("prometheus", PORTS["prometheus"]),
-    "alertmanager": ("alertmanager", PORTS["alertmanager"]),
-    "blackbox_exporter": ("prometheus", PORTS["blackbox"]),
-}
-# Phase to what it installs, and so can mend: ceph's packages and daemons by kind, services. Nothing else is judged
+PROGRAMS: dict[str, Program] = {p.name: p for c in COMPONENTS for p in c.programs}
+# Phase to what it installs, and so can mend: programs, ceph's packages and daemons by kind. Nothing else is judged
 # after it, or a phase would be stopped by what only a later one puts right.
 PARTS: dict[str, tuple[str, ...]] = {
-    "base": (),
-    "ceph": ("ceph", "mon", "mgr", "osd"),
-    "cephfs": ("ceph", "mds", "client", "fuse"),
-    "rbd": ("ceph",),
-    # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
-    "objects": ("ceph", "client.rgw", "rgw", "radosgw"),
-    "monitoring": tuple(SERVICES),
-    "grafana": ("grafana",),
-    "logs": ("victoria-logs",),
-    "etcd": ("etcd",),
-    "docker": ("docker",),
-    "gpu": ("gpu_driver",),
-    "masters": ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "avadm-admission"),
-    "nodes": ("kubelet", "kube-proxy", "calico-node", "calico-kube-controllers", "gpu-device-plugin"),
-    "addons": ("coredns", "traefik", "kube-state-metrics"),
-    "volumes": (),
-    "registry": ("avadm-registry", "avadm-registry-writer"),
-    "cache": ("alluxio-master", "alluxio-worker"),
+    c.name: (*c.ceph.kinds, *(p.name for p in c.programs)) for c in COMPONENTS
 }
-# Phase to the ceph daemons that must run on the nodes of that role when it has ended.
-DAEMONS: dict[str, tuple[str, ...]] = {"ceph": ("mon", "mgr", "osd"), "cephfs": ("mds",), "objects": ("rgw",)}
-# Phase to the roles whose nodes have ceph when it has ended.
-CEPH_ROLES: dict[str, set[str]] = {
-    "ceph": {"mon", "mgr", "osd"},
-    "cephfs": {"mds", "mon", "client"},
-    "rbd": {"mon", "client"},
-    "objects": {"rgw"},
-}
+
+
+def _asked(site: Site, node: Node) -> list[Program]:
+    """Return the programs of a node that tell their version, by a command or by their metrics."""
+    own = duties(site, node)
+    return [
+        p for p in PROGRAMS.values() if (p.command or p.metrics) and (not p.duties or set(p.duties) & own)
+    ]
 
 
 def collect(
@@ -86,13 +61,12 @@ def collect(
     ceph = asked("ceph")
 
     def ask(node: Node) -> tuple[dict[str, Any] | None, str]:
-        ports = {s: port for s, (role, port) in SERVICES.items() if role is None or role in node.roles}
-        commands = {p: argv for p, (roles, argv) in PROGRAMS.items() if set(roles) & duties(site, node)}
+        programs = [p for p in _asked(site, node) if asked(p.name)]
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
-            "ports": {name: port for name, port in ports.items() if asked(name)},
+            "ports": {p.name: p.metrics for p in programs if p.metrics},
             "guarded": {"alertmanager": SERVER_FILES} if guarded(site, site_file.profile) else {},
-            "commands": {name: argv for name, argv in commands.items() if asked(name)},
+            "commands": {p.name: p.command for p in programs if p.command},
             "ceph": ceph,
             "cluster": ceph and node.name == witness,
             "patience": patience,
@@ -256,24 +230,24 @@ def _unequal(node: Node, fact: dict[str, Any], server: str | None) -> list[Findi
 def _missing(site: Site, node: Node, fact: dict[str, Any], phase: str | None) -> list[Finding]:
     """Return what a phase should have left running on a node and does not run."""
     absent = []
-    for kind in DAEMONS.get(phase or "", ()):
+    if phase is None:
+        return []
+    component = BY_NAME[phase]
+    for kind in component.ceph.daemons:
         prefix = "client.rgw." if kind == "rgw" else f"{kind}."
         running = sum(name.startswith(prefix) for name in fact["ceph_daemons"])
         expected = len(node.devices) if kind == "osd" else 1
         if kind in node.roles and running < expected:
             absent.append((f"ceph-{'radosgw' if kind == 'rgw' else kind}", f"{running} of {expected}"))
-    if CEPH_ROLES.get(phase or "", set()) & set(node.roles) and not fact["ceph_installed"]:
+    if component.ceph.nodes & set(node.roles) and not fact["ceph_installed"]:
         absent.append(("ceph", "not installed"))
-    if phase == "monitoring" and not site.components.monitoring.existing:
-        absent += [
-            (name, "no answer with its version")
-            for name, (role, _) in SERVICES.items()
-            if (role is None or role in node.roles) and name not in fact["services"]
-        ]
+    # With the site's own monitoring nothing of ours is there to answer.
+    foreign = phase == "monitoring" and site.components.monitoring.existing
+    own = [] if foreign else [p.name for p in _asked(site, node)]
     absent += [
         (name, "no answer with its version")
-        for name in PARTS[phase or "base"]
-        if name in PROGRAMS and set(PROGRAMS[name][0]) & duties(site, node) and name not in fact["services"]
+        for name in PARTS[phase]
+        if name in own and name not in fact["services"]
     ]
     return [
         _finding(

@@ -14,7 +14,7 @@ from avadm import __version__
 from avadm.checks.base import Clock
 from avadm.checks.collect import clock_of, sharpen
 from avadm.doctor.model import ClockFacts, NodeFacts, SiteNode, Snapshot
-from avadm.doctor.parts import PARTS, parameters, site_facts
+from avadm.doctor.parts import QUESTIONS, parameters, site_facts
 from avadm.errors import DAMAGE, AvadmError
 from avadm.runner.fleet import Fleet, Result
 from avadm.runner.redact import Redactor
@@ -89,7 +89,7 @@ def collect(
         taken=taken,
         seconds=round(time.monotonic() - begun, 2),
         site=facts,
-        asked=tuple(p.name for p in PARTS if only is None or p.name in only),
+        asked=tuple(p.name for p in QUESTIONS if only is None or p.name in only),
         nodes={name: NodeFacts.model_validate(data) for name, data in clean.items()},
         ledger=_ledger(site_file),
     )

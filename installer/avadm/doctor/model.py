@@ -26,7 +26,7 @@ class SiteNode(_Data):
     Attributes:
         name: its name.
         address: its address on the management network.
-        roles: its roles, and those of doctor/places.py.
+        roles: its roles, and the further duties that components give it.
         devices: how many devices are approved for OSDs.
         gpus: how many GPUs it has.
         ports: TCP ports that the site file names and on which something must listen there.

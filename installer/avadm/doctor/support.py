@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm import __version__
+from avadm.components import COMPONENTS
 from avadm.doctor import base
 from avadm.doctor.bundle import SNAPSHOT, pack
 from avadm.doctor.checks import CHECKS
@@ -34,29 +35,8 @@ JOURNAL = 8 * 1024 * 1024
 """Characters of a node's journal, the last ones."""
 LOG = 4 * 1024 * 1024
 """Characters of a run's log, the last ones."""
-CONFIGURATIONS = (
-    "/etc/alertmanager/*",
-    "/etc/calico/*",
-    "/etc/ceph/*",
-    "/etc/chrony/*",
-    "/etc/cni/net.d/*",
-    "/etc/coredns/*",
-    "/etc/default/etcd",
-    "/etc/default/prometheus*",
-    "/etc/docker/daemon.json",
-    "/etc/etcd/*",
-    "/etc/haproxy/*.cfg",
-    "/etc/hosts",
-    "/etc/keepalived/*",
-    "/etc/kubernetes/*",
-    "/etc/prometheus/*.yml",
-    "/etc/resolv.conf",
-    "/etc/sysctl.d/*",
-    "/etc/systemd/system/*.service",
-    "/etc/systemd/system/*.d/*.conf",
-    "/etc/traefik/*",
-)
-"""What is taken of a node: named files, never a whole tree; a new component: one line."""
+CONFIGURATIONS = sorted({pattern for c in COMPONENTS for pattern in c.configurations})
+"""What is taken of a node: named files, never a whole tree."""
 LEFT_OUT = {
     "SITE.vault.yml, SITE.vault-pass, keys beside the site file": "secrets",
     "runs/*/inventory": "rendered variables may hold what a site file's author did not mark as secret",
@@ -133,7 +113,7 @@ def make(
 
 def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> None:
     """Take journal, configurations and versions of every node."""
-    params = {"patterns": list(CONFIGURATIONS), "since": since, "most": JOURNAL}
+    params = {"patterns": CONFIGURATIONS, "since": since, "most": JOURNAL}
     script = (resources("avadm.doctor") / "extracts_probe.py").read_text(encoding="utf-8")
     stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}".encode()
     command = f"{shlex.quote(site_file.profile.python)} -"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from avadm.pki.model import Authority, Leaf
 from avadm.site import object_pools
 from avadm.site.model import Node, Site
+from avadm.site.places import log_stores
 
 ADMIN = "admin"
 PROMETHEUS = "prometheus"
@@ -106,13 +107,6 @@ def accounts(site: Site) -> list[Leaf]:
         Leaf(f"account-{a.name}", Authority.KUBERNETES, f"account-{a.name}", a.name, f"avadm:{a.role}")
         for a in site.components.kubernetes.accounts
     ]
-
-
-def log_stores(site: Site) -> list[Node]:
-    """Return the nodes that keep the logs, in the order in which the site file names them."""
-    logs = site.components.logs
-    by_name = {n.name: n for n in site.nodes}
-    return [by_name[name] for name in logs.stores if name in by_name] if logs else []
 
 
 def alertmanagers(site: Site) -> list[Node]:

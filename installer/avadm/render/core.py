@@ -5,78 +5,36 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+from avadm.components import COMPONENTS, duties
 from avadm.render import Vars
-from avadm.site import cache
 from avadm.site.model import Node, Site
-from avadm.site.object_pools import etcd_copies
 from avadm.site.profile import Profile
 from avadm.sitefile import openpgp
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
 
-ANSIBLE_ROLES: dict[str, tuple[str, ...]] = {
-    "mon": ("ceph_common", "ceph_mon"),
-    "mgr": ("ceph_common", "ceph_mgr"),
-    "osd": ("ceph_common", "ceph_osd"),
-    "mds": ("ceph_common", "ceph_mds"),
-    "client": ("ceph_common", "ceph_client"),
-    "prometheus": ("prometheus", "blackbox_exporter"),
-    "alertmanager": ("alertmanager",),
-    "grafana": ("grafana",),
-    "etcd": (),
-    "rgw": ("ceph_common", "ceph_rgw", "objects_vip"),
-    "master": ("kube_vip", "kube_apiserver", "kube_controllers", "kube_node", "calico"),
-    "worker": ("kube_node", "calico"),
-    "gpu": (),
-    "dns": (),
-    "ingress": ("ingress",),
-    "registry": (),
-    "alluxio_master": (),
-    "alluxio_worker": (),
-    "alluxio_client": (),
-}
-"""Role in the site file to the Ansible roles with packages that it brings (docs/architecture.md, phases)."""
 
-LATE: dict[str, tuple[str, ...]] = {
-    "master": ("docker",),
-    "worker": ("docker",),
-    "etcd": ("etcd",),
-    "registry": ("registry",),
-    "gpu": ("gpu_driver", "gpu_runtime", "gpu_exporter"),
-}
-"""Likewise, for packages that the base phase leaves to their role: they start a daemon at once, which must find its
-configuration there, or must be pinned before."""
-
-EVERYWHERE = ("base", "chrony", "node_exporter")
-"""Ansible roles of every node."""
-
-
-def ansible_roles(site: Site, node: Node) -> list[str]:
-    """Return the Ansible roles whose packages a node needs, each once."""
-    roles = [*EVERYWHERE, *(role for name in node.roles for role in ANSIBLE_ROLES[name])]
-    if site.components.object_store and ("client" in node.roles or _copies(site, node)):
-        roles.append("objects_client")
-    if node in cache.members(site):
-        roles.append("alluxio")
-    return list(dict.fromkeys(roles))
-
-
-def _copies(site: Site, node: Node) -> bool:
-    return "etcd" in node.roles and etcd_copies(site)
+def _packages(site: Site, node: Node, profile: Profile, *, late: bool) -> list[str]:
+    own = duties(site, node)
+    roles = {
+        role
+        for component in COMPONENTS
+        for duty, packages in component.packages.items()
+        if duty in own
+        for role in (packages.late if late else packages.base)
+    }
+    return sorted({p for role in roles for p in profile.packages.get(role, [])})
 
 
 def late_packages(site: Site, node: Node, profile: Profile) -> list[str]:
     """Return the packages of a node that their own roles install, sorted."""
-    roles = {role for name in node.roles for role in LATE.get(name, ())}
-    if site.components.logs:
-        roles.add("log_shipper")
-    return sorted({p for role in roles for p in profile.packages.get(role, [])})
+    return _packages(site, node, profile, late=True)
 
 
 def packages(site: Site, node: Node, profile: Profile) -> list[str]:
     """Return the packages of a node that one transaction of the base phase installs, sorted."""
-    return sorted({p for role in ansible_roles(site, node) for p in profile.packages.get(role, [])})
+    return _packages(site, node, profile, late=False)
 
 
 def keyring(text: str) -> str:

@@ -19,7 +19,6 @@ import yaml
 from avadm.artifacts import need
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.pki import plan as pki_plan
 from avadm.pki import store as pki
 from avadm.render import (
     STATE_KEY,
@@ -43,6 +42,7 @@ from avadm.render import (
 from avadm.render.lost_vault import marks, refuse_lost
 from avadm.site import cache
 from avadm.site.model import Site
+from avadm.site.places import log_stores
 from avadm.sitefile.load import SiteFile
 from avadm.sitefile.rules.nodes import rack_group
 from avadm.sitefile.secrets import Vault
@@ -169,7 +169,7 @@ def groups(site: Site) -> dict[str, list[str]]:
     for node in site.nodes:
         for group in (*node.roles, rack_group(node.rack)):
             found.setdefault(group, []).append(node.name)
-    if stores := pki_plan.log_stores(site):
+    if stores := log_stores(site):
         found["log_store"] = [n.name for n in stores]
     if clients := cache.clients(site):
         found["alluxio_client"] = [n.name for n in clients]

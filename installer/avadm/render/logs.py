@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
 from avadm.secrecy import LINE_PATTERNS, PATTERNS
 from avadm.site.model import Site
+from avadm.site.places import log_stores
 from avadm.site.profile import Profile
 
 USER = "avadm"
@@ -31,7 +31,7 @@ def stores(site: Site) -> list[dict[str, str]]:
     logs = site.components.logs
     if logs is None:
         return []
-    return [{"name": n.name, "url": f"https://{n.address}:{logs.port}"} for n in plan.log_stores(site)]
+    return [{"name": n.name, "url": f"https://{n.address}:{logs.port}"} for n in log_stores(site)]
 
 
 def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None:
@@ -57,7 +57,7 @@ def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None
     for each in site.nodes:
         files = [CEPH] if CEPH_ROLES & set(each.roles) else []
         out.host(each.name)["log_shipper_files"] = [*files, *(f.model_dump() for f in logs.files)]
-    for node, store in zip(plan.log_stores(site), found, strict=True):
+    for node, store in zip(log_stores(site), found, strict=True):
         own: dict[str, Any] = {
             "log_store_address": str(node.address),
             "log_store_port": logs.port,

@@ -7,7 +7,7 @@ from typing import Any
 
 from avadm.doctor.checks import admission as asked
 from avadm.doctor.model import Snapshot
-from avadm.doctor.parts import PARTS
+from avadm.doctor.parts import QUESTIONS
 from tests.unit.doctor.healthy_data import GIVEN, data_parts
 
 NOW = 1_800_000_000.0
@@ -241,7 +241,7 @@ def data() -> dict[str, Any]:
         "pods": "10.244.0.0/16",
         "mount": "/mnt/cephfs",
     }
-    asked = [p.name for p in PARTS]
+    asked = [q.name for q in QUESTIONS]
     ledger = {"base": "done", "ceph": "done"}
     return copy.deepcopy({"taken": NOW, "site": site, "asked": asked, "nodes": nodes, "ledger": ledger})
 

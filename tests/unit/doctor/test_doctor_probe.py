@@ -15,7 +15,7 @@ from importlib.resources import files
 import pytest
 
 from avadm.doctor.collect import FILES, probe
-from avadm.doctor.parts import PARTS, patterns
+from avadm.doctor.parts import QUESTIONS, patterns
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def run(parts, **more):
 
 
 def test_every_part_has_its_function(script):
-    assert [p.name for p in PARTS if not callable(script.get(p.name))] == []
+    assert [p.name for p in QUESTIONS if not callable(script.get(p.name))] == []
 
 
 @pytest.mark.parametrize("name", [*FILES, "extracts_probe"])

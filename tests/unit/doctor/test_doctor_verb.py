@@ -156,7 +156,7 @@ def test_an_answer_that_is_no_answer_is_silence():
 
 
 def test_the_healthy_site_has_nodes_of_every_role_that_is_asked():
-    from avadm.doctor.parts import PARTS
+    from avadm.doctor.parts import QUESTIONS
 
     held = {role for row in NODES.values() for role in row[1]}
-    assert [p.name for p in PARTS if p.roles and not held & set(p.roles)] == []
+    assert [q.name for q in QUESTIONS if q.duties and not held & set(q.duties)] == []

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from avadm.checks.base import Check, Context
-from avadm.checks.services import ours, ports
+from avadm.components import taken
 from avadm.findings import Finding
+
+# The kernel cuts a program's name to 15 characters (/proc/PID/comm).
+_COMM = 15
+
+
+def ours(program: str, owner: str) -> bool:
+    """Whether a listening program's (cut) name is that of the owner (or of one of two), whatever its package calls it."""
+    if " or " in owner:
+        return any(ours(program, one) for one in owner.split(" or "))
+    names = {owner, owner.removeprefix("prometheus-"), owner.removeprefix("prometheus-").replace("-", "_")}
+    return any(program.startswith(name[:_COMM]) for name in names)
 
 
 def judge(context: Context) -> list[Finding]:
     """Return an error per port that another program listens on."""
     found = []
     for node, listening in context.each("listening"):
-        owners = ports(node)
+        owners = taken(context.site, node)
         for port, programs in listening.items():
             others = [p for p in programs if not ours(p, owners[int(port)])]
             if others or not programs:

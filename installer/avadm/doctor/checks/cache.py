@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.components.cache import CLIENT as CACHE_CLIENT
+from avadm.components.cache import MASTER as CACHE_MASTER
+from avadm.components.cache import WORKER as CACHE_WORKER
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
-from avadm.doctor.places import CACHE_CLIENT, CACHE_MASTER, CACHE_WORKER
 
 LEADER = 0
 """Master_RoleId of the one that leads: RaftPeerRole of Apache Ratis; only masters that elect have it."""

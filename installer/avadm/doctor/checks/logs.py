@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.components.logs import SHIPPER as LOG_SHIPPER
+from avadm.components.logs import STORE as LOG_STORE
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.checks.figures import late
 from avadm.doctor.model import Snapshot
-from avadm.doctor.places import LOG_SHIPPER, LOG_STORE
 
 OK = 200
 FULL_MIB = 512

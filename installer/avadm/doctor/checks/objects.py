@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.components.objects import GATEWAY
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.checks.figures import late
 from avadm.doctor.model import Snapshot
-from avadm.doctor.places import GATEWAY
 
 FULL = 0.9
 """Share of a quota; as the alert ObjectQuotaNearFull."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from avadm.components import COMPONENTS
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
-from avadm.doctor.parts import ROLE_PORTS
 
 OURS = (
     "alertmanager",
@@ -102,7 +102,7 @@ CHECKS = (
         "See whether the service runs (`systemctl status`) and where it listens (`ss -ltn`).",
         "ports",
         _ports,
-        roles=tuple(ROLE_PORTS),
+        roles=tuple(sorted({p.duty for c in COMPONENTS for p in c.ports if p.always})),
         requirement="I8",
         good="something listens on every port",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.checks.services import ports
+from avadm.components import taken
 from avadm.findings import Finding
 from avadm.sitefile.rules.draft import Draft
 
@@ -57,8 +57,8 @@ def port(draft: Draft) -> Iterator[Finding]:
     if logs is None or not draft.ok(*path) or not draft.ok(*KNOBS, "stores") or not draft.ok("ssh", "port"):
         return
     for _, node in draft.nodes("name", "roles"):
-        taken = {**ports(node), draft.site.ssh.port: "sshd"}
-        if node.name in logs.stores and (owner := taken.get(logs.port)):
+        owners = {**taken(draft.site, node), draft.site.ssh.port: "sshd"}
+        if node.name in logs.stores and (owner := owners.get(logs.port)):
             yield draft.error(
                 "port-clash",
                 path,

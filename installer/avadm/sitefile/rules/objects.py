@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
-from avadm.checks.services import ports
+from avadm.components import listeners
 from avadm.findings import Finding
 from avadm.site.object_pools import SHARES
 from avadm.site.object_store import ObjectStore
@@ -110,8 +110,11 @@ def port(draft: Draft) -> Iterator[Finding]:
     if store is None or not draft.ok(*STORE, "port"):
         return
     for _, node in draft.nodes("roles"):
-        other = ports(node).get(store.port, "")
-        if "rgw" in node.roles and ((other and "radosgw" not in other) or store.port == draft.site.ssh.port):
+        others = [
+            p.program for n, p in listeners(draft.site, node) if n == store.port and p.protocol == "tcp"
+        ]
+        other = next((name for name in others if "radosgw" not in name), "")
+        if "rgw" in node.roles and (other or store.port == draft.site.ssh.port):
             yield draft.error(
                 "port-clash",
                 (*STORE, "port"),

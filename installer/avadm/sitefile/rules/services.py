@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from avadm.checks.services import ports
+from avadm.components import listeners
 from avadm.findings import Finding
 from avadm.sitefile import openpgp
 from avadm.sitefile.rules.draft import Draft
@@ -172,7 +172,13 @@ def login(draft: Draft) -> Iterator[Finding]:
 def ssh_port(draft: Draft) -> Iterator[Finding]:
     """No service of a node listens where its sshd does."""
     port = draft.site.ssh.port
-    clash = {name: node.name for _, node in draft.nodes("roles") if (name := ports(node).get(port))}
+    # Ports that the site file names have rules of their own.
+    clash = {
+        p.program: node.name
+        for _, node in draft.nodes("roles")
+        for number, p in listeners(draft.site, node)
+        if number == port and p.taken and p.protocol == "tcp" and not callable(p.number)
+    }
     if draft.ok("ssh", "port") and clash:
         yield draft.error(
             "port-clash",

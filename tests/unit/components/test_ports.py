@@ -1,14 +1,17 @@
 """Which ports a node's services take: all that the roles listen on, each with the program that may."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from avadm.checks import probe
-from avadm.checks.services import ours, ports
+from avadm.checks.preflight.ports import ours
+from avadm.components import COMPONENTS, taken
 from avadm.render.kube_metrics import JOBS
-from avadm.site.model import Node
+from avadm.site.model import Site
 
 ROLES = Path(__file__).parents[3] / "roles"
 OF_ROLE = {
@@ -20,15 +23,18 @@ OF_ROLE = {
 }
 
 
-def node(*roles: str) -> Node:
-    return Node.model_validate({"name": "n1", "address": "10.0.0.1", "roles": roles})
+def ports(*roles: str) -> dict[int, str]:
+    node = {"name": "n1", "address": "10.0.0.1", "roles": roles}
+    network = {"management": "10.0.0.0/24", "domain": "example.org"}
+    site = Site.model_validate({"name": "room", "network": network, "nodes": [node]})
+    return taken(site, site.nodes[0])
 
 
 @pytest.mark.parametrize(
     ("job", "role"), [(name, role) for name, job in JOBS.items() for role in sorted(job.roles)]
 )
 def test_a_port_that_prometheus_reads_is_one_of_its_node_s(job, role) -> None:
-    assert JOBS[job].port in ports(node(role))
+    assert JOBS[job].port in ports(role)
 
 
 @pytest.mark.parametrize(("name", "role"), OF_ROLE.items())
@@ -37,7 +43,7 @@ def test_a_port_that_a_role_listens_on_is_one_of_its_node_s(name, role) -> None:
     # kube-proxy's health is only asked by the ingress.
     listens = {v for k, v in given.items() if k.endswith("_port") and "proxy_health" not in k}
     assert listens
-    assert listens <= set(ports(node(role)))
+    assert listens <= set(ports(role))
 
 
 @pytest.mark.parametrize(
@@ -56,11 +62,11 @@ def test_a_port_that_a_role_listens_on_is_one_of_its_node_s(name, role) -> None:
     ],
 )
 def test_who_may_hold_a_port(program, port, role, wanted) -> None:
-    assert ours(program, ports(node(role))[port]) is wanted
+    assert ours(program, ports(role)[port]) is wanted
 
 
 def test_a_storage_node_needs_no_port_of_kubernetes() -> None:
-    assert not {6443, 10250, 2379, 53, 80} & set(ports(node("osd", "mon")))
+    assert not {6443, 10250, 2379, 53, 80} & set(ports("osd", "mon"))
 
 
 def test_a_name_service_on_loopback_is_in_nobody_s_way(monkeypatch) -> None:
@@ -73,3 +79,18 @@ def test_a_name_service_on_loopback_is_in_nobody_s_way(monkeypatch) -> None:
     assert probe.listening({53, 443}) == {"443": []}
     monkeypatch.setattr(probe, "read", lambda path: head + row.format("0100000A", 53, 9))
     assert probe.listening({53}) == {"53": []}
+
+
+def test_the_page_of_ports_is_as_the_components_say() -> None:
+    argv = [sys.executable, str(ROLES.parent / "scripts/ports-table"), "--check"]
+    assert subprocess.run(argv, check=False).returncode == 0, "run scripts/ports-table"
+
+
+def test_two_parts_of_one_node_never_want_one_port() -> None:
+    """But masters and Alertmanager's nodes, which rules of the site file keep apart."""
+    owners: dict[tuple[str, int, str], set[str]] = {}
+    for component in COMPONENTS:
+        for port in component.ports:
+            if port.taken and isinstance(port.number, int):
+                owners.setdefault((port.duty, port.number, port.protocol), set()).add(port.program)
+    assert {key: names for key, names in owners.items() if len(names) > 1} == {}

@@ -1,0 +1,77 @@
+"""The cache before file system and object stores (Alluxio)."""
+
+from __future__ import annotations
+
+from avadm.components.commands import jar
+from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.site import cache
+from avadm.site.model import Node, Site
+
+MASTER, WORKER, CLIENT = "cache-master", "cache-worker", "cache-client"
+"""Duties: the node runs a master, a worker; it mounts the cache."""
+MEMBER = "cache-member"
+"""Duty: the node has any part of the cache."""
+
+
+def _with(role: str, site: Site) -> list[Node]:
+    return site.with_role(role) if site.components.alluxio else []
+
+
+def mounting(site: Site) -> list[Node]:
+    """Return the nodes that mount the cache: without FUSE there is nothing to look at."""
+    knobs = site.components.alluxio
+    return cache.clients(site) if knobs and knobs.fuse else []
+
+
+COMPONENT = Component(
+    phase=Phase(
+        "cache",
+        "cache before file system and object stores",
+        "playbooks/alluxio.yml",
+        ("base", "cephfs", "objects"),
+        ("alluxio_master", "alluxio_worker", "alluxio_client"),
+        ("alluxio",),
+        component="alluxio",
+        chooses=cache.members,
+        artifacts=("alluxio",),
+    ),
+    duties={
+        MASTER: lambda site: _with("alluxio_master", site),
+        WORKER: lambda site: _with("alluxio_worker", site),
+        CLIENT: mounting,
+        MEMBER: cache.members,
+    },
+    packages={MEMBER: Packages(base=("alluxio",))},
+    ports=tuple(
+        Port(
+            number=number,
+            program="java",
+            what=what,
+            duty=duty,
+            peers=peers,
+            who="whoever names a user (SIMPLE authentication)" if Peer.NODES in peers else "all",
+            always=number != cache.JOURNAL_PORT,
+        )
+        for number, what, duty, peers in (
+            (cache.MASTER_PORT, "the cache's master", "alluxio_master", (Peer.NODES,)),
+            (
+                cache.MASTER_WEB_PORT,
+                "the master's metrics and REST",
+                "alluxio_master",
+                (Peer.NODES,),
+            ),
+            (cache.JOURNAL_PORT, "masters' journal", "alluxio_master", ("alluxio_master",)),
+            (cache.WORKER_PORT, "the cache's workers", "alluxio_worker", (Peer.NODES,)),
+            (cache.WORKER_WEB_PORT, "the worker's metrics and REST", "alluxio_worker", (Peer.NODES,)),
+        )
+    ),
+    programs=(
+        Program("alluxio-master", (MASTER,), jar("avadm-alluxio-master")),
+        Program("alluxio-worker", (WORKER,), jar("avadm-alluxio-worker")),
+    ),
+    questions=(
+        Question("cache_master", (MASTER,)),
+        Question("cache_worker", (WORKER,)),
+        Question("cache_mount", (CLIENT,)),
+    ),
+)

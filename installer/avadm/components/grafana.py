@@ -1,0 +1,26 @@
+"""Dashboards."""
+
+from __future__ import annotations
+
+from avadm.components.model import Component, Packages, Peer, Phase, Port, Program
+
+GRAFANA = 3000
+
+COMPONENT = Component(
+    phase=Phase(
+        "grafana", "dashboards", "playbooks/grafana.yml", ("monitoring",), ("grafana",), ("grafana",)
+    ),
+    packages={"grafana": Packages(base=("grafana",))},
+    ports=(
+        Port(
+            number=GRAFANA,
+            program="grafana",
+            what="dashboards",
+            duty="grafana",
+            peers=(Peer.OUTSIDE,),
+            who="users of grafana",
+            always=True,
+        ),
+    ),
+    programs=(Program("grafana", ("grafana",)),),
+)

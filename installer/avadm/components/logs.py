@@ -1,0 +1,51 @@
+"""The logs of all nodes and pods, in stores of the site's own."""
+
+from __future__ import annotations
+
+from avadm.components.commands import running
+from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.site.model import Node, Site
+from avadm.site.places import log_stores
+
+STORE, SHIPPER = "log-store", "log-shipper"
+"""Duties: the node keeps logs; the node sends its own."""
+
+
+def shippers(site: Site) -> list[Node]:
+    """Return the nodes whose logs are kept: all, or none without stores."""
+    return list(site.nodes) if site.components.logs else []
+
+
+def _port(site: Site) -> int | None:
+    return site.components.logs.port if site.components.logs else None
+
+
+COMPONENT = Component(
+    phase=Phase(
+        "logs",
+        "logs of nodes and pods",
+        "playbooks/logs.yml",
+        ("base", "monitoring"),
+        (),
+        ("log_store", "log_shipper", "log_watch"),
+        artifacts=("victoria-logs",),
+        component="logs",
+    ),
+    duties={STORE: log_stores, SHIPPER: shippers},
+    packages={SHIPPER: Packages(late=("log_shipper",))},
+    ports=(
+        Port(
+            number=_port,
+            program="victoria-logs",
+            what="logs of all nodes",
+            duty=STORE,
+            peers=(Peer.NODES, Peer.OUTSIDE),
+            tls=True,
+            who="user and password",
+            always=True,
+            taken=False,
+        ),
+    ),
+    programs=(Program("victoria-logs", (STORE,), running("avadm-log-store", "-version")),),
+    questions=(Question("log_store", (STORE,)), Question("log_shipper", (SHIPPER,))),
+)

@@ -1,0 +1,226 @@
+"""What a component is: all that others must know of it, in one place.
+
+A component is what one playbook installs. It has one module here, which says where it runs, on which ports it listens
+and who may come there, how its version is asked for, which certificates it needs, where its files are and what the
+doctor asks of it. Packages that look at all components (preflight, versions check, doctor, PKI, packet filter, docs) read
+these and know no component by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from avadm.pki.model import Leaf
+from avadm.site.model import Node, Site
+
+EVERYWHERE = ""
+"""The duty of every node."""
+
+
+class Peer(StrEnum):
+    """Who may come to a port, apart from the node itself; beside these a duty stands for the nodes that have it."""
+
+    ALL = "all"
+    """Whoever reaches the node: pods, other nodes, others."""
+    PODS = "pods"
+    """Pods of any node."""
+    NODES = "nodes"
+    """Every node of the site."""
+    OUTSIDE = "outside"
+    """Whoever is neither a node of the site nor a pod: people, the controller, other systems."""
+
+
+class At(StrEnum):
+    """At which address a port is listened on."""
+
+    NODE = "node"
+    """The node's own; a program that listens on all of them counts as this."""
+    VIRTUAL = "virtual"
+    """A virtual address that the component's nodes hold together."""
+    BOTH = "node and virtual"
+    LOOPBACK = "loopback"
+    """127.0.0.1: no other machine comes there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A TCP or UDP port on which a component listens.
+
+    Attributes:
+        number: the port, or how it follows from the site file (None there: not on this site).
+        last: the last port of a range; 0 for a single one.
+        duty: nodes with this duty listen; every node where empty.
+        program: what listens, as its package calls it; several are separated by " or ".
+        what: what is served, for people.
+        at: at which address.
+        peers: who may come: `Peer`s, and duties whose nodes may; nobody but the node itself where empty.
+        protocol: tcp or udp.
+        tls: whether it speaks TLS alone.
+        who: whom it answers, for people: what the port itself asks for, whoever may come.
+        always: whether something must listen there as soon as the component is installed (the doctor asks).
+        taken: whether preflight refuses a node on which another program has it.
+    """
+
+    number: int | Callable[[Site], int | None]
+    program: str
+    what: str
+    duty: str = EVERYWHERE
+    last: int = 0
+    at: At = At.NODE
+    peers: tuple[str, ...] = ()
+    protocol: Literal["tcp", "udp"] = "tcp"
+    tls: bool = False
+    who: str = ""
+    always: bool = False
+    taken: bool = True
+
+    def of(self, site: Site) -> int | None:
+        """Return the port's number on a site; None where it is not used there."""
+        return self.number(site) if callable(self.number) else self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program whose version is asked for on a node (I7).
+
+    Attributes:
+        name: as the profile's versions and the report call it.
+        duties: nodes with one of these duties run it; every node where empty.
+        command: prints the version of what runs; empty where `metrics` tells it.
+        metrics: port of its metrics page, where `NAME_build_info` tells the version; 0 where `command` does.
+    """
+
+    name: str
+    duties: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    metrics: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One part of the doctor's probe.
+
+    Attributes:
+        name: function of that name in the probe's files.
+        duties: nodes with one of these duties are asked; every node where empty.
+        seconds: after which it is given up.
+        witnesses: how many of those nodes are asked, where all would say the same; 0 for all.
+    """
+
+    name: str
+    duties: tuple[str, ...] = ()
+    seconds: int = 40
+    witnesses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """Ansible roles whose packages (of the profile) a node with a duty needs.
+
+    Attributes:
+        base: installed by the base phase in its one transaction.
+        late: left to their role: they start a daemon at once, which must find its configuration, or are pinned before.
+    """
+
+    base: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceph:
+    """What the versions check asks of ceph after a component's phase.
+
+    Attributes:
+        daemons: kinds that must run on the nodes of that role.
+        nodes: roles whose nodes have ceph's packages.
+        kinds: daemons and clients that the phase installs, and so can mend, as their sockets are called.
+    """
+
+    daemons: tuple[str, ...] = ()
+    nodes: frozenset[str] = frozenset()
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One playbook and where it belongs.
+
+    Attributes:
+        name: what a user types.
+        title: what it does, for people.
+        playbook: path relative to the checkout.
+        needs: phases that must be done before.
+        groups: node roles whose nodes take part; empty means every node.
+        roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
+        borrows: roles of which the playbook includes single task files; their files are part of the digest too,
+            their variables are not.
+        makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
+        component: key of components that the phase installs; where the site file has none no node takes part.
+        only_with: role in the site file; without a node that has it no node takes part.
+        chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
+        artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
+    """
+
+    name: str
+    title: str
+    playbook: str
+    needs: tuple[str, ...]
+    groups: tuple[str, ...]
+    roles: tuple[str, ...]
+    borrows: tuple[str, ...] = ()
+    makes: str = ""
+    component: str = ""
+    only_with: str = ""
+    chooses: Callable[[Site], Sequence[Node]] | None = None
+    artifacts: tuple[str, ...] = ()
+
+    def hosts(self, site: Site) -> tuple[str, ...]:
+        """Return the names of the nodes that take part, in the site file's order."""
+        if self.makes and not getattr(site.components.ceph, self.makes):
+            return ()
+        if self.component and getattr(site.components, self.component) is None:
+            return ()
+        if self.only_with and not site.with_role(self.only_with):
+            return ()
+        if self.chooses:
+            return tuple(n.name for n in self.chooses(site))
+        return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """What one playbook installs.
+
+    Attributes:
+        phase: its playbook, after what it comes and where it belongs.
+        duties: further duties of nodes beside the site file's roles, and how they follow from the site.
+        packages: duty to the packages that it brings.
+        ports: where it listens.
+        programs: what runs, and how its version is asked for.
+        ceph: what of ceph it brings.
+        leaves: its certificates.
+        certificates: patterns of files with certificates that it writes on nodes.
+        configurations: patterns of its configuration's files, for a support bundle; none with secrets.
+        questions: what the doctor asks of it.
+        holds: its virtual address, and the duty of the nodes that hold it.
+    """
+
+    phase: Phase
+    duties: Mapping[str, Callable[[Site], Sequence[Node]]] = field(default_factory=dict)
+    packages: Mapping[str, Packages] = field(default_factory=dict)
+    ports: tuple[Port, ...] = ()
+    programs: tuple[Program, ...] = ()
+    ceph: Ceph = Ceph()
+    leaves: Callable[[Site], Iterable[Leaf]] | None = None
+    certificates: tuple[str, ...] = ()
+    configurations: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    holds: Callable[[Site], tuple[str, str] | None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The phase's name."""
+        return self.phase.name

@@ -1,0 +1,67 @@
+"""The object store: gateways that speak S3, and their one address."""
+
+from __future__ import annotations
+
+from avadm.components.model import At, Ceph, Component, Packages, Peer, Phase, Port, Question
+from avadm.site import object_pools
+from avadm.site.model import Node, Site
+
+GATEWAY, CLIENT = "objects-gateway", "objects-client"
+"""Duties: the node runs a gateway of the site's own object store; programs of it use an object store."""
+
+
+def _port(site: Site) -> int | None:
+    store = site.components.object_store
+    return store.port if store is not None and object_pools.gateways(site) else None
+
+
+def _clients(site: Site) -> list[Node]:
+    if not site.components.object_store:
+        return []
+    copies = object_pools.etcd_copies(site)
+    return [n for n in site.nodes if "client" in n.roles or (copies and "etcd" in n.roles)]
+
+
+def _holds(site: Site) -> tuple[str, str] | None:
+    store = site.components.object_store
+    return (
+        (str(store.vip), "rgw") if store is not None and store.vip and object_pools.gateways(site) else None
+    )
+
+
+COMPONENT = Component(
+    phase=Phase(
+        "objects",
+        "object store (S3)",
+        "playbooks/objects.yml",
+        ("ceph",),
+        ("rgw", "mon", "client"),
+        ("ceph_common", "ceph_rgw", "objects_vip", "objects_client"),
+        ("kube_common",),
+        component="object_store",
+    ),
+    duties={GATEWAY: object_pools.gateways, CLIENT: _clients},
+    packages={
+        "rgw": Packages(base=("ceph_common", "ceph_rgw", "objects_vip")),
+        CLIENT: Packages(base=("objects_client",)),
+    },
+    ports=(
+        Port(
+            number=_port,
+            # The gateway at the node's own address, haproxy at the virtual one.
+            program="radosgw or haproxy",
+            what="S3",
+            duty="rgw",
+            at=At.BOTH,
+            peers=(Peer.ALL,),
+            tls=True,
+            who="keys of S3",
+            always=True,
+        ),
+    ),
+    # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
+    ceph=Ceph(daemons=("rgw",), nodes=frozenset({"rgw"}), kinds=("ceph", "client.rgw", "rgw", "radosgw")),
+    configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*"),
+    questions=(Question("objects", (GATEWAY,), seconds=50),),
+    holds=_holds,
+)
