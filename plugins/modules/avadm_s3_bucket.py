@@ -12,6 +12,7 @@ description:
   - Makes the buckets that are not there, each with its owner's keys, over TLS alone; needs no library.
   - Versioning is switched on where it is wanted, and suspended where it is on and not wanted; versions that are
     there stay.
+  - A policy that is given takes the place of what is there; without one it is left alone.
   - Buckets that are not named are left alone; nothing is ever deleted.
 options:
   endpoint: {description: "URL, https://HOST or https://HOST:PORT.", type: str, required: true}
@@ -28,6 +29,7 @@ options:
     suboptions:
       name: {description: Name., type: str, required: true}
       versioning: {description: Whether former versions are kept., type: bool, default: false}
+      policy: {description: What others than the owner may do; empty for leaving it as it is., type: dict, default: {}}
       access_key: {description: Access key of its owner., type: str, required: true}
       secret_key: {description: Secret key of its owner., type: str, required: true}
 """
@@ -51,6 +53,7 @@ actions:
   returned: success
 """
 
+import json
 import re
 import time
 
@@ -112,6 +115,8 @@ class Buckets(object):
         elif status != 200:
             raise S3Error("The store does not tell whether there is a bucket %s: %d" % (name, status))
         self.version(bucket)
+        if bucket["policy"]:
+            self.allow(bucket)
 
     def there(self, bucket, timeout):
         """Return the status of a question for a bucket; waits while nobody answers, or only to say that he cannot."""
@@ -139,6 +144,21 @@ class Buckets(object):
         if not self.check_mode:
             self.must(bucket, "PUT", {"versioning": ""}, VERSIONING % state)
 
+    def allow(self, bucket):
+        """Set the policy where it is another one."""
+        status, text = self.ask(bucket, "GET", {"policy": ""}, b"")
+        if status not in (200, 404):
+            raise S3Error("The policy of %s cannot be read: %s" % (bucket["name"], short(status, text)))
+        try:
+            found = json.loads(text) if status == 200 else None
+        except ValueError:
+            found = None
+        if found == bucket["policy"]:
+            return
+        self.actions.append("policy of %s" % bucket["name"])
+        if not self.check_mode:
+            self.must(bucket, "PUT", {"policy": ""}, json.dumps(bucket["policy"], sort_keys=True))
+
 
 def main():
     """Run the module."""
@@ -157,6 +177,7 @@ def main():
                 "options": {
                     "name": {"type": "str", "required": True},
                     "versioning": {"type": "bool", "default": False},
+                    "policy": {"type": "dict", "default": {}},
                     "access_key": {"type": "str", "required": True, "no_log": True},
                     "secret_key": {"type": "str", "required": True, "no_log": True},
                 },

@@ -160,7 +160,10 @@ class ObjectStore(object):
     def s3bucket(self, name):
         data = self.s3("metadata", "get", "bucket:" + name)["data"]
         instance = "bucket.instance:%s:%s" % (name, data["bucket"]["bucket_id"])
-        flags = self.s3("metadata", "get", instance)["data"]["bucket_info"]["flags"]
+        found = self.s3("metadata", "get", instance)["data"]
+        flags = found["bucket_info"]["flags"]
         # BUCKET_VERSIONED and BUCKET_VERSIONS_SUSPENDED of rgw_common.h.
         versions = "kept" if flags & 2 and not flags & 4 else "not kept"
-        return "owner %s, versions %s" % (data["owner"], versions)
+        policies = sorted(one["val"] for one in found.get("attrs", []) if one["key"] == "user.rgw.iam-policy")
+        policy = self.secret(policies[0].encode()) if policies else "none"
+        return "owner %s, versions %s, policy %s" % (data["owner"], versions, policy)

@@ -15,14 +15,14 @@ from avadm.findings import Finding
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
-from avadm.render import Vars
+from avadm.render import Vars, etcd_store
 from avadm.render.ceph import MIB, pool_vars
 from avadm.render.masters import keep_private
 from avadm.render.monitoring import group
 from avadm.site.cephx import Entity
 from avadm.site.model import Site
 from avadm.site.object_pools import ETCD_COPIES, entity, etcd_copies, gateways, name, shares
-from avadm.site.object_store import Bucket, ObjectStore
+from avadm.site.object_store import ObjectStore
 from avadm.site.profile import Profile
 
 SETTINGS = {
@@ -69,34 +69,35 @@ def keys_of(site: Site, user: str) -> tuple[str, str]:
 
 
 def users(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
-    """Return the site's users, and the one for copies of etcd's snapshots, as avadm_ceph_s3 takes them.
+    """Return the site's users, and those for copies of etcd's snapshots, as avadm_ceph_s3 takes them.
 
     The acceptance suite makes and removes its own.
     """
-    wanted = [(u.name, u.quota_mib, u.quota_objects) for u in store.users]
-    if etcd_copies(site):
-        wanted.append((ETCD_COPIES, None, None))
-    return [
+    wanted = [
         {
-            "name": user,
-            "access_key": f"{{{{ {key_names(user)[0]} }}}}",
-            "secret_key": f"{{{{ {key_names(user)[1]} }}}}",
-            "max_bytes": mib * MIB if mib else -1,
-            "max_objects": objects or -1,
+            "name": user.name,
+            **etcd_store.keys(key_names(user.name)),
+            "max_bytes": user.quota_mib * MIB if user.quota_mib else -1,
+            "max_objects": user.quota_objects or -1,
         }
-        for user, mib, objects in wanted
+        for user in store.users
     ]
+    free = {"max_bytes": -1, "max_objects": -1}
+    ours = etcd_store.users(site)
+    return wanted + [{"name": user, **etcd_store.keys(names), **free} for user, names in ours.items()]
 
 
 def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
     """Return the buckets as avadm_s3_bucket takes them."""
-    found = []
-    ours = [Bucket(name=ETCD_COPIES, owner=ETCD_COPIES)] if etcd_copies(site) else []
-    for bucket in [*store.buckets, *ours]:
-        access, secret = keys_of(site, bucket.owner or "")
-        keys = {"access_key": f"{{{{ {access} }}}}", "secret_key": f"{{{{ {secret} }}}}"}
-        found.append({"name": bucket.name, "versioning": bucket.versioning, **keys})
-    return found
+    found = [
+        {
+            "name": bucket.name,
+            "versioning": bucket.versioning,
+            **etcd_store.keys(keys_of(site, bucket.owner or "")),
+        }
+        for bucket in store.buckets
+    ]
+    return [*found, etcd_store.bucket(site)] if etcd_copies(site) else found
 
 
 def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
@@ -119,9 +120,8 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     address = str(knobs.vip or nodes[0].address)
     pools = pool_vars(site)
     ceph = site.components.ceph
-    wanted = users(site, knobs)
-    for user in wanted:
-        out.secrets |= dict(zip(key_names(user["name"]), (access_key, secret_key), strict=True))
+    for names in [*(key_names(user.name) for user in knobs.users), *etcd_store.users(site).values()]:
+        out.secrets |= dict(zip(names, (access_key, secret_key), strict=True))
     out.all |= {
         "ceph_rgw_packages": profile.packages.get("ceph_rgw", []),
         "ceph_rgw_pools": [pools[pool] for pool in shares(site)],
@@ -129,21 +129,16 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             "name": f"replicated_{ceph.failure_domain}",
             "failure_domain": ceph.failure_domain,
         },
-        "ceph_rgw_users": wanted,
+        "ceph_rgw_users": users(site, knobs),
         "ceph_rgw_connect": address,
         "ceph_rgw_port": knobs.port,
         "ceph_rgw_ca_certificate": store.trusted(Authority.OBJECTS),
     }
     if etcd_copies(site):
-        access, secret = key_names(ETCD_COPIES)
-        out.all["etcd_store"] = {
-            "endpoint": endpoint(site),
-            "region": REGION,
-            "bucket": ETCD_COPIES,
-            "access_key": f"{{{{ {access} }}}}",
-            "secret_key": f"{{{{ {secret} }}}}",
-        }
         out.all["etcd_store_ca_certificate"] = store.trusted(Authority.OBJECTS)
+        at = {"endpoint": endpoint(site), "region": REGION, "bucket": ETCD_COPIES}
+        for member in site.with_role("etcd"):
+            out.host(member.name)["etcd_store"] = at | etcd_store.keys(etcd_store.key_names(member))
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{address} {name(site)}"
     if knobs.vip:

@@ -82,21 +82,47 @@ def test_a_snapshot_lies_in_the_object_store_too(lab, copied):
     assert 0 <= late < 300
 
 
-def test_the_key_for_copies_opens_their_bucket_alone(lab, copied):
-    """The users of the site file have buckets of their own: this one sees none of them, and they not this one."""
-    mon = lab.names("mon")[0]
+def test_a_members_key_changes_its_own_copies_alone(lab, copied):
+    """It reads all members' copies and sees no other bucket; the owner's keys are on no node."""
+    mon, user = lab.names("mon")[0], f"avadm-etcd-{copied}"
+    other = (lab.names("etcd")[:-1] or ["gone"])[0]
     assert json.loads(lab.sh(mon, "radosgw-admin bucket list --uid=avadm-etcd")) == ["avadm-etcd"]
-    info = json.loads(lab.sh(mon, "radosgw-admin user info --uid=avadm-etcd"))
+    assert json.loads(lab.sh(mon, f"radosgw-admin bucket list --uid={user}")) == []
+    info = json.loads(lab.sh(mon, f"radosgw-admin user info --uid={user}"))
     assert (info["caps"], info["subusers"], len(info["keys"])) == ([], [], 1)
-    ask = (
-        f"import json, sys; from importlib.machinery import SourceFileLoader as L;"
-        f' m = L("etcd_copy", "/usr/local/sbin/avadm-etcd-copy").load_module(); s = json.load(open("{STORE}"));'
-        f' s["bucket"] = sys.argv[1]; print(len(m.Store(s).held()))'
-    )
-    lab.sh(copied, f"python3 -B -c '{ask}' avadm-etcd")
-    refused = lab.run(copied, f"python3 -B -c '{ask}' lab-data")
-    assert refused.returncode != 0
-    assert "AccessDenied" in refused.stderr
+    owner = json.loads(lab.sh(mon, "radosgw-admin user info --uid=avadm-etcd"))["keys"][0]["access_key"]
+    assert not lab.run(copied, f"grep -q {owner} {STORE}").ok
+
+    def ask(bucket, do):
+        start = (
+            f"import json; from importlib.machinery import SourceFileLoader as L;"
+            f' m = L("etcd_copy", "/usr/local/sbin/avadm-etcd-copy").load_module(); s = json.load(open("{STORE}"));'
+            f' s["bucket"] = "{bucket}"; one = m.Store(s)'
+        )
+        return lab.run(copied, f"python3 -B -c '{start}; {do}'")
+
+    body = 'Bucket="avadm-etcd", Key="%s/lab-test"'
+    own, theirs = body % copied, body % other
+    assert ask("avadm-etcd", f'one.s3.put_object({own}, Body=b"x"); print(one.s3.get_object({own}))').ok
+    assert f"{copied}/lab-test" in lab.sh(copied, "avadm-etcd copies")
+    assert ask("avadm-etcd", f"one.s3.delete_object({own})").ok
+    assert f"{copied}/lab-test" not in lab.sh(copied, "avadm-etcd copies")
+    for do, where in (
+        (f'one.s3.put_object({theirs}, Body=b"x")', "avadm-etcd"),
+        (f"one.s3.delete_object({theirs})", "avadm-etcd"),
+        ('one.s3.delete_bucket_policy(Bucket="avadm-etcd")', "avadm-etcd"),
+        ("one.held()", "lab-data"),
+    ):
+        refused = ask(where, do)
+        assert not refused.ok, do
+        assert "AccessDenied" in refused.stderr, do
+    there = [line.split()[1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()]
+    got = "/root/avadm-test-other.db"
+    for key in [one for one in there if one.startswith(f"{other}/")][-1:]:
+        try:
+            lab.sh(copied, f"rm -f {got}; avadm-etcd fetch {key} {got} && avadm-etcd check {got}")
+        finally:
+            lab.sh(copied, f"rm -f {got}")
 
 
 @pytest.mark.slow

@@ -205,6 +205,22 @@ def test_health_is_judged_as_the_phases_judge_it(node: Node, ask: Ask) -> None:
     assert ask("health 3")["health 3"] == "healthy"
 
 
+def test_a_bucket_s_owner_versions_and_policy_are_seen(node: Node, ask: Ask) -> None:
+    program = node.state / "bin" / "radosgw-admin"
+    program.write_text(STUB.format(state=node.state, name="bucket"))
+    program.chmod(0o755)
+
+    def bucket(policy: str = "", owner: str = "ai") -> str:
+        attrs = [{"key": "user.rgw.acl", "val": "a"}, {"key": "user.rgw.iam-policy", "val": policy}]
+        data = {"owner": owner, "bucket": {"bucket_id": "1"}, "bucket_info": {"flags": 2}}
+        node.write("bucket", json.dumps({"data": {**data, "attrs": attrs if policy else attrs[:1]}}))
+        return ask("s3bucket data")["s3bucket data"]
+
+    assert bucket() == "owner ai, versions kept, policy none"
+    assert bucket("one") == bucket("one")
+    assert len({bucket(), bucket("one"), bucket("other"), bucket("one", "eve")}) == 4
+
+
 def test_labels_and_taints_of_avadm_s_own_are_seen_and_others_not(node: Node, ask: Ask) -> None:
     kept = {"labels": ["rack"], "taints": ["nvidia.com/gpu:NoSchedule"]}
     taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}

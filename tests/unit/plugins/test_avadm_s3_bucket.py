@@ -1,10 +1,13 @@
 """avadm_s3_bucket: which requests make buckets right."""
 
+import json
+
 import pytest
 from ansible.module_utils.avadm_s3 import S3Error
 from avadm_s3_bucket import Buckets
 
-BUCKET = {"name": "data", "versioning": False, "access_key": "A", "secret_key": "S"}
+BUCKET = {"name": "data", "versioning": False, "policy": {}, "access_key": "A", "secret_key": "S"}
+POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow"}]}
 
 
 class Store:
@@ -12,9 +15,10 @@ class Store:
 
     def __init__(self, **buckets):
         self.buckets, self.asked, self.foreign, self.down = buckets, [], set(), 0
+        self.policy = ""
 
     def ask(self, bucket, method, query, body):
-        self.asked.append(f"{method} {'?versioning' if query else ''}".strip())
+        self.asked.append(f"{method} {''.join('?' + k for k in query)}".strip())
         if self.down:
             self.down -= 1
             raise S3Error("nobody there")
@@ -23,6 +27,11 @@ class Store:
             return 403, "<Code>AccessDenied</Code>"
         if method == "HEAD":
             return (200 if name in self.buckets else 404), ""
+        if "policy" in query:
+            if method == "GET":
+                return (200, self.policy) if self.policy else (404, "<Code>NoSuchBucketPolicy</Code>")
+            self.policy = body.decode()
+            return 204, ""
         if method == "GET":
             state = self.buckets[name]
             return (
@@ -95,3 +104,28 @@ def test_a_dry_run_asks_and_changes_nothing():
     store = Store()
     assert run(store, check_mode=True, versioning=True) == ["make data"]
     assert store.buckets == {}
+
+
+@pytest.mark.parametrize("before", ["", '{"Version": "2012-10-17", "Statement": []}', "no JSON"])
+def test_a_policy_is_set_where_it_is_another_one(before):
+    store = Store(data="")
+    store.policy = before
+    assert run(store, check_mode=True, policy=POLICY) == ["policy of data"]
+    assert store.policy == before
+    assert run(store, policy=POLICY) == ["policy of data"]
+    assert json.loads(store.policy) == POLICY
+    store.policy = json.dumps(POLICY, indent=3)
+    assert run(store, policy=POLICY) == []
+
+
+def test_a_policy_that_was_not_set_by_us_stays_and_one_that_cannot_be_read_is_an_error():
+    store = Store(data="")
+    store.policy = json.dumps(POLICY)
+    assert run(store) == []
+    assert json.loads(store.policy) == POLICY
+    refused = store.ask
+    store.ask = lambda b, m, q, d: (
+        (403, "<Code>AccessDenied</Code>") if "policy" in q else refused(b, m, q, d)
+    )
+    with pytest.raises(S3Error, match="policy of data cannot be read: 403 AccessDenied"):
+        run(store, policy=POLICY)

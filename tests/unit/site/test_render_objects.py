@@ -11,7 +11,7 @@ from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES
-from avadm.render import Vars, ceph, core, monitoring, objects
+from avadm.render import Vars, ceph, core, etcd_store, monitoring, objects
 from avadm.site import object_pools
 from avadm.site import profile as profiles
 from avadm.site.model import Site
@@ -113,30 +113,71 @@ def test_keys_are_in_the_vault_and_quotas_in_bytes(made):
     assert bucket["secret_key"] == first["secret_key"]
 
 
+MEMBERS = [{"name": f"k{i}", "address": f"10.0.0.{5 + i}", "roles": ["etcd"]} for i in (1, 2)]
+
+
 @pytest.mark.parametrize("store", [OWN, EXTERNAL, None])
-def test_etcd_has_a_user_and_a_bucket_of_its_own_for_copies_in_the_sites_own_store_alone(
+def test_members_of_etcd_have_users_of_their_own_for_copies_in_the_sites_own_store_alone(
     made, monkeypatch, store
 ):
-    member = {"name": "k1", "address": "10.0.0.6", "roles": ["etcd"]}
-    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], member])
+    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
     out, one = made(store), site(store)
     if store is not OWN:
-        assert not [key for key in out.all if key.startswith("etcd_store")]
+        assert "etcd_store" not in json.dumps([out.all, out.hosts])
         assert "avadm-etcd" not in json.dumps(out.all)
         assert "python3-boto3" not in core.packages(one, one.nodes[-1], profiles.load("stated"))
         return
-    user, bucket = out.all["ceph_rgw_users"][-1], out.all["ceph_rgw_buckets"][-1]
-    keys = {
-        "access_key": "{{ vault_s3_access_avadm_etcd }}",
-        "secret_key": "{{ vault_s3_secret_avadm_etcd }}",
-    }
-    assert user == {"name": "avadm-etcd", "max_bytes": -1, "max_objects": -1, **keys}
-    assert bucket == {"name": "avadm-etcd", "versioning": False, **keys}
+    users = {u["name"]: u for u in out.all["ceph_rgw_users"] if u["name"].startswith("avadm-")}
+    assert list(users) == ["avadm-etcd", "avadm-etcd-k1", "avadm-etcd-k2"]
+    assert {(u["max_bytes"], u["max_objects"]) for u in users.values()} == {(-1, -1)}
     at = {"endpoint": "https://objects.demo.test:7443", "region": "default", "bucket": "avadm-etcd"}
-    assert out.all["etcd_store"] == at | keys
+    for node in ("k1", "k2"):
+        keys = {f"{k}_key": f"{{{{ vault_s3_{k}_avadm_etcd_{node} }}}}" for k in ("access", "secret")}
+        assert out.hosts[node]["etcd_store"] == at | keys
+        assert {k: users[f"avadm-etcd-{node}"][k] for k in keys} == keys
+        assert {f"vault_s3_access_avadm_etcd_{node}", f"vault_s3_secret_avadm_etcd_{node}"} <= set(
+            out.secrets
+        )
     assert "BEGIN CERTIFICATE" in out.all["etcd_store_ca_certificate"]
-    assert {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} <= set(out.secrets)
     assert "python3-boto3" in core.packages(one, one.nodes[-1], profiles.load("stated"))
+
+
+def allowed(policy):
+    """Return what a policy allows, as (user, action, where)."""
+    return {
+        (who.removeprefix("arn:aws:iam:::user/"), action, where.removeprefix("arn:aws:s3:::"))
+        for one in policy["Statement"]
+        for who in one["Principal"]["AWS"]
+        for action in one["Action"]
+        for where in one["Resource"]
+        if one["Effect"] == "Allow"
+    }
+
+
+def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_bucket(made, monkeypatch):
+    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
+    out = made(OWN)
+    bucket = out.all["ceph_rgw_buckets"][-1]
+    assert (bucket["name"], bucket["versioning"]) == ("avadm-etcd", False)
+    may = allowed(bucket["policy"])
+    for own in ("k1", "k2"):
+        mine = {(action, where) for who, action, where in may if who == f"avadm-etcd-{own}"}
+        assert {w for a, w in mine if a not in ("s3:GetObject", *etcd_store.LIST)} == {f"avadm-etcd/{own}/*"}
+        assert ("s3:GetObject", "avadm-etcd/*") in mine
+        assert ("s3:ListBucket", "avadm-etcd") in mine
+        assert {"s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"} <= {a for a, _ in mine}
+    # The owner's key is made anew: all members had the one of before.
+    assert bucket["access_key"] == "{{ vault_s3_access_avadm_copies }}"
+    assert "avadm_copies" not in json.dumps(out.hosts)
+    assert not {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} & set(out.secrets)
+
+
+def test_no_two_members_share_a_key():
+    names = [
+        Site.model_validate({**SITE, "nodes": [{**MEMBERS[0], "name": n}]}).nodes[0]
+        for n in ("a-b", "a--b", "ab")
+    ]
+    assert len({etcd_store.key_names(node) for node in names}) == 3
 
 
 def test_certificates_name_the_store_its_buckets_and_every_address(made):
