@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from avadm.site.model import Node, Site
-from avadm.site.object_pools import ETCD_COPIES, etcd_copies
+from avadm.site.object_pools import ETCD_COPIES, external_copies, own_copies
 
 OWNER_KEYS = ("vault_s3_access_avadm_copies", "vault_s3_secret_avadm_copies")
 """The owner's keys. Those of before, `vault_s3_*_avadm_etcd`, were on every member: under other names they are made anew."""
@@ -35,9 +35,16 @@ def keys(names: tuple[str, str]) -> dict[str, str]:
 
 def users(site: Site) -> dict[str, tuple[str, str]]:
     """Return user to the vault variables of its keys: the bucket's owner and one of each member."""
-    if not etcd_copies(site):
+    if not own_copies(site):
         return {}
     return {ETCD_COPIES: OWNER_KEYS} | {user(n): key_names(n) for n in site.with_role("etcd")}
+
+
+def of_member(site: Site, member: Node) -> dict[str, Any]:
+    """Return the bucket of a member's copies and the keys to it; in a store that others run all have one pair."""
+    if theirs := external_copies(site):
+        return {"bucket": theirs.bucket, **keys((theirs.access_key, theirs.secret_key))}
+    return {"bucket": ETCD_COPIES, **keys(key_names(member))}
 
 
 def bucket(site: Site) -> dict[str, Any]:

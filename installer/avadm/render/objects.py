@@ -21,7 +21,7 @@ from avadm.render.masters import keep_private
 from avadm.render.monitoring import group
 from avadm.site.cephx import Entity
 from avadm.site.model import Site
-from avadm.site.object_pools import ETCD_COPIES, entity, etcd_copies, gateways, name, shares
+from avadm.site.object_pools import entity, etcd_copies, external_copies, gateways, name, own_copies, shares
 from avadm.site.object_store import ObjectStore
 from avadm.site.profile import Profile
 
@@ -97,7 +97,7 @@ def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
         }
         for bucket in store.buckets
     ]
-    return [*found, etcd_store.bucket(site)] if etcd_copies(site) else found
+    return [*found, etcd_store.bucket(site)] if own_copies(site) else found
 
 
 def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
@@ -115,6 +115,11 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "ceph_rgw_region": external.region if external else REGION,
         "ceph_rgw_own": bool(nodes),
     }
+    if etcd_copies(site):
+        out.all["etcd_store_ca_certificate"] = store.trusted(Authority.OBJECTS) if nodes else ""
+        at = {"endpoint": endpoint(site), "region": out.all["ceph_rgw_region"]}
+        for member in site.with_role("etcd"):
+            out.host(member.name)["etcd_store"] = at | etcd_store.of_member(site, member)
     if not nodes:
         return
     address = str(knobs.vip or nodes[0].address)
@@ -134,11 +139,6 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "ceph_rgw_port": knobs.port,
         "ceph_rgw_ca_certificate": store.trusted(Authority.OBJECTS),
     }
-    if etcd_copies(site):
-        out.all["etcd_store_ca_certificate"] = store.trusted(Authority.OBJECTS)
-        at = {"endpoint": endpoint(site), "region": REGION, "bucket": ETCD_COPIES}
-        for member in site.with_role("etcd"):
-            out.host(member.name)["etcd_store"] = at | etcd_store.keys(etcd_store.key_names(member))
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{address} {name(site)}"
     if knobs.vip:
@@ -194,17 +194,22 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
     store = site.components.object_store
     if store is None or store.provider != "external" or store.external is None:
         return []
+    at = "components.object_store.external"
+    wanted: list[tuple[str, str, object]] = [("", "of the external object store", store.external)]
+    if copies := external_copies(site):
+        wanted.append((".etcd_copies", "for copies of etcd's snapshots", copies))
     return [
         Finding(
             "objects-key-missing",
-            f"The vault does not hold the external object store's {what}.",
-            f"components.object_store.external.{key}",
+            f"The vault does not hold the {what} {whose}.",
+            f"{at}{part}.{key}",
             f"no {variable}",
             f"a variable {variable} in the vault",
             "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
         )
+        for part, whose, holder in wanted
         for key, what in (("access_key", "access key"), ("secret_key", "secret key"))
-        if not held.get(variable := getattr(store.external, key))
+        if not held.get(variable := getattr(holder, key))
     ]
 
 

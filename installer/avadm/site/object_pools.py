@@ -6,6 +6,7 @@ Pure functions of the site, apart from render/objects.py, so that render/ceph.py
 from __future__ import annotations
 
 from avadm.site.model import Node, Site
+from avadm.site.object_store import EtcdCopies
 
 DATA, INDEX = "default.rgw.buckets.data", "default.rgw.buckets.index"
 # radosgw makes pools that are missing by itself, with the cluster's defaults; all of the zone `default` are made before,
@@ -32,9 +33,22 @@ def gateways(site: Site) -> list[Node]:
     return site.with_role("rgw") if store is not None and store.provider == "ceph-rgw" else []
 
 
-def etcd_copies(site: Site) -> bool:
+def own_copies(site: Site) -> bool:
     """Tell whether etcd's snapshots are copied into the site's own object store."""
     return bool(gateways(site) and site.with_role("etcd"))
+
+
+def external_copies(site: Site) -> EtcdCopies | None:
+    """Return where they are copied to in a store that others run."""
+    store = site.components.object_store
+    if store is None or store.provider != "external" or store.external is None:
+        return None
+    return store.external.etcd_copies if site.with_role("etcd") else None
+
+
+def etcd_copies(site: Site) -> bool:
+    """Tell whether etcd's snapshots are copied into an object store."""
+    return own_copies(site) or external_copies(site) is not None
 
 
 def name(site: Site) -> str:

@@ -39,6 +39,17 @@ class Bucket(Model):
     """Whether it keeps former versions of objects."""
 
 
+class EtcdCopies(Model):
+    """Where copies of etcd's snapshots go in a store that others run: with a key of their own, which opens nothing else."""
+
+    bucket: BucketName
+    """A bucket that is there."""
+    access_key: VaultName = "vault_etcd_copies_access_key"
+    """Vault variable that holds the access key."""
+    secret_key: VaultName = "vault_etcd_copies_secret_key"  # noqa: S105  a variable's name
+    """Vault variable that holds the secret key."""
+
+
 class ExternalStore(Model):
     """An S3 store that others run, such as Kodo."""
 
@@ -50,6 +61,8 @@ class ExternalStore(Model):
     """Vault variable that holds the access key: it is put there with `ansible-vault edit`, never into this file."""
     secret_key: VaultName = "vault_objects_secret_key"  # noqa: S105  a variable's name
     """Vault variable that holds the secret key."""
+    etcd_copies: EtcdCopies | None = None
+    """Bucket and key for copies of etcd's snapshots; none are made where absent."""
 
 
 class ObjectStore(Model):

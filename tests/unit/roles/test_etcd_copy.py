@@ -196,9 +196,9 @@ KEYS = {"endpoint": "https://o", "access_key": "A", "secret_key": "S"}
 def test_a_copy_that_fails_or_hangs_does_not_fail_or_hold_up_the_snapshots(store):
     """The unit's second command may fail, and ends by itself; a site without a store has none, and no keys left."""
     have = read("etcd", "vars/main.yml")
-    text = rendered("etcd", have["_etcd_snapshot_service"].replace("etcd_store", json.dumps(store)))
+    text = rendered("etcd", have["_etcd_snapshot_service"], etcd_store=store)
     after = [line for line in text.splitlines() if line.startswith("ExecStartPost=")]
-    files = rendered("etcd", have["_etcd_store_files"].replace("etcd_store ", json.dumps(store) + " "))
+    files = rendered("etcd", have["_etcd_store_files"], etcd_store=store)
     settings = next(one for one in files if one["path"].endswith(".json"))
     if store:
         (line,) = after
@@ -207,7 +207,24 @@ def test_a_copy_that_fails_or_hangs_does_not_fail_or_hold_up_the_snapshots(store
         )
         assert line.endswith("/var/lib/etcd/snapshots 48 /var/lib/prometheus/node-exporter")
         assert settings["mode"] == "0600"
-        assert json.loads(settings["secret"])["ca"] == "/etc/avadm/etcd/store.crt"
     else:
         assert after == []
         assert settings["state"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("certificate", "state", "asked"),
+    [
+        ("PEM", "present", "/etc/avadm/etcd/store.crt"),
+        # Of a store that others run: the authorities that the system trusts.
+        ("", "absent", "/etc/ssl/certs/ca-certificates.crt"),
+    ],
+)
+def test_the_store_is_known_by_its_authority_or_by_one_of_the_systems(certificate, state, asked):
+    given = {"etcd_store": KEYS, "etcd_store_ca_certificate": certificate}
+    files = rendered("etcd", read("etcd", "vars/main.yml")["_etcd_store_files"], **given)
+    assert [(one["path"], one.get("state", "present")) for one in files] == [
+        ("/etc/avadm/etcd/store.crt", state),
+        ("/etc/avadm/etcd/store.json", "present"),
+    ]
+    assert json.loads(files[1]["secret"]) == {**KEYS, "ca": asked}

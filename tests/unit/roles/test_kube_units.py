@@ -33,8 +33,8 @@ def written(role):
     return {one["path"]: one for files in lists if isinstance(files, list) for one in files}
 
 
-def rendered(role, text):
-    """Return a text with the role's variables; whatever must be given is given."""
+def rendered(role, text, **more):
+    """Return a text with the role's variables, and more; whatever must be given is given."""
     loaded()
     have = {
         "role_path": str(ROLES / role),
@@ -48,7 +48,7 @@ def rendered(role, text):
         for kind in ("defaults", "vars"):
             if (ROLES / one / kind / "main.yml").is_file():
                 have |= read(one, f"{kind}/main.yml")
-    return Templar(DataLoader(), variables=have).template(text)
+    return Templar(DataLoader(), variables=have | more).template(text)
 
 
 @pytest.mark.parametrize("unit", UNITS)

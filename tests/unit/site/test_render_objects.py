@@ -172,6 +172,26 @@ def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_b
     assert not {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} & set(out.secrets)
 
 
+def test_copies_go_to_an_external_store_with_the_key_for_them_alone(made, monkeypatch):
+    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
+    theirs = {
+        **EXTERNAL,
+        "external": {**EXTERNAL["external"], "region": "z0", "etcd_copies": {"bucket": "etcd"}},
+    }
+    out, one = made(theirs), site(theirs)
+    names = {f"{k}_key": f"vault_etcd_copies_{k}_key" for k in ("access", "secret")}
+    at = {"endpoint": "https://s3.kodo.test", "region": "z0", "bucket": "etcd"}
+    for node in ("k1", "k2"):
+        assert out.hosts[node]["etcd_store"] == at | {k: f"{{{{ {v} }}}}" for k, v in names.items()}
+    assert out.all["etcd_store_ca_certificate"] == ""
+    # Neither bucket nor policy is ours to make there.
+    assert [b["name"] for b in out.all["ceph_rgw_buckets"]] == ["data"]
+    assert "python3-boto3" in core.packages(one, one.nodes[-1], profiles.load("stated"))
+    held = {"vault_objects_access_key": "A", "vault_objects_secret_key": "S"}
+    assert [f.found for f in objects.missing(one, held)] == [f"no {name}" for name in names.values()]
+    assert objects.missing(one, {**held, **dict.fromkeys(names.values(), "x")}) == []
+
+
 def test_no_two_members_share_a_key():
     names = [
         Site.model_validate({**SITE, "nodes": [{**MEMBERS[0], "name": n}]}).nodes[0]

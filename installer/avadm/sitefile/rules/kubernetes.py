@@ -70,8 +70,8 @@ def copies(draft: Draft) -> Iterator[Finding]:
             "etcd-copies",
             NODES,
             "Snapshots of etcd lie on the node of its one member alone: with that disk Kubernetes is lost.",
-            f"1 etcd: {members[0].name}, and no gateways of an object store of the site's own",
-            "3 or 5 etcd, or components.object_store with rgw nodes, into which avadm copies them",
+            f"1 etcd: {members[0].name}, and no object store into which they are copied",
+            "3 or 5 etcd, or components.object_store with rgw nodes or with external.etcd_copies",
             "Give the role etcd to two more nodes, add an object store, or copy them to another machine yourself.",
         )
 

@@ -227,6 +227,19 @@ def external(draft: Draft) -> Iterator[Finding]:
                 f"no {key} with provider external",
                 f"Remove {key}.",
             )
+    theirs = store.external.etcd_copies
+    if theirs and {theirs.access_key, theirs.secret_key} & {
+        store.external.access_key,
+        store.external.secret_key,
+    }:
+        yield draft.error(
+            "etcd-copies-key",
+            (*path, "etcd_copies"),
+            "Copies of etcd's snapshots would be made with the key that opens all buckets: it would lie on etcd's nodes.",
+            f"{theirs.access_key}, {theirs.secret_key}",
+            "variables of their own, with a key that opens this bucket alone",
+            "Have a key made for that bucket, and put it into the vault.",
+        )
     if not _https(store.external.endpoint):
         yield draft.error(
             "url-syntax",
