@@ -126,7 +126,8 @@ class Images:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         # A unit of its own: it must outlive who asked for it, kubelet's service included.
         fuse = ["rbd-fuse", "-f", "--id", self.user, "-p", self.pool, "-r", image, folder]
-        must(["systemd-run", "--quiet", "--collect", "--unit", self.unit(image)] + fuse, 60, self.run)
+        self.forget(image)
+        must(["systemd-run", "--quiet", "--unit", self.unit(image)] + fuse, 60, self.run)
         path, end = os.path.join(folder, image), time.monotonic() + SETTLE_S
         # Not before it is mounted: the look at the file makes rbd-fuse open the image.
         while not (os.path.ismount(folder) and os.path.isfile(path)):
@@ -156,8 +157,13 @@ class Images:
             if time.monotonic() > end:
                 must(["systemctl", "stop", self.unit(image)], 60, self.run)
             time.sleep(0.1)
+        self.forget(image)
         if os.path.isdir(folder):
             os.rmdir(folder)
+
+    def forget(self, image):
+        """Have systemd forget a unit that died, which would refuse the next of its name (--collect is of systemd 236)."""
+        self.run(["systemctl", "reset-failed", self.unit(image)], 10)
 
     def devices(self, image):
         """Return the kernel's devices of an image."""

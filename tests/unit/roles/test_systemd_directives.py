@@ -1,4 +1,4 @@
-"""Every directive of every unit is known to the oldest systemd of the profiles (229, Ubuntu 16.04)."""
+"""Every directive of every unit, and every option of systemd's programs, is known to the oldest systemd of the profiles (229)."""
 
 import re
 from collections.abc import Iterator
@@ -19,6 +19,10 @@ VALUES = {
     ("Service", "ProtectHome"): {"tmpfs": 235},
     ("Service", "Type"): {"exec": 240, "notify-reload": 253},
 }
+# A call, as a list or in a shell's words, up to where the command ends.
+CALL = re.compile(r"(?<![\w.-])(systemd-run|systemctl|journalctl|udevadm)(?![\w.-])")
+CALL_ENDS = re.compile(r"&&|[;|`)\]]")
+OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 # Where units are written: templates, files, texts in variables and in modules.
 PLACES = ("roles/*/templates", "roles/*/files", "roles/*/vars", "roles/*/defaults", "plugins/module_utils")
 
@@ -27,10 +31,8 @@ Line = tuple[str, str, str, str]
 
 
 @cache
-def table() -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = yaml.safe_load(
-        (Path(__file__).parent / "systemd_directives.yml").read_text()
-    )
+def table(name: str = "systemd_directives.yml") -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = yaml.safe_load((Path(__file__).parent / name).read_text())
     return found
 
 
@@ -128,3 +130,55 @@ def test_what_only_newer_systemds_know_is_in_their_profiles_alone(name: str) -> 
 def test_what_229_does_not_know_is_told(line: Line, says: str) -> None:
     assert says in wrong(line, 229)
     assert not wrong(("x", "Service", "ProtectSystem", "full"), 229)
+
+
+def calls(text: str) -> Iterator[tuple[str, str]]:
+    """Return program and option of each option that a line gives to one of systemd's programs."""
+    found = list(CALL.finditer(text))
+    ends = [*(after.start() for after in found[1:]), len(text)] if found else []
+    for call, end in zip(found, ends, strict=True):
+        rest = CALL_ENDS.split(text[call.end() : end])[0]
+        yield from ((call[1], option) for option in OPTION.findall(rest))
+
+
+def unknown(program: str, option: str, systemd: int) -> str:
+    """Return what is wrong with an option for a release of systemd; "" for nothing."""
+    since = table("systemd_options.yml")[program].get(option)
+    if since is None:
+        return f"{program} {option} is not in systemd_options.yml: look up since when systemd knows it"
+    return f"{program} {option} is known from systemd {since} on" if since > systemd else ""
+
+
+def test_every_option_of_systemds_programs_is_known_to_the_oldest_systemd() -> None:
+    seen, wrongs = 0, []
+    for place in ("roles", "plugins", "playbooks", "installer/avadm", "validation/avadm_validation"):
+        for path in sorted((ROOT / place).rglob("*")):
+            # The lab's systemd is the lab's alone.
+            if not path.is_file() or path.suffix == ".pyc" or "lab" in path.relative_to(ROOT).parts:
+                continue
+            for number, text in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+                for program, option in calls(text):
+                    seen += 1
+                    if said := unknown(program, option, 229):
+                        wrongs.append(f"{path.relative_to(ROOT)}:{number}: {said}")
+    assert seen > 50
+    assert wrongs == []
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            'must(["systemd-run", "--quiet", "--collect", "--unit", unit] + ["-x"])',
+            ["--collect is known from systemd 236"],
+        ),
+        ("systemd-run --wait -q sleep 1", ["--wait is known from systemd 232"]),
+        ("pid=$(systemctl show -p MainPID --value x) && ls -l", ["--value is known from systemd 230"]),
+        ("`journalctl -u x --grep=y -e` and `ls -z`", ["--grep is known from systemd 237"]),
+        ("systemctl --frobnicate; journalctl -u systemd-journald", ["look up since when"]),
+        ("systemd-run --on-active=5 systemctl start -x.service", ["look up since when"]),
+    ],
+)
+def test_options_that_229_does_not_know_are_told(line: str, says: list[str]) -> None:
+    said = [w for call in calls(line) if (w := unknown(*call, 229))]
+    assert [part in one for part, one in zip(says, said, strict=True)] == [True] * len(says)
