@@ -39,7 +39,7 @@ def run(ctx: Context) -> Outcome:
     return Outcome(
         method=f"ext4 on a thin image of {p['image_size']} by {fs.mapper}"
         f"{'' if fs.mapper == 'krbd' else ' (files put in by mkfs.ext4 -d)'}: "
-        "mkfs.ext4 -m 0 -i 4096 -O large_dir,dir_index, dumpe2fs; "
+        "mkfs.ext4 -m 0 -i 4096 -O dir_index, dumpe2fs; "
         f"growth series of {', '.join(f'{n:,}' for n in sizes)} files of {p['size']} B; the count is per image",
         metrics=[
             metric(

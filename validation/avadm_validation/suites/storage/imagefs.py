@@ -12,13 +12,18 @@ from avadm_validation.suites.storage.rbd import rbd, remove
 
 # Inodes of 4 KiB each: 1.9 TiB for 500 million (acceptance.md 2.4); lazily made tables write next to nothing.
 # -m 0: no block is kept for root, so that 2.5 TiB hold 500 million files of a block each.
-MKFS = "mkfs.ext4 -F -q -m 0 -i 4096 -I 256 -O large_dir,dir_index -E lazy_itable_init=1,lazy_journal_init=1,nodiscard"
+# All of it is known to e2fsprogs 1.42, but for `-d`, which only a client without krbd is asked for.
+MKFS = "mkfs.ext4 -F -q -m 0 -i 4096 -I 256 -O {features} -E lazy_itable_init=1,lazy_journal_init=1,nodiscard"
 
 STAT = '{"blocks_free": %f, "block": %S, "inodes": %c, "inodes_free": %d}'
 
 
 class NoMapper(MeasureError):
     """No way to have an image as a file system on this client."""
+
+
+class UnknownFeature(MeasureError):
+    """This client's mkfs.ext4 is too old to be asked for a feature."""
 
 
 @dataclass
@@ -32,6 +37,7 @@ class ImageFs:
         device: block device or file that holds the file system.
         mapper: ``krbd``, or ``rbd-fuse``, where nothing can be written through a mount at a useful speed (fuse2fs
             writes all group descriptors back with every file) and files go in with ``mkfs.ext4 -d`` instead.
+        mkfs: how it is formatted.
     """
 
     ctx: Context
@@ -39,6 +45,7 @@ class ImageFs:
     mount: str
     device: str
     mapper: str
+    mkfs: str
 
     def usage(self) -> str:
         """Return the raw file that tells free blocks and inodes."""
@@ -61,7 +68,7 @@ class ImageFs:
         made = ctx.filegen("create", own, "--dir", source, "--first", first, "--files", files, *options)
         if not krbd:
             ctx.step(f"format with {total:,} files in it")
-            self._run(f"{MKFS} -d {self.mount}.source {self.device} && echo made", "mkfs-with-files")
+            self._run(f"{self.mkfs} -d {self.mount}.source {self.device} && echo made", "mkfs-with-files")
         return made
 
     def open(self) -> None:
@@ -91,11 +98,32 @@ def choose(ctx: Context, node: str) -> str:
     return words[-1]
 
 
+def must_know(ctx: Context, node: str, feature: str) -> None:
+    """Raise UnknownFeature where a client's mkfs.ext4 does not know a feature; nothing is written but a small file."""
+    dry = "mkfs.ext4 -n -q -F"
+    probe = (
+        f"f=$(mktemp) && truncate -s 16M $f && {dry} $f >&2 && "
+        f"if {dry} -O {feature} $f >&2; then echo known; else mkfs.ext4 -V 2>&1 | head -n 1; fi; r=$?; rm -f $f; exit $r"
+    )
+    said = ctx.must(ctx.rec.run(node, probe, "feature")).stdout.strip()
+    if said != "known":
+        raise UnknownFeature(f"{said or 'mkfs.ext4'} on {node} does not know the feature {feature}")
+
+
 @contextmanager
-def formatted(ctx: Context, size: str) -> Iterator[ImageFs]:
-    """Make a thin image, format it for many files, mount it on the first client; take all of it away again."""
+def formatted(ctx: Context, size: str, *features: str) -> Iterator[ImageFs]:
+    """Make a thin image, format it for many files, mount it on the first client; take all of it away again.
+
+    Args:
+        ctx: the check.
+        size: the image's, as rbd takes it.
+        features: features of the file system besides dir_index; UnknownFeature where mkfs does not know one.
+    """
     node = ctx.target.clients[0]
     mapper = choose(ctx, node)
+    for feature in features:
+        must_know(ctx, node, feature)
+    mkfs = MKFS.format(features=",".join([*features, "dir_index"]))
     image, base = f"{ctx.name}-{ctx.rec.check.lower()}", f"{ctx.tools}/{ctx.rec.check}"
     mount, fuse = f"{base}/fs", f"{base}/images"
     user, pool = shlex.quote(ctx.target.rbd_user), shlex.quote(str(ctx.target.pool))
@@ -114,10 +142,10 @@ def formatted(ctx: Context, size: str) -> Iterator[ImageFs]:
             device = f"{fuse}/{image}"
             ctx.must(ctx.rec.run(node, f"rbd-fuse --id {user} -p {pool} -r {image} {fuse}", "rbd-fuse"))
             undo.append(f"umount {fuse}")
-        ctx.must(ctx.rec.run(node, f"{MKFS} {device}", "mkfs", timeout=1800))
+        ctx.must(ctx.rec.run(node, f"{mkfs} {device}", "mkfs", timeout=1800))
         if mapper == "krbd":
             ctx.must(ctx.rec.run(node, f"mount -o noatime {device} {mount}", "mount", timeout=300))
-        yield ImageFs(ctx, node, mount, device, mapper)
+        yield ImageFs(ctx, node, mount, device, mapper, mkfs)
     finally:
         # The folder goes only when nothing is mounted below it any more.
         undo.append(f"rm -rf --one-file-system {base}")
