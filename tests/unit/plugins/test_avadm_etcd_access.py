@@ -20,12 +20,8 @@ class Etcd:
         if self.dead:
             return 1, "", "Error: context deadline exceeded"
         if argv[2] == "--user":
-            said = (
-                "authentication failed, invalid user ID or password"
-                if self.on
-                else "authentication is not enabled"
-            )
-            return 1, "", '{"level":"warn"}\nError: etcdserver: ' + said
+            said = "failed, invalid user ID or password" if self.on else "is not enabled"
+            return 1, "", '{"level":"warn"}\nError: etcdserver: authentication ' + said
         what, verb, *rest = words
         encoded = lambda text: base64.b64encode(text.encode()).decode()  # noqa: E731
         if verb == "list":

@@ -19,13 +19,8 @@ def client(number):
 
 def seen(number, **more):
     """A member that has been at work."""
-    return {
-        "ID": number,
-        "name": f"m{number}",
-        "peerURLs": [peer(number)],
-        "clientURLs": [client(number)],
-        **more,
-    }
+    urls = {"peerURLs": [peer(number)], "clientURLs": [client(number)]}
+    return {"ID": number, "name": f"m{number}", **urls, **more}
 
 
 class Etcd:
@@ -84,6 +79,9 @@ class Etcd:
         return 0, "", ""
 
 
+THREE = [seen(1), seen(2), seen(3)]
+
+
 def nobody(url, files):
     """No peer port is open, as before a first installation."""
     return
@@ -110,14 +108,35 @@ def ensure(tmp_path, etcd, number=3, *, check=False, ask=nobody, **more):
     return module.Member(given, cluster, check, lambda seconds: None, ask).ensure()
 
 
+def refused(tmp_path, etcd, why, **more):
+    """Nothing is done and nobody started, for this reason."""
+    with pytest.raises(module.MemberError, match=why):
+        ensure(tmp_path, etcd, **more)
+    assert etcd.done == []
+    assert not (tmp_path / "run").exists()
+
+
+QUORUM = r"1 of 2, at least 2 are needed \(not healthy: m2\)"
+REFUSED = {
+    "etcd never settles": (Etcd(seen(1), seen(2), unsettled=1000), "unhealthy cluster"),
+    "another is not healthy": (Etcd(seen(1), seen(2), down=[2]), r"m2 \(1 of 2 are healthy\)"),
+    "another is just joining": (Etcd(seen(1), seen(2, isLearner=True)), "is just joining etcd: m2"),
+    "old etcd has too few": (Etcd(seen(1), learners=False), r"the 1 members .* fewer than the 2 .*etcd 3\.4"),
+    "it lost its data": (Etcd(*THREE, down=[3]), r"ID 3\).*etcd-replace\.yml with -e member=m3"),
+    "the others have no quorum": (Etcd(*THREE, down=[2, 3]), QUORUM, {"replace": True}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_nobody_is_started_where(tmp_path, case):
+    etcd, why, *more = REFUSED[case]
+    refused(tmp_path, etcd, why, **dict(*more))
+
+
 def test_who_joins_right_after_another_waits_until_etcd_has_settled(tmp_path):
     etcd = Etcd(seen(1), seen(2), unsettled=6)
     assert ensure(tmp_path, etcd) == (True, "joined")
     assert etcd.done[0] == f"member add m3 --peer-urls={peer(3)} --learner"
-    never = Etcd(seen(1), seen(2), unsettled=1000)
-    with pytest.raises(module.MemberError, match="unhealthy cluster"):
-        ensure(tmp_path, never)
-    assert never.done == []
 
 
 def with_data(tmp_path):
@@ -165,32 +184,15 @@ def test_joining_goes_on_where_it_was_stopped(tmp_path):
 
 
 def test_a_member_that_never_gets_the_data_is_told(tmp_path):
-    with pytest.raises(
-        module.MemberError, match=r"m3 did not come to vote .* in sync with leader.*journalctl"
-    ):
+    why = r"m3 did not come to vote .* in sync with leader.*journalctl"
+    with pytest.raises(module.MemberError, match=why):
         ensure(tmp_path, Etcd(seen(1), seen(2), behind=10**6))
 
 
-def test_nobody_joins_while_another_is_not_healthy(tmp_path):
-    etcd = Etcd(seen(1), seen(2), down=[2])
-    with pytest.raises(module.MemberError, match=r"m2 \(1 of 2 are healthy\)"):
-        ensure(tmp_path, etcd)
-    assert etcd.done == []
-
-
-def test_nobody_joins_while_another_does(tmp_path):
-    with pytest.raises(module.MemberError, match="Another member is just joining etcd: m2"):
-        ensure(tmp_path, Etcd(seen(1), seen(2, isLearner=True)))
-
-
-def test_old_etcd_adds_a_member_only_with_enough_for_the_larger_quorum(tmp_path):
+def test_old_etcd_adds_a_member_with_enough_for_the_larger_quorum(tmp_path):
     etcd = Etcd(seen(1), seen(2), learners=False)
     assert ensure(tmp_path, etcd) == (True, "joined")
     assert etcd.done == [f"member add m3 --peer-urls={peer(3)}", "start"]
-    alone = Etcd(seen(1), learners=False)
-    with pytest.raises(module.MemberError, match=r"the 1 members .* fewer than the 2 .*etcd 3\.4"):
-        ensure(tmp_path, alone)
-    assert alone.done == []
 
 
 def test_a_member_with_data_starts_with_it(tmp_path):
@@ -204,58 +206,34 @@ def test_a_member_with_data_starts_with_it(tmp_path):
 
 def test_data_of_a_member_that_was_removed_are_not_started(tmp_path):
     with_data(tmp_path)
-    with pytest.raises(module.MemberError, match=r"was removed from etcd.*move them away"):
-        ensure(tmp_path, Etcd(seen(1), seen(2)))
-
-
-def test_a_member_that_lost_its_data_is_not_started_by_itself(tmp_path):
-    etcd = Etcd(seen(1), seen(2), seen(3), down=[3])
-    with pytest.raises(module.MemberError, match=r"ID 3\).*etcd-replace\.yml with -e member=m3"):
-        ensure(tmp_path, etcd)
-    assert etcd.done == []
-    assert not (tmp_path / "run").exists()
+    refused(tmp_path, Etcd(seen(1), seen(2)), r"was removed from etcd.*move them away")
 
 
 def test_a_member_that_lost_its_data_is_replaced_where_that_is_allowed(tmp_path):
-    etcd = Etcd(seen(1), seen(2), seen(3), down=[3])
+    etcd = Etcd(*THREE, down=[3])
     assert ensure(tmp_path, etcd, replace=True) == (True, "joined")
-    assert etcd.done == [
-        "member remove 3",
-        f"member add m3 --peer-urls={peer(3)} --learner",
-        "start",
-        "member promote 63",
-    ]
+    added = f"member add m3 --peer-urls={peer(3)} --learner"
+    assert etcd.done == ["member remove 3", added, "start", "member promote 63"]
 
 
 def test_what_a_failed_start_leaves_is_no_data_and_is_moved_away(tmp_path):
     (tmp_path / "data/member/snap").mkdir(parents=True)
     (tmp_path / "data/member/snap/db").touch()
-    lost = Etcd(seen(1), seen(2), seen(3), down=[3])
-    with pytest.raises(module.MemberError, match="has lost its data"):
-        ensure(tmp_path, lost)
+    lost = Etcd(*THREE, down=[3])
+    refused(tmp_path, lost, "has lost its data")
     assert (tmp_path / "data/member").exists()
     assert ensure(tmp_path, lost, replace=True) == (True, "joined")
     assert not (tmp_path / "data/member").exists()
     assert [p.name.partition("-")[0] for p in (tmp_path / "data").iterdir()] == ["left"]
 
 
-def test_a_member_is_not_replaced_while_the_others_have_no_quorum(tmp_path):
-    etcd = Etcd(seen(1), seen(2), seen(3), down=[2, 3])
-    with pytest.raises(module.MemberError, match=r"1 of 2, at least 2 are needed \(not healthy: m2\)"):
-        ensure(tmp_path, etcd, replace=True)
-    assert etcd.done == []
-
-
 def test_two_of_five_that_lost_their_data_are_replaced_one_after_the_other(tmp_path):
-    five = [seen(n) for n in (1, 2, 3, 4, 5)]
-    etcd = Etcd(*five, down=[3, 5])
+    etcd = Etcd(*THREE, seen(4), seen(5), down=[3, 5])
     assert ensure(tmp_path, etcd, replace=True) == (True, "joined")
     assert etcd.done[0] == "member remove 3"
 
 
-@pytest.mark.parametrize(
-    "etcd", [Etcd(seen(1), seen(2)), Etcd(seen(1), seen(2), seen(3), down=[3]), Etcd(answers=False)]
-)
+@pytest.mark.parametrize("etcd", [Etcd(seen(1), seen(2)), Etcd(*THREE, down=[3]), Etcd(answers=False)])
 def test_check_mode_changes_nothing(tmp_path, etcd):
     changed, _ = ensure(tmp_path, etcd, check=True, replace=True)
     assert changed
@@ -275,7 +253,7 @@ def test_a_member_leaves_after_it_has_handed_over(tmp_path):
 
 
 def test_a_dead_member_leaves_while_the_others_are_enough():
-    etcd = Etcd(seen(1), seen(2), seen(3), down=[3])
+    etcd = Etcd(*THREE, down=[3])
     assert remove("m3", etcd) == (True, "absent")
     assert etcd.done == ["member remove 3"]
 
@@ -283,8 +261,8 @@ def test_a_dead_member_leaves_while_the_others_are_enough():
 @pytest.mark.parametrize(
     ("etcd", "why"),
     [
-        (Etcd(seen(1), seen(2), seen(3), down=[2]), "1 of 2, at least 2 are needed"),
-        (Etcd(seen(1), seen(2), seen(3), down=[2, 3]), "1 of 2, at least 2 are needed"),
+        (Etcd(*THREE, down=[2]), "1 of 2, at least 2 are needed"),
+        (Etcd(*THREE, down=[2, 3]), "1 of 2, at least 2 are needed"),
         (Etcd(seen(3)), "0 of 0, at least 1 are needed"),
     ],
     ids=["another is sick", "another is sick, it too", "the last one"],
@@ -309,6 +287,6 @@ def test_where_nobody_answers_nobody_leaves():
 
 
 def test_a_dry_run_removes_nobody():
-    etcd = Etcd(seen(1), seen(2), seen(3))
+    etcd = Etcd(*THREE)
     assert remove("m3", etcd, check=True) == (True, "absent")
     assert etcd.done == []

@@ -1,45 +1,29 @@
 """avadm_etcd_peers, and what the role etcd writes by it: members come to their own authority without refusing each other."""
 
 import fnmatch
-import subprocess
 from datetime import timedelta
-from pathlib import Path
 
 import avadm_etcd_peers as module
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
 from avadm.doctor.parts import CERTIFICATES
 from avadm.pki import certs
-from avadm.pki.model import Authority, Leaf
+from tests.unit.fakes.made import Signer
+from tests.unit.fakes.roles import ROLES, holds, read, tasks, value, variables
+from tests.unit.fakes.running import run_command
 
-ROLE = Path(__file__).parents[3] / "roles/etcd"
-NOW = certs.now() - timedelta(days=2)
-KEYS = [certs.new_key() for _ in range(3)]
-FORMER, OWN = (
-    certs.authority(f"demo {n}", k, NOW) for n, k in zip(("etcd", "etcd-peers"), KEYS, strict=False)
-)
-OLD, NEW = (
-    certs.leaf(Leaf("p", Authority.ETCD_PEERS, "m1", "m1", server=True), KEYS[2], by, key, NOW, 1)
-    for by, key in ((FORMER, KEYS[0]), (OWN, KEYS[1]))
-)
-RENEWED_KEY = certs.new_key()
-RENEWED = certs.authority("demo etcd-peers", RENEWED_KEY, NOW)
+PAST, KEY = certs.now() - timedelta(days=2), certs.new_key()
+SIGNERS = [Signer(f"demo {name}", PAST) for name in ("etcd", "etcd-peers", "etcd-peers")]
+FORMER, OWN, RENEWED = (signer.pem for signer in SIGNERS)
+OLD, NEW = (signer.leaf("p", KEY, server=True) for signer in SIGNERS[:2])
 """Both have expired: that is no reason to take a member for another one."""
-
-
-def run(argv, data):
-    done = subprocess.run(argv, input=data, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 def stage(folder, shown, trusted, authority=OWN):
     for name, text in (("peer.crt", shown), ("peer-ca.crt", trusted)):
         if text is not None:
             (folder / name).write_text(text)
-    return module.stage(run, str(folder / "peer.crt"), str(folder / "peer-ca.crt"), authority, FORMER)
+    return module.stage(run_command, str(folder / "peer.crt"), str(folder / "peer-ca.crt"), authority, FORMER)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +56,7 @@ def test_a_renewed_authority_of_the_same_name_is_another_one(tmp_path, trusted, 
 def test_a_new_member_does_not_come_to_members_that_would_not_trust_it(shown, refused):
     def asked(argv, data):
         if "s_client" not in argv:
-            return run(argv, data)
+            return run_command(argv, data)
         assert argv[-1] == "10.0.0.2:2380"
         return 1, f"CONNECTED\nServer certificate\n{shown}---\n", "alert bad certificate"
 
@@ -86,24 +70,20 @@ def test_a_damaged_certificate_is_not_none(tmp_path):
 
 def told(stage, here):
     """What the role does at a stage, with these of the members m1 and m2 in its run: trusts, shows the new one."""
-    have = yaml.safe_load((ROLE / "vars/main.yml").read_text()) | {
+    have = variables("etcd", "vars") | {
         "etcd_members": {"m1": "https://10.0.0.1:2380", "m2": "https://10.0.0.2:2380"},
         "ansible_play_hosts": here,
         "etcd_peer_ca_certificate": OWN,
         "etcd_ca_certificate": FORMER,
         "_etcd_peers": {"stage": stage, "trusted": "what the module says"},
     }
-    templar = Templar(DataLoader(), variables=have)
-    (look,) = [t for t in yaml.safe_load((ROLE / "tasks/peers.yml").read_text()) if "avadm_etcd_peers" in t]
-    missing = templar.template(look["avadm_etcd_peers"]["missing"])
+    (look,) = tasks("etcd", "peers", "avadm_etcd_peers")
+    missing = value(look["avadm_etcd_peers"]["missing"], **have)
     assert missing == {m: url for m, url in have["etcd_members"].items() if m not in here}
-    (write,) = [t for t in yaml.safe_load((ROLE / "tasks/peers.yml").read_text()) if "avadm_files" in t]
-    assert templar.template(write["avadm_files"]["files"][0]["content"]) == "what the module says"
-    (alone,) = [t for t in yaml.safe_load((ROLE / "tasks/main.yml").read_text()) if "peers_alone" in str(t)]
-    return (
-        templar.template("{{ _etcd_may_show }}"),
-        templar.template("{{ " + alone["when"] + " }}"),
-    )
+    (write,) = tasks("etcd", "peers", "avadm_files")
+    assert value(write["avadm_files"]["files"][0]["content"], **have) == "what the module says"
+    (alone,) = tasks("etcd", "main", "peers_alone")
+    return holds("_etcd_may_show", **have), holds(alone["when"], **have)
 
 
 BOTH = ["m1", "m2"]
@@ -133,18 +113,17 @@ def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
 @pytest.mark.parametrize("stage", ["none", "old", "both", "shown", "new"])
 def test_nobody_is_started_before_it_is_known_whether_it_may(stage, running):
     """With what a first start of an older release left in /run, a member without data would found an empty cluster."""
-    tasks = yaml.safe_load((ROLE / "tasks/main.yml").read_text())
-    before = [str(t) for t in tasks].index(next(str(t) for t in tasks if "configure.yml" in str(t)))
-    (early,) = [t for t in tasks[:before] if "restart.yml" in str(t)]
-    templar = Templar(DataLoader(), variables={"_etcd_peers": {"stage": stage, "running": running}})
-    restarts = templar.template("{{ " + early["when"] + " }}")
+    steps = read("etcd", "tasks/main.yml")
+    before = steps.index(tasks("etcd", "main", "configure.yml")[0])
+    (early,) = [t for t in steps[:before] if "restart.yml" in str(t)]
+    restarts = holds(early["when"], _etcd_peers={"stage": stage, "running": running})
     assert restarts is (running and stage in ("old", "both"))
 
 
 def test_members_trust_another_file_than_clients_do_and_its_end_is_watched():
-    text = (ROLE / "templates/default.j2").read_text()
+    text = (ROLES / "etcd/templates/default.j2").read_text()
     assert "ETCD_TRUSTED_CA_FILE=/etc/etcd/pki/ca.crt\n" in text
     assert "ETCD_PEER_TRUSTED_CA_FILE=/etc/etcd/pki/peer-ca.crt\n" in text
-    watched = yaml.safe_load((ROLE.parent / "node_exporter/defaults/main.yml").read_text())
-    for patterns in (CERTIFICATES, watched["node_exporter_certificates"]):
+    watched = variables("node_exporter")["node_exporter_certificates"]
+    for patterns in (CERTIFICATES, watched):
         assert any(fnmatch.fnmatch("/etc/etcd/pki/peer-ca.crt", p) for p in patterns)

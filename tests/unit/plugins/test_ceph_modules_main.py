@@ -1,17 +1,13 @@
 """The ceph modules as programs, on a machine that has no ceph: dry runs, and what is said where keys pass."""
 
 import json
-import os
 import pwd
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-import ansible
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.unit.fakes import running
+
 KEY = "AQBcorrectHorseBatteryStaple=="
 POOL = {"name": "rbd", "pg_num": 32, "size": 2, "min_size": 1, "application": "rbd"}
 RULE = {"name": "replicated_host", "failure_domain": "host"}
@@ -38,38 +34,13 @@ def has_ceph():
 pytestmark = pytest.mark.skipif(bool(has_ceph()), reason="this machine has ceph")
 
 
-@pytest.fixture
-def module(tmp_path):
-    """Return a function: run a module's main() as a node does; what it answers, and all that it wrote."""
-    found = tmp_path / "ansible"
-    found.mkdir()
-    (found / "__init__.py").write_text("")
-    package = Path(ansible.__file__).parent
-    for name in ("module_utils", "release.py"):
-        (found / name).symlink_to(package / name)
-    (found / "module_utils").unlink()
-    shutil.copytree(package / "module_utils", found / "module_utils", symlinks=True)
-    for source in (ROOT / "plugins/module_utils").glob("*.py"):
-        shutil.copy(source, found / "module_utils")
-
-    def run(name, /, check=True, **changes):
-        arguments = {**MODULES[name], **changes, "_ansible_check_mode": check, "_ansible_verbosity": 3}
-        done = subprocess.run(
-            [sys.executable, str(ROOT / f"plugins/modules/avadm_ceph_{name}.py")],
-            input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return json.loads(done.stdout or "{}"), done.stdout + done.stderr
-
-    return run
+def module(name, /, check=True, **changes):
+    given = {**MODULES[name], **changes, "_ansible_check_mode": check, "_ansible_verbosity": 3}
+    return running.module(f"avadm_ceph_{name}", **given)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_dry_run_on_a_machine_without_ceph_says_what_would_change(module, name):
+def test_a_dry_run_on_a_machine_without_ceph_says_what_would_change(name):
     answer, said = module(name)
     assert not answer.get("failed"), said
     assert answer["changed"] is (name not in WAITING), said
@@ -83,7 +54,7 @@ def test_a_dry_run_on_a_machine_without_ceph_says_what_would_change(module, name
         ("mon_store", "Install ceph-common first."),
     ],
 )
-def test_a_module_that_fails_says_why_and_shows_no_key(module, name, reason):
+def test_a_module_that_fails_says_why_and_shows_no_key(name, reason):
     """The tasks have no no_log of their own, so that this can be read; the result holds the arguments, masked."""
     answer, said = module(name, check=False)
     assert answer["failed"]
@@ -102,7 +73,7 @@ def test_a_module_that_fails_says_why_and_shows_no_key(module, name, reason):
         *((name, {"surprise": 1}) for name, given in MODULES.items() if KEY in json.dumps(given)),
     ],
 )
-def test_a_module_that_is_called_wrongly_shows_no_key(module, name, wrong):
+def test_a_module_that_is_called_wrongly_shows_no_key(name, wrong):
     answer, said = module(name, **wrong)
     assert answer["failed"], said
     assert KEY not in said

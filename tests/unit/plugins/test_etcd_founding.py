@@ -2,9 +2,6 @@
 
 import json
 import socket
-import ssl
-import threading
-from datetime import UTC, datetime
 
 import avadm_etcd_founded as founded_module
 import pytest
@@ -12,9 +9,17 @@ from ansible.module_utils import avadm_etcd_founding as founding
 from ansible.module_utils import avadm_founded as marks
 from ansible.module_utils.avadm_etcd import Cluster, MemberError
 
-from avadm.pki import certs
-from avadm.pki.model import Authority, Leaf
-from tests.unit.plugins.test_avadm_etcd_member import Etcd, bootstrap, ensure, peer, seen, with_data
+from tests.unit.fakes.made import Signer, https
+from tests.unit.plugins.test_avadm_etcd_member import (
+    THREE,
+    Etcd,
+    bootstrap,
+    ensure,
+    peer,
+    refused,
+    seen,
+    with_data,
+)
 
 OURS, OTHER = "c1", "c2"
 
@@ -29,7 +34,7 @@ def mark(tmp_path, identity=OURS):
     [
         (Etcd(answers=False), {}),
         (Etcd(answers=False), {"m3": peer(3)}),
-        (Etcd(seen(1), seen(2), seen(3)), {}),
+        (Etcd(*THREE), {}),
         (Etcd(seen(1), {"ID": 3, "name": "m3", "peerURLs": [peer(3)]}), {}),
     ],
     ids=["nobody answers", "alone", "all answer", "never seen at work"],
@@ -41,22 +46,19 @@ def test_a_member_that_was_founded_and_has_no_data_is_refused_whoever_answers(tm
     if "read" in by:
         (tmp_path / "founded/etcd.json").write_text("")
     given = {"first": first} if first else {}
-    with pytest.raises(MemberError, match=r"disk is mounted.*--replace m3.*restore a snapshot"):
-        ensure(tmp_path, etcd, founded=ledger, **given)
-    assert etcd.done == []
-    assert not (tmp_path / "run").exists()
+    why = r"disk is mounted.*--replace m3.*restore a snapshot"
+    refused(tmp_path, etcd, why, founded=ledger, **given)
 
 
 def test_a_new_member_founds_nothing_where_others_were_founded_and_are_away(tmp_path):
-    with pytest.raises(MemberError, match=r"founded before \(on m1\).*bring those back"):
-        ensure(tmp_path, Etcd(answers=False), founded={"m1": OURS})
+    why = r"founded before \(on m1\).*bring those back"
+    refused(tmp_path, Etcd(answers=False), why, founded={"m1": OURS})
 
 
 def test_one_that_may_be_replaced_still_needs_the_others(tmp_path):
     mark(tmp_path)
-    with pytest.raises(MemberError, match="has lost its data"):
-        ensure(tmp_path, Etcd(answers=False), replace=True)
-    assert ensure(tmp_path, Etcd(seen(1), seen(2), seen(3), down=[3]), replace=True) == (True, "joined")
+    refused(tmp_path, Etcd(answers=False), "has lost its data", replace=True)
+    assert ensure(tmp_path, Etcd(*THREE, down=[3]), replace=True) == (True, "joined")
 
 
 @pytest.mark.parametrize(("identity", "joins"), [(OURS, True), ("done", True), (OTHER, False)])
@@ -65,8 +67,7 @@ def test_who_was_removed_on_purpose_joins_the_cluster_of_its_mark_alone(tmp_path
     if joins:
         assert ensure(tmp_path, etcd, founded=ledger) == (True, "joined")
     else:
-        with pytest.raises(MemberError, match="has lost its data"):
-            ensure(tmp_path, etcd, founded=ledger)
+        refused(tmp_path, etcd, "has lost its data", founded=ledger)
 
 
 def test_all_that_was_lost_can_be_given_up_by_name(tmp_path):
@@ -85,56 +86,27 @@ def test_a_first_installation_that_was_cut_off_goes_on(tmp_path):
 
 def test_members_at_work_that_answer_no_client_are_not_nobody(tmp_path):
     at_work = [FIRST, {**FIRST, "clientURLs": ["https://10.0.0.1:2379"]}]
-    with pytest.raises(MemberError, match="m1 is a member of one that has been at work"):
-        ensure(tmp_path, Etcd(answers=False), ask=lambda url, files: at_work)
+    why = "m1 is a member of one that has been at work"
+    refused(tmp_path, Etcd(answers=False), why, ask=lambda url, files: at_work)
 
 
 def test_a_port_of_which_nothing_is_known_is_not_nobody(tmp_path):
     def ask(url, files):
         raise MemberError(f"{url}: timed out")
 
-    with pytest.raises(MemberError, match=r"cannot be told whether m1 .*timed out.*Remedy"):
-        ensure(tmp_path, Etcd(answers=False), ask=ask)
-    assert not (tmp_path / "run").exists()
+    refused(tmp_path, Etcd(answers=False), r"cannot be told whether m1 .*timed out.*Remedy", ask=ask)
 
 
-def written(folder, name, address="127.0.0.1", days=30, at=None):
-    key, by = certs.new_key(), certs.new_key()
-    authority = certs.authority("test", by, datetime.now(UTC))
-    leaf = Leaf(name, Authority.ETCD, name, "m1", addresses=(address,), server=True)
-    pem = certs.leaf(leaf, key, authority, by, at or datetime.now(UTC), days)
-    for suffix, text in (("ca", authority), ("crt", pem), ("key", certs.pem_of(key))):
-        (folder / f"{name}.{suffix}").write_text(text)
-    return {
-        kind: str(folder / f"{name}.{end}")
-        for kind, end in (("cacert", "ca"), ("cert", "crt"), ("key", "key"))
-    }
+def written(folder, name):
+    return dict(zip(("cacert", "cert", "key"), Signer().write(folder, name), strict=True))
 
 
 @pytest.fixture
 def port(tmp_path):
-    """Serve one TLS connection of a peer port that tells two members; yields (url, files)."""
+    """A peer port that tells of one member; yields (url, files)."""
     files = written(tmp_path, "good")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files["cert"], files["key"])
-    body = json.dumps([FIRST]).encode()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve():
-            while True:
-                try:
-                    taken, _ = server.accept()
-                except OSError:
-                    return
-                try:
-                    with context.wrap_socket(taken, server_side=True) as tls:
-                        tls.recv(4096)
-                        tls.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-                except OSError:
-                    taken.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"https://127.0.0.1:{server.getsockname()[1]}", files
+    with https(files["cert"], files["key"], json.dumps([FIRST]).encode()) as number:
+        yield f"https://127.0.0.1:{number}", files
 
 
 def test_a_peer_port_tells_its_members_to_who_trusts_it(port):
@@ -162,12 +134,8 @@ def test_a_silent_port_is_no_answer_and_a_closed_one_is_nobody(port):
 def test_the_mark_is_written_where_there_are_data_and_forgets_the_first_start(tmp_path):
     first = tmp_path / "bootstrap"
     first.touch()
-    given = {
-        "url": "u",
-        "data_dir": str(tmp_path / "data"),
-        "marks": str(tmp_path / "founded"),
-        "file": str(first),
-    }
+    given = {"url": "u", "data_dir": str(tmp_path / "data"), "marks": str(tmp_path / "founded")}
+    given["file"] = str(first)
     cluster = Cluster(Etcd(seen(1)), ["u"], {})
     with pytest.raises(MemberError, match="no data in"):
         founded_module.ensure(given, cluster)

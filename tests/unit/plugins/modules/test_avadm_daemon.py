@@ -1,27 +1,18 @@
 """avadm_daemon: what makes it start, restart or reload a daemon."""
 
-import importlib.util
 import os
 import time
-from pathlib import Path
 
+import avadm_daemon as module
 import pytest
-
-SOURCE = Path(__file__).parents[4] / "plugins/modules/avadm_daemon.py"
-spec = importlib.util.spec_from_file_location("avadm_daemon", SOURCE)
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
 
 
 class Systemd:
     """Answers systemctl for one unit, and remembers what it was told."""
 
-    def __init__(self, active="active", enabled="enabled", age=100.0, load="loaded"):
-        self.active, self.enabled, self.load = active, enabled, load
-        self.started = module.monotonic() - age
-        self.told = []
-        self.fails = ()
-        self.limited = False
+    def __init__(self, active="active", enabled="enabled", age=100.0, load="loaded", fails="", limited=False):
+        self.active, self.enabled, self.load, self.fails = active, enabled, load, fails
+        self.started, self.told, self.limited = module.monotonic() - age, [], limited
 
     def __call__(self, argv):
         if argv[0] == "journalctl":
@@ -38,7 +29,7 @@ class Systemd:
             self.limited = False
         if self.limited:
             return 1, "", "Job for x.service failed because start of the service was attempted too often."
-        return (1, "", "failed") if argv[1] in self.fails else (0, "", "")
+        return (1, "", "failed") if argv[1] == self.fails else (0, "", "")
 
 
 @pytest.fixture
@@ -69,81 +60,59 @@ def age(path, seconds, monkeypatch):
     monkeypatch.setattr(module.os, "stat", stat)
 
 
-def test_a_daemon_that_runs_with_its_files_is_left_alone(tmp_path, conf, monkeypatch):
-    age(conf, 200, monkeypatch)
-    systemd = Systemd(age=100)
+FILE = ["/etc/x.conf"]
+NEEDED = {
+    "it runs with its files": (200, {}, FILE, FILE, [], []),
+    "a newer file": (0, {}, FILE, [], FILE, ["restart"]),
+    "a restart makes a reload needless": (0, {}, FILE, FILE, FILE, ["restart"]),
+    "a file in a folder": (0, {}, [], ["/etc"], ["/etc"], ["reload"]),
+    "it dies again and again": (50, {"active": "activating", "fails": "reload"}, [], FILE, FILE, ["restart"]),
+    "it is stopped": (0, {"active": "inactive", "enabled": "disabled"}, FILE, [], [], ["enable", "start"]),
+}
+
+
+@pytest.mark.parametrize("case", NEEDED)
+def test_what_is_needed_is_done_and_nothing_else(tmp_path, conf, monkeypatch, case):
+    since, state, restart, reload, because, told = NEEDED[case]
+    age(conf, since, monkeypatch)
+    systemd = Systemd(**state)
     unit = daemon(systemd, tmp_path)
-    assert unit.ensure(["/etc/x.conf"], ["/etc/x.conf"]) == []
-    assert (systemd.told, unit.actions) == ([], [])
-
-
-def test_a_newer_file_restarts(tmp_path, conf):
-    systemd = Systemd(age=100)
-    assert daemon(systemd, tmp_path).ensure(["/etc/x.conf"], []) == ["/etc/x.conf"]
-    assert systemd.told == ["restart"]
+    assert unit.ensure(restart, reload) == because
+    assert (systemd.told, bool(unit.actions)) == (told, bool(told))
 
 
 def test_a_newer_file_reloads_once(tmp_path, conf, monkeypatch):
     age(conf, 50, monkeypatch)
-    systemd = Systemd(age=100)
-    daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"])
-    daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"])
+    systemd = Systemd()
+    daemon(systemd, tmp_path).ensure([], FILE)
+    daemon(systemd, tmp_path).ensure([], FILE)
     assert systemd.told == ["reload"]
 
 
 def test_a_reload_that_failed_is_tried_again(tmp_path, conf, monkeypatch):
     age(conf, 50, monkeypatch)
-    systemd = Systemd(age=100)
-    systemd.fails = ("reload",)
+    systemd = Systemd(fails="reload")
     with pytest.raises(module.DaemonError, match="bad flag"):
-        daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"])
-    systemd.fails = ()
-    daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"])
+        daemon(systemd, tmp_path).ensure([], FILE)
+    systemd.fails = ""
+    daemon(systemd, tmp_path).ensure([], FILE)
     assert systemd.told == ["reload", "reload"]
-
-
-def test_what_dies_again_and_again_is_restarted_instead_of_reloaded(tmp_path, conf, monkeypatch):
-    age(conf, 50, monkeypatch)
-    systemd = Systemd(active="activating", age=100)
-    systemd.fails = ("reload",)
-    assert daemon(systemd, tmp_path).ensure([], ["/etc/x.conf"]) == ["/etc/x.conf"]
-    assert systemd.told == ["restart"]
-
-
-def test_a_restart_makes_a_reload_needless(tmp_path, conf):
-    systemd = Systemd(age=100)
-    daemon(systemd, tmp_path).ensure(["/etc/x.conf"], ["/etc/x.conf"])
-    assert systemd.told == ["restart"]
-
-
-def test_a_file_in_a_folder_counts(tmp_path, conf):
-    systemd = Systemd(age=100)
-    assert daemon(systemd, tmp_path).ensure([], ["/etc"]) == ["/etc"]
 
 
 @pytest.mark.parametrize(
     ("state", "verb"), [("failed", "start"), ("inactive", "start"), ("active", "restart")]
 )
 def test_a_daemon_that_was_started_too_often_gets_another_try(tmp_path, conf, state, verb):
-    systemd = Systemd(active=state, age=100)
-    systemd.limited = True
-    daemon(systemd, tmp_path).ensure(["/etc/x.conf"], [])
+    systemd = Systemd(active=state, limited=True)
+    daemon(systemd, tmp_path).ensure(FILE, [])
     assert systemd.told == [verb, "reset-failed", verb]
 
 
 def test_another_failure_to_start_is_told_at_once(tmp_path):
-    systemd = Systemd(active="failed")
-    systemd.fails = ("start",)
+    systemd = Systemd(active="failed", fails="start")
     with pytest.raises(module.DaemonError, match="bad flag"):
         daemon(systemd, tmp_path).ensure([], [])
     assert systemd.told == ["start"]
-
-
-def test_a_stopped_daemon_is_enabled_and_started(tmp_path, conf):
-    systemd = Systemd(active="inactive", enabled="disabled")
-    unit = daemon(systemd, tmp_path)
-    unit.ensure(["/etc/x.conf"], [])
-    assert systemd.told == ["enable", "start"]
 
 
 @pytest.mark.parametrize(
@@ -162,21 +131,21 @@ def test_what_is_to_stand_still_is_stopped_for_good(tmp_path, state, told):
 
 
 def test_settings_are_written_once_and_restart(tmp_path):
-    systemd = Systemd(age=100)
+    systemd = Systemd()
     daemon(systemd, tmp_path).ensure([], [], "[Service]\nRestart=always\n")
     assert systemd.told == ["daemon-reload", "restart"]
-    assert (
-        tmp_path / "etc/systemd/system/x.service.d/avadm.conf"
-    ).read_text() == "[Service]\nRestart=always\n"
+    written = (tmp_path / "etc/systemd/system/x.service.d/avadm.conf").read_text()
+    assert written == "[Service]\nRestart=always\n"
     again = Systemd(age=-1)
     daemon(again, tmp_path).ensure([], [], "[Service]\nRestart=always")
     assert again.told == []
 
 
-def test_check_mode_says_and_does_nothing(tmp_path, conf):
-    systemd = Systemd(age=100)
+@pytest.mark.parametrize("restart_on", [["/etc/x.conf"], []], ids=["a newer file", "the settings alone"])
+def test_check_mode_says_and_does_nothing(tmp_path, conf, restart_on):
+    systemd = Systemd()
     unit = daemon(systemd, tmp_path, check_mode=True)
-    unit.ensure(["/etc/x.conf"], [], "[Service]\n")
+    unit.ensure(restart_on, [], "[Service]\n")
     assert unit.actions == ["settings", "restart"]
     assert systemd.told == []
     assert not (tmp_path / "etc/systemd").exists()
@@ -197,9 +166,7 @@ def test_a_daemon_that_does_not_answer_is_an_error_with_its_log(tmp_path, monkey
     monkeypatch.setattr(module, "answers", lambda url, tls: "refused")
     clock = iter(range(100))
     with pytest.raises(module.DaemonError, match=r"refused.*bad flag"):
-        daemon(Systemd(), tmp_path).await_ready(
-            "http://n/", 5, sleep=lambda s: None, clock=lambda: next(clock)
-        )
+        daemon(Systemd(), tmp_path).await_ready("http://n/", 5, sleep=bool, clock=lambda: next(clock))
 
 
 def test_waiting_ends_when_it_answers(tmp_path, monkeypatch):

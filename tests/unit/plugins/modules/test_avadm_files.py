@@ -1,15 +1,14 @@
 """avadm_files and avadm_sysctl: what they see as different, and what they leave alone."""
 
-import json
 import os
 import pwd
-import subprocess
-import sys
 from pathlib import Path
 
 import avadm_files
 import avadm_sysctl
 import pytest
+
+from tests.unit.fakes.running import module
 
 
 def entry(path, content="a", mode="0644", state="present"):
@@ -23,6 +22,10 @@ def test_a_file_that_is_right_already_is_left_alone(tmp_path):
     assert avadm_files.difference(entry(path)) is None
     assert avadm_files.difference(entry(path, mode="0600")) == (b"a\n", b"a\n")
     assert avadm_files.difference(entry(path, content="b")) == (b"a\n", b"b\n")
+    mine = pwd.getpwuid(os.geteuid()).pw_name
+    assert avadm_files.difference({**entry(path), "owner": mine}) is None
+    other = next(u.pw_name for u in pwd.getpwall() if u.pw_uid != os.geteuid())
+    assert avadm_files.difference({**entry(path), "owner": other}) == (b"a\n", b"a\n")
 
 
 def test_absent(tmp_path):
@@ -68,35 +71,20 @@ def test_the_file_is_the_same_for_the_same_values():
     assert avadm_sysctl.text({"b": 2, "a": "1  2"}) == "# Managed by avadm.\na = 1 2\nb = 2\n"
 
 
-def test_another_owner_is_a_difference(tmp_path):
-    path = tmp_path / "f"
-    path.write_text("a\n")
-    path.chmod(0o644)
-    mine = pwd.getpwuid(os.geteuid()).pw_name
-    assert avadm_files.difference({**entry(path), "owner": mine}) is None
-    other = next(u.pw_name for u in pwd.getpwall() if u.pw_uid != os.geteuid())
-    assert avadm_files.difference({**entry(path), "owner": other}) == (b"a\n", b"a\n")
-
-
-def run(files):
-    command = [sys.executable, avadm_files.__file__]
-    given = {"ANSIBLE_MODULE_ARGS": {"files": files, "_ansible_diff": True}}
-    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
-    return json.loads(done.stdout)
-
-
 def test_a_secret_is_written_and_told_nowhere(tmp_path):
     path = tmp_path / "key"
     path.write_text("former-secret")
-    result = run([{"path": str(path), "secret": "present-secret", "mode": "0600"}])
+    files = [{"path": str(path), "secret": "present-secret", "mode": "0600"}]
+    result, said = module("avadm_files", files=files, _ansible_diff=True)
     assert (result["changed"], path.read_text()) == (True, "present-secret\n")
-    assert "former-secret" not in json.dumps(result)
-    assert "present-secret" not in json.dumps(result)
-    assert not run([{"path": str(path), "secret": "present-secret", "mode": "0600"}])["changed"]
+    assert "former-secret" not in said
+    assert "present-secret" not in said
+    assert not module("avadm_files", files=files)[0]["changed"]
 
 
 def test_an_owner_who_is_not_there_is_told_with_a_remedy(tmp_path):
-    result = run([{"path": str(tmp_path / "f"), "content": "a", "owner": "nobody-at-all"}])
+    files = [{"path": str(tmp_path / "f"), "content": "a", "owner": "nobody-at-all"}]
+    result, _ = module("avadm_files", files=files)
     assert result["failed"]
     assert "Remedy" in result["msg"]
 

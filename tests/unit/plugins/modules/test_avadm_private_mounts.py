@@ -1,14 +1,7 @@
 """avadm_private_mounts: a private copy of the host's root is found, an honest mount is not (K1)."""
 
-import importlib.util
-from pathlib import Path
-
+import avadm_private_mounts as module
 import pytest
-
-SOURCE = Path(__file__).parents[4] / "plugins/modules/avadm_private_mounts.py"
-spec = importlib.util.spec_from_file_location("avadm_private_mounts", SOURCE)
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
 
 HOST = (
     "1 0 0:2 / / rw - rootfs rootfs rw\n"
@@ -47,21 +40,19 @@ def test_a_private_copy_of_the_root_is_found(proc):
 
 
 @pytest.mark.parametrize(
-    "mountinfo", [SLAVE, ONE_FILE, OWN], ids=["rslave", "one file", "nothing of the host"]
+    ("command", "mountinfo", "space", "seen"),
+    [
+        ("node_exporter", SLAVE, 2, 1),
+        ("node_exporter", ONE_FILE, 2, 1),
+        ("node_exporter", OWN, 2, 1),
+        ("node_exporter", HOST, 1, 1),
+        ("bash", PRIVATE, 2, 0),
+    ],
+    ids=["rslave", "one file", "nothing of the host", "a service of the host", "another process"],
 )
-def test_a_container_that_hears_unmounts_is_fine(proc, mountinfo):
-    proc(77, "node_exporter", mountinfo, 2)
-    assert module.scan("node_exporter", proc.path) == (1, [])
-
-
-def test_a_service_of_the_host_is_fine(proc):
-    proc(77, "node_exporter", HOST, 1)
-    assert module.scan("node_exporter", proc.path) == (1, [])
-
-
-def test_other_processes_are_not_looked_at(proc):
-    proc(77, "bash", PRIVATE, 2)
-    assert module.scan("node_exporter", proc.path) == (0, [])
+def test_who_hears_unmounts_is_fine_and_others_are_not_looked_at(proc, command, mountinfo, space, seen):
+    proc(77, command, mountinfo, space)
+    assert module.scan("node_exporter", proc.path) == (seen, [])
 
 
 def test_a_process_that_ends_meanwhile_is_passed_over(proc, tmp_path):

@@ -1,25 +1,12 @@
 """avadm_kernel_modules, avadm_swap_off, and what avadm_sysctl does with a setting that the kernel refuses."""
 
-import importlib.util
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
+import avadm_kernel_modules as kmod
+import avadm_swap_off as swap
 import pytest
 
-PLUGINS = Path(__file__).parents[4] / "plugins"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, PLUGINS / f"modules/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-kmod, swap = load("avadm_kernel_modules"), load("avadm_swap_off")
+from tests.unit.fakes.running import module, stub
 
 
 @pytest.fixture
@@ -45,15 +32,9 @@ def test_a_module_is_loaded_and_one_that_is_not_there_is_told(root):
 
 def test_swap_space_is_a_comment_in_fstab_and_nothing_else_is():
     root, other = b"UUID=1 / ext4 defaults 0 1", b"# Gr\xf6\xdfe\x85 \xc3\xa4"
-    text = (
-        b"# swap was here\n"
-        + other
-        + b"\n"
-        + root
-        + b"\nUUID=2 none swap sw 0 0\n/swapfile\tnone\tswap\tsw 0 0\n"
-    )
-    after, gone = swap.without(text)
-    assert gone == [b"UUID=2 none swap sw 0 0", b"/swapfile\tnone\tswap\tsw 0 0"]
+    swaps = [b"UUID=2 none swap sw 0 0", b"/swapfile\tnone\tswap\tsw 0 0"]
+    after, gone = swap.without(b"\n".join([b"# swap was here", other, root, *swaps, b""]))
+    assert gone == swaps
     assert [line for line in after.split(b"\n") if not line.startswith(b"#")] == [root, b""]
     assert other in after.split(b"\n")
     assert swap.without(after) == (after, [])
@@ -61,19 +42,10 @@ def test_swap_space_is_a_comment_in_fstab_and_nothing_else_is():
 
 def test_a_table_that_is_not_utf_8_and_swap_units_of_systemd(tmp_path):
     (tmp_path / "fstab").write_bytes(b"UUID=2 none swap sw,x=\xf6 0 0\n")
-    (tmp_path / "systemctl").write_text("#!/bin/sh\necho dev-sda2.swap generated\necho old.swap masked\n")
-    (tmp_path / "systemctl").chmod(0o755)
-    given = {"fstab": str(tmp_path / "fstab"), "_ansible_check_mode": True}
-    done = subprocess.run(
-        [sys.executable, PLUGINS / "modules/avadm_swap_off.py"],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
+    env = stub(tmp_path / "bin/systemctl", "echo dev-sda2.swap generated\necho old.swap masked")
+    fstab = str(tmp_path / "fstab")
+    told, said = module("avadm_swap_off", env, fstab=fstab, _ansible_check_mode=True)
+    assert not told.get("failed"), said
     assert (told["commented"], told["masked"]) == (["UUID=2 none swap sw,x=\ufffd 0 0"], ["dev-sda2.swap"])
 
 
@@ -92,21 +64,14 @@ def test_a_swap_unit_that_cannot_be_masked_is_disabled_or_told(state):
     assert told == []
 
 
-@pytest.mark.parametrize(("own", "rc"), [(True, 1), (False, 0)])
-def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is_the_nodes(tmp_path, own, rc):
+@pytest.mark.parametrize("own", [True, False])
+def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is_the_nodes(tmp_path, own):
     """br_netfilter was loaded by nobody, and the setting that comes with it was passed over in silence."""
     values = {"net.bridge.no-such-setting": 1}
     given = {"path": str(tmp_path / "s.conf"), "values": values, "own_kernel": own}
     given |= {"_ansible_remote_tmp": str(tmp_path), "_ansible_tmpdir": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, PLUGINS / "modules/avadm_sysctl.py"],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == rc, done.stdout + done.stderr
-    told = json.loads(done.stdout)
+    told, said = module("avadm_sysctl", **given)
+    assert bool(told.get("failed")) is own, said
     assert told["refused"] == {"net.bridge.no-such-setting": "not in this kernel"}
     assert (tmp_path / "s.conf").exists(), "set at the next boot, if it can be"
     if own:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
-from prepared_devices import DEVICES, LATER, OSD, SIZE, THEIRS, USED, write
+from prepared_devices import DEVICES, ERASED, LATER, OSD, SIZE, THEIRS, USED, write
 
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS, judge
@@ -25,13 +25,12 @@ from avadm.disks.zap import target
 from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
+from tests.unit.fakes.running import play, stub
 from tests.unit.plugins import sparse
 
-ROOT = Path(__file__).parents[4]
 BY_ID = Path("/dev/disk/by-id")
 OURS = "0b5f5c1e-0000-4000-8000-00000000000a"
 BLKFLSBUF = 0x1261
-ERASED = ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]
 AT_ONCE = [name for name in DEVICES if name not in LATER]
 
 CEPH = """#!/bin/sh
@@ -124,24 +123,13 @@ class Stage:
         ):
             text = Path("/etc", path).read_text()
             Path("/etc", path).write_text(text if "\nceph:" in text else f"{text.rstrip()}\n{line}\n")
-        tools = self.folder / "bin"
-        tools.mkdir()
         lvm = self.loops["ceph-volume"]
-        names = (
-            "ceph",
-            "ceph-authtool",
-            "ceph-osd",
-            "ceph-volume",
-            "ceph-bluestore-tool",
-            "systemctl",
-            "udevadm",
-        )
-        for name in names:
-            (tools / name).write_text(
-                CEPH.format(folder=self.folder, ours=OURS, theirs=THEIRS, osd=OSD, lvm=lvm)
-            )
-            (tools / name).chmod(0o755)
-        os.environ["PATH"] = f"{tools}:{os.environ['PATH']}:/usr/sbin:/sbin"
+        script = CEPH.format(folder=self.folder, ours=OURS, theirs=THEIRS, osd=OSD, lvm=lvm)
+        os.environ["PATH"] += ":/usr/sbin:/sbin"
+        for end in ("", "-authtool", "-osd", "-volume", "-bluestore-tool"):
+            os.environ |= stub(self.folder / f"bin/ceph{end}", script)
+        stub(self.folder / "bin/systemctl", script)
+        stub(self.folder / "bin/udevadm", script)
         (self.folder / "calls").touch()
         (self.folder / "next").write_text("0")
 
@@ -238,15 +226,8 @@ def approvals(names):
 def role(folder, names):
     """Apply the role that makes OSDs to devices; return the module's answer, and what ceph's commands were told."""
     role = {"ansible.builtin.import_role": {"name": "ceph_osd", "tasks_from": "run"}}
-    answer = {
-        "content": "{{ ansible_failed_result | to_json }}",
-        "dest": str(folder / "answer"),
-        "mode": "0600",
-    }
-    play = [
-        {"hosts": "localhost", "tasks": [{"block": [role], "rescue": [{"ansible.builtin.copy": answer}]}]}
-    ]
-    (folder / "play.yml").write_text(json.dumps(play))
+    answer = folder / "answer"
+    kept = {"content": "{{ ansible_failed_result | to_json }}", "dest": str(answer), "mode": "0600"}
     given = {
         "ceph_osd_devices": [{**one, "device_class": "ssd"} for one in approvals(names)],
         "ceph_osd_fsid": OURS,
@@ -255,24 +236,16 @@ def role(folder, names):
         "ceph_osd_min_bytes": SIZE,
         "ceph_osd_timeout": 5,
     }
-    node = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    (folder / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"localhost": node}}}))
     (folder / "vars.json").write_text(json.dumps(given))
-    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", str(folder / "hosts.yml")]
-    argv += ["-e", f"@{folder}/vars.json", str(folder / "play.yml")]
-    environment = {
-        **os.environ,
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_HOME": str(folder / "ansible"),
-    }
-    (folder / "answer").unlink(missing_ok=True)
+    answer.unlink(missing_ok=True)
     (folder / "calls").write_text("")
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+    task = {"block": [role], "rescue": [{"ansible.builtin.copy": kept}]}
+    env = {"ANSIBLE_HOME": str(folder / "ansible")}
+    done = play(folder, task, env=env, words=("-e", f"@{folder}/vars.json"))
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)
-    failed = folder / "answer"
-    answer = json.loads(failed.read_text()) if failed.exists() else {"msg": ""}
-    return answer, (folder / "calls").read_text().splitlines()
+    said = json.loads(answer.read_text()) if answer.exists() else {"msg": ""}
+    return said, (folder / "calls").read_text().splitlines()
 
 
 class LocalFleet:
@@ -316,18 +289,18 @@ def preflight(folder, names):
 
 def zaps():
     """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
+    from ansible.module_utils import avadm_zap
+
     fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})
     site = SimpleNamespace(extra_vars={"ceph_osd_min_bytes": SIZE}, nodes=[])
     answer = ask(fleet, sys.executable, "n1", "avadm_disk_report.every", approvals_of(site, node))
     disks = {Path(link).name: Disk("n1", one) for one in answer for link in one["links"]}
     targets = {name: target(disks[link(name).name]) for name in [*USED, *ERASED]}
-    looks = {
-        n: ask(fleet, sys.executable, "n1", "avadm_zap.look", targets[n])["reasons"] for n in [*USED, *ERASED]
-    }
+    looks = {name: avadm_zap.look(one)["reasons"] for name, one in targets.items()}
     # Asked to erase a used one all the same, the node refuses by itself.
-    forced = {n: ask(fleet, sys.executable, "n1", "avadm_zap.zap", targets[n]) for n in USED}
+    forced = {name: avadm_zap.zap(targets[name]) for name in USED}
     assert all(one["wiped"] == [] for one in forced.values()), forced
-    erased = {n: ask(fleet, sys.executable, "n1", "avadm_zap.zap", targets[n]) for n in ERASED}
+    erased = {name: avadm_zap.zap(targets[name]) for name in ERASED}
     return looks, erased
 
 

@@ -24,6 +24,7 @@ class Prepared:
 
     Attributes:
         title: what it is, for the table.
+        says: what the role must say of it at least; the whole is in docs/disk-safety.md. "" where it accepts it.
         image: name of a recorded image.
         writes: (offset, bytes) written on top; a negative offset counts from the end.
         size: bytes.
@@ -34,6 +35,7 @@ class Prepared:
     """
 
     title: str
+    says: str = ""
     image: str | None = None
     writes: tuple = ()
     size: int = SIZE
@@ -64,75 +66,81 @@ def zfs():
 
 
 WRITTEN = "bytes of its documented layout"
+ANOTHER = "is another device than the one looked at before"
 DEVICES = {
-    "ext4": Prepared("ext4", image="ext4"),
-    "ext4-copy": Prepared(
-        "ext4, whose first super-block was overwritten", size=160 * MIB, writes=((128 * MIB + 56, b"\x53\xef"),),
-        made=WRITTEN,
-    ),
-    "xfs": Prepared("XFS", image="xfs"),
-    "btrfs": Prepared("btrfs", image="btrfs"),
-    "vfat": Prepared("FAT", image="vfat"),
-    "ntfs": Prepared("NTFS", image="ntfs"),
-    "f2fs": Prepared("F2FS", image="f2fs"),
-    "squashfs": Prepared("squashfs", image="squashfs"),
-    "iso9660": Prepared("ISO 9660", image="iso9660"),
-    "swap": Prepared("swap space, unused", image="swap"),
-    "gpt": Prepared("GPT", image="gpt"),
-    "gpt-copy": Prepared("GPT, only the copy at the end", writes=((-512, b"EFI PART\0\0\1\0"),), made=WRITTEN),
-    "mbr": Prepared("MBR", image="mbr"),
-    "lvm": Prepared("LVM physical volume", image="lvm"),
-    "ceph-volume": Prepared("LVM of ceph-volume, another cluster's OSD", image="ceph-volume"),
-    "md-1.2": Prepared("software RAID member, version 1.2", writes=((4096, raid(4096)),), made=WRITTEN),
-    "md-1.0": Prepared("software RAID member, version 1.0 (at the end)",
+    "ext4": Prepared("ext4", "ext4 at 0x438", image="ext4"),
+    "ext4-copy": Prepared("ext4, whose first super-block was overwritten", "has data at byte 134217784", size=160 * MIB,
+                          writes=((128 * MIB + 56, b"\x53\xef"),), made=WRITTEN),
+    "xfs": Prepared("XFS", "XFS", image="xfs"),
+    "btrfs": Prepared("btrfs", "btrfs", image="btrfs"),
+    "vfat": Prepared("FAT", "FAT", image="vfat"),
+    "ntfs": Prepared("NTFS", "NTFS", image="ntfs"),
+    "f2fs": Prepared("F2FS", "F2FS", image="f2fs"),
+    "squashfs": Prepared("squashfs", "squashfs", image="squashfs"),
+    "iso9660": Prepared("ISO 9660", "ISO 9660", image="iso9660"),
+    "swap": Prepared("swap space, unused", "swap space", image="swap"),
+    "gpt": Prepared("GPT", "GPT", image="gpt"),
+    "gpt-copy": Prepared("GPT, only the copy at the end", "the copy of a GPT",
+                         writes=((-512, b"EFI PART\0\0\1\0"),), made=WRITTEN),
+    "mbr": Prepared("MBR", "MBR", image="mbr"),
+    "lvm": Prepared("LVM physical volume", "LVM physical volume", image="lvm"),
+    "ceph-volume": Prepared("LVM of ceph-volume, another cluster's OSD", "carries osd.4", image="ceph-volume"),
+    "md-1.2": Prepared("software RAID member, version 1.2", "software RAID", writes=((4096, raid(4096)),), made=WRITTEN),
+    "md-1.0": Prepared("software RAID member, version 1.0 (at the end)", "software RAID",
                        writes=((-8192, raid(SIZE - 8192)),), made=WRITTEN),
-    "luks1": Prepared("LUKS 1", image="luks1"),
-    "luks2": Prepared("LUKS 2", image="luks2"),
-    "zfs": Prepared("ZFS pool's member", writes=zfs(), made=WRITTEN),
-    "bcache": Prepared("bcache", image="bcache"),
-    "ceph": Prepared("OSD of another ceph cluster", writes=((0, LABEL),), made=WRITTEN),
-    "ceph-copy": Prepared("ceph OSD, only the label's copy at 1 GiB left", size=1100 * MIB,
+    "luks1": Prepared("LUKS 1", "LUKS", image="luks1"),
+    "luks2": Prepared("LUKS 2", "LUKS", image="luks2"),
+    "zfs": Prepared("ZFS pool's member", "ZFS", writes=zfs(), made=WRITTEN),
+    "bcache": Prepared("bcache", "bcache", image="bcache"),
+    "ceph": Prepared("OSD of another ceph cluster", "of another ceph cluster", writes=((0, LABEL),), made=WRITTEN),
+    "ceph-copy": Prepared("ceph OSD, only the label's copy at 1 GiB left", "a copy of a ceph OSD's label", size=1100 * MIB,
                           writes=((GIB, LABEL),), made=WRITTEN),
-    "middle": Prepared("blank at both ends, one byte in the middle", writes=((SIZE // 2, b"x"),), made="written"),
-    "last": Prepared("blank but for the last byte", writes=((-1, b"x"),), made="written"),
-    "last-mib": Prepared("160 MiB, blank but for a byte in the last MiB", size=160 * MIB,
+    "middle": Prepared("blank at both ends, one byte in the middle", f"has data at byte {SIZE // 2}",
+                       writes=((SIZE // 2, b"x"),), made="written"),
+    "last": Prepared("blank but for the last byte", f"has data at byte {SIZE - 1}", writes=((-1, b"x"),), made="written"),
+    "last-mib": Prepared("160 MiB, blank but for a byte in the last MiB", "has data at byte", size=160 * MIB,
                          writes=((-MIB, b"x"),), made="written"),
-    "mounted": Prepared("mounted", image="ext4", state="mounted"),
-    "swapping": Prepared("used as swap", image="swap", state="swapping"),
-    "partition-used": Prepared("parent of a mounted partition", state="partition-used"),
-    "partition": Prepared("a partition, by its by-id link", state="partition"),
-    "opened": Prepared("blank, opened by a process", state="opened"),
-    "claimed": Prepared("blank, opened by a process with O_EXCL", state="claimed"),
-    "elsewhere": Prepared("mounted where no table shows it", image="ext4", state="elsewhere"),
-    "under-loop": Prepared("blank, under another loop device", state="under-loop"),
-    "holder": Prepared("blank, with a holder", state="holder", made="dm-0 bound into its sysfs folder"),
-    "truncated": Prepared("blank, read errors in its second half", state="truncated",
+    "mounted": Prepared("mounted", "is mounted at", image="ext4", state="mounted"),
+    "swapping": Prepared("used as swap", "is used as swap", image="swap", state="swapping"),
+    "partition-used": Prepared("parent of a mounted partition", "has partitions", state="partition-used"),
+    "partition": Prepared("a partition, by its by-id link", "is a partition", state="partition"),
+    "opened": Prepared("blank, opened by a process", "is held open by sleep", state="opened"),
+    "claimed": Prepared("blank, opened by a process with O_EXCL", "refuses an exclusive open", state="claimed"),
+    "elsewhere": Prepared("mounted where no table shows it", "refuses an exclusive open", image="ext4", state="elsewhere"),
+    "under-loop": Prepared("blank, under another loop device", "is used by loop", state="under-loop"),
+    "holder": Prepared("blank, with a holder", "is used by dm-0", state="holder", made="dm-0 bound into its sysfs folder"),
+    "truncated": Prepared("blank, read errors in its second half", "Input/output error", state="truncated",
                           made="file behind the loop device cut short"),
-    "small": Prepared("blank, too small", size=SIZE // 2),
-    "read-only": Prepared("blank, read-only", state="read-only"),
-    "wrong-serial": Prepared("blank, but with another serial number than approved",
+    "small": Prepared("blank, too small", "is too small: 32 MiB", size=SIZE // 2),
+    "read-only": Prepared("blank, read-only", "is read-only", state="read-only"),
+    "wrong-serial": Prepared("blank, but with another serial number than approved", "no such device",
                              approval={"serial": "S3NOTHERE"}, udev={"ID_SERIAL_SHORT": "S1OTHER99"}),
-    "relinked": Prepared("by-id link leads to a disk of another serial number", udev={"ID_SERIAL_SHORT": "S1OTHER98"}),
-    "two-paths": Prepared("blank, a second path to the same disk is there", state="two-paths",
+    "relinked": Prepared("by-id link leads to a disk of another serial number", "says of itself: S1OTHER98",
+                         udev={"ID_SERIAL_SHORT": "S1OTHER98"}),
+    "two-paths": Prepared("blank, a second path to the same disk is there", "several paths to one disk", state="two-paths",
                           udev={"ID_SERIAL_SHORT": "S1TWOPATHS"}),
-    "no-device": Prepared("by-id link leads to a file", state="no-device"),
-    "dangling": Prepared("by-id link leads nowhere", state="dangling"),
-    "vanishes": Prepared("blank, detached between first look and writing", state="later"),
-    "swapped": Prepared("blank, its by-id link led elsewhere before writing", state="later"),
-    "written": Prepared("blank, written between first look and writing", state="later"),
+    "no-device": Prepared("by-id link leads to a file", "no such device", state="no-device"),
+    "dangling": Prepared("by-id link leads nowhere", "no such device", state="dangling"),
+    "vanishes": Prepared("blank, detached between first look and writing", ANOTHER, state="later"),
+    "swapped": Prepared("blank, its by-id link led elsewhere before writing", ANOTHER, state="later"),
+    "written": Prepared("blank, written between first look and writing", "has data at byte 1000000", state="later"),
     "blank": Prepared("blank, all zeros", made="sparse file"),
 }  # fmt: skip
 
 
+def recorded(device: Prepared) -> dict:
+    """Return what was recorded of a device."""
+    packed = IMAGES / f"{device.image}.json.xz"
+    return json.loads(lzma.decompress(packed.read_bytes())) if device.image else {}
+
+
 def write(device: Prepared, path: Path) -> None:
     """Make the file behind a device."""
-    image = None
-    if device.image:
-        image = json.loads(lzma.decompress((IMAGES / f"{device.image}.json.xz").read_bytes()))
-    size = image["bytes"] if image else device.size
+    image = recorded(device)
+    size = image.get("bytes", device.size)
     with path.open("wb") as stream:
         stream.truncate(size)
-        for offset, text in image["blocks"] if image else ():
+        for offset, text in image.get("blocks", ()):
             stream.seek(offset)
             stream.write(base64.b64decode(text))
         for offset, data in device.writes:
@@ -145,8 +153,7 @@ def write(device: Prepared, path: Path) -> None:
 def how(device: Prepared) -> str:
     """Return how the device is made, for the table."""
     if device.image:
-        made = json.loads(lzma.decompress((IMAGES / f"{device.image}.json.xz").read_bytes()))["command"]
-        return f"`{made.split('| ')[-1].split()[0]}`"
+        return f"`{recorded(device)['command'].split('| ')[-1].split()[0]}`"
     return device.made or "sparse file"
 
 
@@ -163,3 +170,5 @@ USED = [
     "holder",
     "read-only",
 ]
+# Erased by it, and blank afterwards.
+ERASED = ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]

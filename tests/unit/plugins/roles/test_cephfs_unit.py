@@ -5,11 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-TEMPLATE = Path(__file__).parents[4] / "roles/ceph_client/templates/avadm-cephfs.service.j2"
+from tests.unit.fakes.roles import ROLES, tasks, template
+from tests.unit.fakes.running import sh, stub
+
+UNIT = "ceph_client/templates/avadm-cephfs.service.j2"
 VARIABLES = {
     "ceph_client_fs": "cephfs",
     "ceph_client_mount": "/data",
@@ -19,9 +19,7 @@ VARIABLES = {
 
 
 def unit(**more):
-    templar = Templar(DataLoader(), variables=VARIABLES | more)
-    templar.environment.trim_blocks = True
-    return templar.template(TEMPLATE.read_text(), convert_data=False)
+    return template(UNIT, **VARIABLES | more)
 
 
 def test_a_mount_by_the_kernel_finds_its_key_in_every_release():
@@ -31,8 +29,7 @@ def test_a_mount_by_the_kernel_finds_its_key_in_every_release():
     assert line[0] == "10.0.0.1,10.0.0.2"
     options = dict(o.partition("=")[::2] for o in line[1].split(","))
     assert options["name"] == "cephfs"
-    tasks = yaml.safe_load((TEMPLATE.parents[1] / "tasks/configure.yml").read_text())
-    (written,) = [t for t in tasks if t.get("when") == "ceph_client_kind == 'kernel'"]
+    (written,) = tasks("ceph_client", "configure", "ceph_client_kind == 'kernel'")
     (file,) = written["avadm_files"]["files"]
     assert file["path"].replace("{{ ceph_client_entity }}", "client.cephfs") == options["secretfile"]
     assert (file["mode"], "secret" in file) == ("0600", True)
@@ -46,31 +43,20 @@ def start(tmp_path):
         text = unit()
         found = re.search(r"^ExecStartPre=-?(?:/bin/sh -c '(.*)'|(.*))$", text, re.M)
         command = (found[1] or Path(found[2]).name).replace("$$", "$")
-        (tmp_path / "findmnt").write_text(f"#!/bin/sh\n[ $# -eq 4 ] && [ $4 = /data ] && echo '{kind}'\n")
-        (tmp_path / "umount").write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/unmounted\n')
-        for name in ("findmnt", "umount"):
-            (tmp_path / name).chmod(0o755)
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        stub(tmp_path / "findmnt", f"[ $# -eq 4 ] && [ $4 = /data ] && echo '{kind}'")
+        stub(tmp_path / "umount", f'echo "$@" > {tmp_path}/unmounted')
+        done = sh("/bin/sh", "-c", command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
         return done, (tmp_path / "unmounted").exists()
 
     return run
 
 
-@pytest.mark.parametrize("kind", ["fuse.ceph-fuse", "fuse.ceph", "ceph"])
-def test_what_ceph_left_is_unmounted(start, kind):
+@pytest.mark.parametrize(
+    ("kind", "wanted"), [("fuse.ceph-fuse", True), ("fuse.ceph", True), ("ceph", True), ("", False)]
+)
+def test_what_ceph_left_is_unmounted_and_an_empty_mount_point_left_alone(start, kind, wanted):
     done, unmounted = start(kind)
-    assert (done.returncode, unmounted) == (0, True)
-
-
-def test_an_empty_mount_point_is_left_alone(start):
-    done, unmounted = start("")
-    assert (done.returncode, unmounted) == (0, False)
+    assert (done.returncode, unmounted) == (0, wanted)
 
 
 @pytest.mark.parametrize("kind", ["xfs", "ext4", "nfs4"])
@@ -81,7 +67,7 @@ def test_a_file_system_of_the_node_is_never_unmounted(start, kind):
 
 
 def test_the_wait_for_the_mount_ends_when_ceph_fuse_has_given_up(tmp_path):
-    post = re.search(r"^ExecStartPost=/bin/sh -c '(.*)'$", TEMPLATE.read_text(), re.M)
+    post = re.search(r"^ExecStartPost=/bin/sh -c '(.*)'$", (ROLES / UNIT).read_text(), re.M)
     assert post
     command = post[1].replace("$$", "$").replace("{{ ceph_client_mount }}", str(tmp_path))
     main = subprocess.Popen(["sleep", "0.5"])

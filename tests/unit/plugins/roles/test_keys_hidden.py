@@ -1,8 +1,6 @@
 """A task that keys pass through fails: the run tells why, and no file of it holds the key."""
 
-import os
 import pwd
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from avadm.engine.recorder import Recorder
 from avadm.records.runfolder import RunFolder
 from avadm.runner.ansible import STRATEGY, AnsibleRunner, PlaybookRun
 from avadm.runner.redact import Redactor
+from tests.unit.fakes.running import sh
 
 ROOT = Path(__file__).parents[4]
 KEY = "AQBcorrectHorseBatteryStaple=="
@@ -55,13 +54,7 @@ def test_no_file_of_the_run_holds_the_key_though_nobody_redacts_it(tmp_path, mon
 
 def test_ansible_at_its_most_talkative_shows_the_arguments_without_the_key(wanted):
     command = Path(sys.executable).with_name("ansible-playbook")
-    done = subprocess.run(
-        [command, "-vvvv", "--diff", "-i", wanted.inventory, wanted.playbook],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = sh(command, "-vvvv", "--diff", "-i", wanted.inventory, wanted.playbook, cwd=ROOT)
     assert done.returncode == 2
     assert "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER" in done.stdout
     assert KEY not in done.stdout + done.stderr

@@ -1,0 +1,66 @@
+"""What a role says: its files, tasks and templates as Ansible reads them, and its programs as modules."""
+
+import sys
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+
+ROOT = Path(__file__).parents[3]
+ROLES = ROOT / "roles"
+# Ansible finds its lookups by their whole names then; it takes this once.
+loaded = cache(init_plugin_loader)
+
+
+def read(role, path):
+    """Return what a file of YAML of a role holds."""
+    return yaml.safe_load((ROLES / role / path).read_text()) or {}
+
+
+def variables(role, *kinds):
+    """Return a role's own variables: its defaults, and what lies in vars."""
+    paths = [f"{kind}/main.yml" for kind in kinds or ("defaults", "vars")]
+    return {k: v for path in paths if (ROLES / role / path).is_file() for k, v in read(role, path).items()}
+
+
+def tasks(role, step, word):
+    """Return the tasks of a role's step (the file's name) in which a word stands."""
+    return [one for one in read(role, f"tasks/{step}.yml") if word in str(one)]
+
+
+def value(text, /, **have):
+    """Return what Ansible makes of a text with these variables."""
+    return Templar(DataLoader(), variables=have).template(text)
+
+
+def holds(condition, /, **have):
+    """Tell whether a `when`, `until` or the like holds."""
+    return value("{{ " + condition + " }}", **have)
+
+
+def template(path, /, **have):
+    """Return the text that a template, by its path below roles/, is made to."""
+    templar = Templar(DataLoader(), variables={"ansible_managed": "written by a test", **have})
+    templar.environment.loader.searchpath = [str((ROLES / path).parent)]
+    # As the module and the lookup of templates do.
+    templar.environment.trim_blocks = True
+    text = (ROLES / path).read_text()
+    return templar.template(text, convert_data=False, preserve_trailing_newlines=True)
+
+
+def program(path, name=""):
+    """Return a program as a module, by its path below roles/; as on a node it finds what lies beside it."""
+    path = ROLES / path
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    loader = SourceFileLoader(name or path.stem.replace("-", "_"), str(path))
+    made = module_from_spec(spec_from_loader(loader.name, loader))
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    loader.exec_module(made)
+    sys.dont_write_bytecode = before
+    return made
