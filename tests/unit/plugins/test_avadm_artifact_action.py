@@ -1,16 +1,14 @@
 """The controller's half: it pushes what the node lacks by plain ssh, and nothing in a dry run."""
 
-import importlib.util
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleError
 
-SOURCE = Path(__file__).parents[3] / "plugins/action/avadm_artifact.py"
-spec = importlib.util.spec_from_file_location("avadm_artifact_action", SOURCE)
-plugin = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(plugin)
+from tests.unit.fakes.roles import program
+
+plugin = program("../plugins/action/avadm_artifact.py", "avadm_artifact_action")
 
 
 class Connection:

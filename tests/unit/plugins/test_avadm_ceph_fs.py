@@ -5,13 +5,8 @@ from ansible.module_utils.avadm_ceph import CephError
 from avadm_ceph_fs import FileSystem
 from fake_ceph import FakeCeph
 
-PARAMS = {
-    "name": "cephfs",
-    "metadata_pool": "cephfs_metadata",
-    "data_pool": "cephfs_data",
-    "max_mds": 1,
-    "standbys": 1,
-}
+PARAMS = {"name": "cephfs", "metadata_pool": "cephfs_metadata", "data_pool": "cephfs_data"}
+PARAMS |= {"max_mds": 1, "standbys": 1}
 MAP = {
     "fs_name": "cephfs",
     "max_mds": 1,
@@ -26,33 +21,31 @@ POOLS = [{"poolnum": 1, "poolname": "cephfs_metadata"}, {"poolnum": 2, "poolname
 def run(*maps, check_mode=False, **params):
     dump = {"filesystems": [{"mdsmap": one} for one in maps]}
     ceph = FakeCeph({"fs dump": dump, "osd lspools": POOLS})
-    return ceph, FileSystem(ceph, {**PARAMS, **params}, check_mode)
+    work = FileSystem(ceph, {**PARAMS, **params}, check_mode)
+    work.ensure()
+    return ceph, work
 
 
 def test_nothing_is_done_when_all_is_right():
     ceph, work = run(MAP)
-    work.ensure()
     assert ceph.done == []
     assert work.served() is None
     assert work.active == ["a"]
 
 
 def test_a_missing_file_system_is_made_of_its_pools():
-    ceph, work = run()
-    work.ensure()
+    ceph, _work = run()
     assert ceph.done[0] == "fs new cephfs cephfs_metadata cephfs_data"
 
 
 def test_ranks_and_standbys_are_set():
-    ceph, work = run(MAP, max_mds=2, standbys=3)
-    work.ensure()
+    ceph, _work = run(MAP, max_mds=2, standbys=3)
     assert ceph.done == ["fs set cephfs max_mds 2", "fs set cephfs standby_count_wanted 3"]
 
 
 def test_other_pools_are_an_error_that_names_both():
-    _ceph, work = run({**MAP, "metadata_pool": 2})
     with pytest.raises(CephError, match=r"found metadata cephfs_data.*wanted metadata cephfs_metadata"):
-        work.ensure()
+        run({**MAP, "metadata_pool": 2})
 
 
 def test_what_is_missing_is_named_with_its_state():
@@ -62,6 +55,5 @@ def test_what_is_missing_is_named_with_its_state():
 
 def test_a_dry_run_makes_nothing():
     ceph, work = run(check_mode=True)
-    work.ensure()
     assert ceph.done == []
     assert work.actions[0].startswith("fs new cephfs")

@@ -11,8 +11,6 @@ PARAMS = {
     "services": ["prometheus"],
     "timeout": 0,
 }
-
-
 SWITCH_ON = ["osd set-require-min-compat-client luminous", "balancer mode upmap", "balancer on"]
 
 
@@ -56,15 +54,14 @@ def test_an_idle_balancer_is_switched_on(active, mode):
     assert ceph.done == SWITCH_ON
 
 
-def test_a_balancer_that_nobody_asked_for_is_left_alone():
-    ceph = cluster(["prometheus"], ["balancer"], active=False)
-    assert module.ensure(ceph, {**PARAMS, "enabled": ["prometheus"]}) == ([], [], False)
-    assert ceph.done == []
-
-
-def test_a_balancer_in_a_mode_of_the_sites_own_is_left_alone():
-    ceph = cluster(["prometheus"], ["balancer"], mode="crush-compat")
-    assert module.ensure(ceph, PARAMS) == ([], [], False)
+@pytest.mark.parametrize(
+    ("balancer", "enabled"),
+    [({"active": False}, ["prometheus"]), ({"mode": "crush-compat"}, PARAMS["enabled"])],
+    ids=["nobody asked for it", "in a mode of the site's own"],
+)
+def test_a_balancer_is_left_alone(balancer, enabled):
+    ceph = cluster(["prometheus"], ["balancer"], **balancer)
+    assert module.ensure(ceph, {**PARAMS, "enabled": enabled}) == ([], [], False)
     assert ceph.done == []
 
 

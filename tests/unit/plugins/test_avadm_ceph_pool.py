@@ -23,41 +23,47 @@ FOUND = {
 OLD_RELEASE = {k: v for k, v in FOUND.items() if k != "pg_autoscale_mode" and not k.endswith("target")}
 
 
-REPORTED = {"pg_stats": [{"reported_epoch": 70}]}
-
-
-def run(*pools, rules=("replicated_rule", "replicated_rack"), check_mode=False, reports=lambda: REPORTED):
+def pools(*found, rules=("replicated_rule", "replicated_rack"), check_mode=False, reports=None):
     ceph = FakeCeph(
         {
-            "osd pool ls detail": list(pools),
-            "pg ls-by-pool rbd": reports,
+            "osd pool ls detail": list(found),
+            "pg ls-by-pool rbd": reports or {"pg_stats": [{"reported_epoch": 70}]},
             "osd crush rule dump": [{"rule_name": r, "rule_id": i} for i, r in enumerate(rules)],
         }
     )
-    work = Pools(ceph, RULE, check_mode)
+    return ceph, Pools(ceph, RULE, check_mode)
+
+
+def run(*found, **more):
+    ceph, work = pools(*found, **more)
+    work.ensure([WANTED])
     return ceph, work
 
 
-def test_nothing_is_done_when_all_is_right():
-    ceph, work = run(FOUND)
-    work.ensure([WANTED])
-    assert (ceph.done, work.actions, work.larger) == ([], [], [])
+@pytest.mark.parametrize(
+    ("found", "larger"),
+    [({}, []), ({"pg_num": 128, "pg_num_target": 128}, ["rbd: found 128, wanted 64"]), ({"pg_num": 40}, [])],
+    ids=["right", "with more placement groups, which never shrink", "on its way to the target"],
+)
+def test_nothing_is_done_to_a_pool_that_is(found, larger):
+    ceph, work = run({**FOUND, **found})
+    assert (ceph.done, work.actions, work.larger) == ([], [], larger)
 
 
 @pytest.mark.parametrize(
     ("differs", "command"),
     [
-        ({"size": 3}, "size 2"),
-        ({"min_size": 2}, "min_size 1"),
-        ({"crush_rule": 0}, "crush_rule replicated_rack"),
-        ({"pg_autoscale_mode": "on"}, "pg_autoscale_mode off"),
-        ({"pg_num": 32, "pg_num_target": 32}, "pg_num 64"),
+        ({"size": 3}, "set rbd size 2"),
+        ({"min_size": 2}, "set rbd min_size 1"),
+        ({"crush_rule": 0}, "set rbd crush_rule replicated_rack"),
+        ({"pg_autoscale_mode": "on"}, "set rbd pg_autoscale_mode off"),
+        ({"pg_num": 32, "pg_num_target": 32}, "set rbd pg_num 64"),
+        ({"application_metadata": {}}, "application enable rbd rbd"),
     ],
 )
 def test_what_differs_is_set_and_nothing_else(differs, command):
-    ceph, work = run({**FOUND, **differs})
-    work.ensure([WANTED])
-    assert ceph.done == [f"osd pool set rbd {command}"]
+    ceph, _work = run({**FOUND, **differs})
+    assert ceph.done == [f"osd pool {command}"]
 
 
 @pytest.mark.parametrize("shape", [lambda groups: {"pg_stats": groups}, lambda groups: groups])
@@ -70,45 +76,22 @@ def test_after_another_size_it_waits_until_every_group_has_reported_since(shape,
         seen.append(epochs[len(seen)])
         return shape([{"reported_epoch": epoch} for epoch in seen[-1]])
 
-    _ceph, work = run({**FOUND, "size": 3}, reports=reports)
-    work.ensure([WANTED])
+    run({**FOUND, "size": 3}, reports=reports)
     assert seen == epochs
 
 
 @pytest.mark.parametrize("differs", [{}, {"crush_rule": 0}])
 def test_nobody_is_asked_to_report_after_anything_else(differs):
-    _ceph, work = run({**FOUND, **differs}, reports=lambda: pytest.fail("asked"))
-    work.ensure([WANTED])
-
-
-def test_a_missing_application_is_enabled():
-    ceph, work = run({**FOUND, "application_metadata": {}})
-    work.ensure([WANTED])
-    assert ceph.done == ["osd pool application enable rbd rbd"]
-
-
-def test_placement_groups_never_shrink():
-    ceph, work = run({**FOUND, "pg_num": 128, "pg_num_target": 128})
-    work.ensure([WANTED])
-    assert ceph.done == []
-    assert work.larger == ["rbd: found 128, wanted 64"]
-
-
-def test_a_pool_on_its_way_to_the_target_is_left_alone():
-    ceph, work = run({**FOUND, "pg_num": 40})
-    work.ensure([WANTED])
-    assert ceph.done == []
+    run({**FOUND, **differs}, reports=lambda: pytest.fail("asked"))
 
 
 def test_release_13_has_no_autoscaler_and_needs_pgp_num():
-    ceph, work = run({**OLD_RELEASE, "pg_num": 32, "pg_placement_num": 32})
-    work.ensure([WANTED])
+    ceph, _work = run({**OLD_RELEASE, "pg_num": 32, "pg_placement_num": 32})
     assert ceph.done == ["osd pool set rbd pg_num 64", "osd pool set rbd pgp_num 64"]
 
 
 def test_a_dry_run_names_the_rule_and_the_pool_that_it_would_make():
     ceph, work = run(rules=("replicated_rule",), check_mode=True)
-    work.ensure([WANTED])
     assert ceph.done == []
     assert work.actions == [
         "osd crush rule create-replicated replicated_rack default rack",
@@ -117,7 +100,7 @@ def test_a_dry_run_names_the_rule_and_the_pool_that_it_would_make():
 
 
 def test_a_refusal_carries_what_ceph_said():
-    _ceph, work = run(FOUND)
+    _ceph, work = pools(FOUND)
     work.ceph.run = lambda argv, data: (34, "", "Error ERANGE: too many PGs per OSD\n")
     with pytest.raises(CephError, match=r"failed \(34\): Error ERANGE: too many PGs"):
         work.ensure([WANTED])
@@ -125,7 +108,7 @@ def test_a_refusal_carries_what_ceph_said():
 
 def test_pools_that_are_not_there_are_made_in_one_go_and_then_put_right():
     made = []
-    ceph, work = run()
+    ceph, work = pools()
     fresh = {**FOUND, "application_metadata": {}}
     ceph.answers["osd pool ls detail"] = lambda: [{**fresh, "pool_name": n} for n in made]
     plain = ceph.run
@@ -143,7 +126,7 @@ def test_pools_that_are_not_there_are_made_in_one_go_and_then_put_right():
 
 
 def test_a_refusal_among_several_commands_is_told_though_ceph_ends_well():
-    _ceph, work = run({**FOUND, "size": 3, "application_metadata": {}})
+    _ceph, work = pools({**FOUND, "size": 3, "application_metadata": {}})
     plain = work.ceph.run
 
     def act(argv, data=None):

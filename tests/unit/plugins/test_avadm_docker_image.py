@@ -1,25 +1,19 @@
 """An image from an archive: loaded where docker has another one or none, left alone else."""
 
-import io
 import json
-import tarfile
 
 import avadm_docker_image as module
 import pytest
+
+from tests.unit.fakes.made import tar
 
 ID = "sha256:" + "a" * 64
 
 
 @pytest.fixture(params=["{0}.json", "blobs/sha256/{0}"], ids=["old layout", "new layout"])
 def archive(tmp_path, request):
-    path = tmp_path / "image.tar"
     listed = [{"Config": request.param.format("a" * 64), "RepoTags": ["avadm/pause:1"], "Layers": []}]
-    body = json.dumps(listed).encode()
-    with tarfile.open(path, "w") as tar:
-        info = tarfile.TarInfo("manifest.json")
-        info.size = len(body)
-        tar.addfile(info, io.BytesIO(body))
-    return str(path)
+    return str(tar(tmp_path / "image.tar", {"manifest.json": json.dumps(listed)}))
 
 
 def docker(have, loads=0, holds=""):
@@ -35,23 +29,23 @@ def docker(have, loads=0, holds=""):
     return run
 
 
-def test_what_is_there_is_not_loaded(archive):
-    run = docker(ID)
-    assert module.ensure(run, "avadm/pause:1", archive, False) == (False, ID)
-    assert run.verbs == ["image"]
+OTHER = "sha256:" + "b" * 64
 
 
-@pytest.mark.parametrize("have", ["", "sha256:" + "b" * 64], ids=["none", "another under the name"])
-def test_what_is_not_there_is_loaded(archive, have):
+@pytest.mark.parametrize(
+    ("have", "check", "changed", "verbs"),
+    [
+        (ID, False, False, ["image"]),
+        ("", False, True, ["image", "load"]),
+        (OTHER, False, True, ["image", "load"]),
+        ("", True, True, ["image"]),
+    ],
+    ids=["it is there", "none", "another under the name", "a dry run"],
+)
+def test_what_is_not_there_is_loaded(archive, have, check, changed, verbs):
     run = docker(have)
-    assert module.ensure(run, "avadm/pause:1", archive, False) == (True, ID)
-    assert run.verbs == ["image", "load"]
-
-
-def test_check_mode_loads_nothing(archive):
-    run = docker("")
-    assert module.ensure(run, "avadm/pause:1", archive, True) == (True, ID)
-    assert run.verbs == ["image"]
+    assert module.ensure(run, "avadm/pause:1", archive, check) == (changed, ID)
+    assert run.verbs == verbs
 
 
 def test_trouble_is_told_with_a_remedy(archive, tmp_path):
@@ -69,7 +63,7 @@ def test_trouble_is_told_with_a_remedy(archive, tmp_path):
     [
         (ID, False, ["container"]),
         ("", True, ["container", "rm", "create"]),
-        ("sha256:" + "b" * 64, True, ["container", "rm", "create"]),
+        (OTHER, True, ["container", "rm", "create"]),
     ],
     ids=["held", "by none", "another image"],
 )

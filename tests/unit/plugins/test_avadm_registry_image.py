@@ -1,25 +1,20 @@
 """avadm_registry_image: an image is put where the registry has not exactly this one."""
 
-import io
 import json
-import tarfile
 
 import pytest
 from ansible.module_utils.avadm_image import ImageError
 from avadm_registry_image import Registry, ensure
+
+from tests.unit.fakes.made import tar
 
 NAME = "avadm/base:12"
 
 
 @pytest.fixture
 def archive(tmp_path):
-    path = tmp_path / "image.tar"
-    listed = json.dumps([{"Config": "abc.json", "RepoTags": [NAME], "Layers": []}]).encode()
-    with tarfile.open(path, "w") as tar:
-        entry = tarfile.TarInfo("manifest.json")
-        entry.size = len(listed)
-        tar.addfile(entry, io.BytesIO(listed))
-    return str(path)
+    listed = [{"Config": "abc.json", "RepoTags": [NAME], "Layers": []}]
+    return str(tar(tmp_path / "image.tar", {"manifest.json": json.dumps(listed)}))
 
 
 class Skopeo:
@@ -39,26 +34,28 @@ class Skopeo:
         return 0, "", ""
 
 
-@pytest.mark.parametrize(("held", "put"), [(None, 1), ("sha256:old", 1), ("sha256:abc", 0)])
-def test_only_another_image_is_put(archive, held, put):
+def put(skopeo, archive, dry=False):
+    return ensure(Registry(skopeo, "r:5000", "/certs"), NAME, archive, dry)
+
+
+@pytest.mark.parametrize(("held", "count"), [(None, 1), ("sha256:old", 1), ("sha256:abc", 0)])
+def test_only_another_image_is_put(archive, held, count):
     skopeo = Skopeo(held)
-    assert ensure(Registry(skopeo, "r:5000", "/certs"), NAME, archive, False) == (bool(put), "sha256:abc")
-    assert skopeo.put == [[f"docker-archive:{archive}:{NAME}", f"docker://r:5000/{NAME}"]] * put
+    assert put(skopeo, archive) == (bool(count), "sha256:abc")
+    assert skopeo.put == [[f"docker-archive:{archive}:{NAME}", f"docker://r:5000/{NAME}"]] * count
 
 
 def test_a_dry_run_puts_nothing(archive):
     skopeo = Skopeo()
-    assert ensure(Registry(skopeo, "r:5000", "/certs"), NAME, archive, True)[0]
+    assert put(skopeo, archive, dry=True)[0]
     assert skopeo.put == []
 
 
 def test_a_registry_that_refuses_is_not_one_without_the_image(archive):
     with pytest.raises(ImageError, match=r"cannot be asked: .*certificate required"):
-        ensure(
-            Registry(Skopeo(trouble="tls: certificate required"), "r:5000", "/certs"), NAME, archive, False
-        )
+        put(Skopeo(trouble="tls: certificate required"), archive)
 
 
 def test_another_image_than_was_put_is_told(archive):
     with pytest.raises(ImageError, match="keeps avadm/base:12 as sha256:x, wanted sha256:abc"):
-        ensure(Registry(Skopeo(keeps="sha256:x"), "r:5000", "/certs"), NAME, archive, False)
+        put(Skopeo(keeps="sha256:x"), archive)

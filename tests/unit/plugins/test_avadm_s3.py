@@ -7,34 +7,18 @@ from ansible.module_utils.avadm_s3 import EMPTY, S3, S3Error, authorization, can
 
 # The example account and requests of "Signature Calculations for the Authorization Header" (AWS S3 API reference).
 KEYS = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
-HEADERS = {
-    "host": "examplebucket.s3.amazonaws.com",
-    "x-amz-content-sha256": EMPTY,
-    "x-amz-date": "20130524T000000Z",
-}
+HEADERS = {"host": "examplebucket.s3.amazonaws.com", "x-amz-content-sha256": EMPTY}
+HEADERS["x-amz-date"] = "20130524T000000Z"
+RANGE, LIFE = {"range": "bytes=0-9"}, {"lifecycle": ""}
+LIST = {"max-keys": "2", "prefix": "J"}
 
 
 @pytest.mark.parametrize(
     ("path", "query", "headers", "signature"),
     [
-        (
-            "/test.txt",
-            {},
-            {"range": "bytes=0-9"},
-            "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
-        ),
-        (
-            "/",
-            {"lifecycle": ""},
-            {},
-            "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543",
-        ),
-        (
-            "/",
-            {"max-keys": "2", "prefix": "J"},
-            {},
-            "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
-        ),
+        ("/test.txt", {}, RANGE, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
+        ("/", LIFE, {}, "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+        ("/", LIST, {}, "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
     ],
 )
 def test_signatures_are_those_of_the_published_examples(path, query, headers, signature):

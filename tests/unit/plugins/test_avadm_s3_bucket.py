@@ -33,11 +33,8 @@ class Store:
             self.policy = body.decode()
             return 204, ""
         if method == "GET":
-            state = self.buckets[name]
-            return (
-                200,
-                f"<VersioningConfiguration>{state and f'<Status>{state}</Status>'}</VersioningConfiguration>",
-            )
+            state = self.buckets[name] and f"<Status>{self.buckets[name]}</Status>"
+            return 200, f"<VersioningConfiguration>{state}</VersioningConfiguration>"
         if query:
             self.buckets[name] = "Enabled" if b"Enabled" in body else "Suspended"
         else:
