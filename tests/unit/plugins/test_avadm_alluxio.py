@@ -19,10 +19,11 @@ def at(tmp_path):
     """Return the journal, its mark, the marker of earlier releases, and a function that calls the module."""
     path, marker = tmp_path / "journal", tmp_path / "formatted.json"
 
-    def ensure(run=lambda argv: (0, "", ""), kind="UFS", check=False, **more):
-        given = {"path": str(path), "kind": kind, "command": ["format"], "name": "m1", "marker": str(marker)}
-        given |= {"marks": str(tmp_path / "founded"), "founded": {}, "replace": False, **more}
-        return journal.ensure(given, run, check)
+    given = {"path": str(path), "command": ["format"], "name": "m1", "marker": str(marker)}
+    given |= {"marks": str(tmp_path / "founded"), "kind": "UFS", "founded": {}, "replace": False}
+
+    def ensure(run=lambda argv: (0, "", ""), check=False, **more):
+        return journal.ensure({**given, **more}, run, check)
 
     return path, tmp_path / "founded/alluxio-journal.json", marker, ensure
 

@@ -16,11 +16,8 @@ class Calico:
 
     def __call__(self, argv, data):
         if argv[1] == "get":
-            return (
-                0,
-                json.dumps({"items": [{"metadata": {"name": n}, "spec": s} for n, s in self.pools.items()]}),
-                "",
-            )
+            items = [{"metadata": {"name": n}, "spec": s} for n, s in self.pools.items()]
+            return 0, json.dumps({"items": items}), ""
         self.writes += 1
         if self.refusals:
             return 1, "", self.refusals.pop()

@@ -18,8 +18,7 @@ STATUS = {
 class Clock:
     """Time that passes only while somebody sleeps."""
 
-    def __init__(self):
-        self.now = 0.0
+    now = 0.0
 
     def time(self):
         return self.now
@@ -113,18 +112,16 @@ def test_a_silent_socket_is_waited_for():
     assert "does not answer on its socket: No such file" in until()
 
 
-def test_waiting_ends_when_all_is_well():
-    clock, answers = Clock(), ["x", "y", None]
-    assert wait(lambda: answers.pop(0), 60, clock=clock) is None
-    assert clock.now == 2
-
-
-def test_waiting_ends_at_its_limit():
-    clock = Clock()
-    assert wait(lambda: str(clock.now), 10, settled=5, clock=clock) == "10.0"
-
-
-def test_waiting_ends_early_when_nothing_changes():
-    clock = Clock()
-    assert wait(lambda: "disk full", 300, settled=30, clock=clock) == "disk full"
-    assert clock.now == 30
+@pytest.mark.parametrize(
+    ("answers", "settled", "last", "at"),
+    [
+        (["x", "y", None], 99, None, 2),
+        (map(str, range(99)), 5, "10", 10),
+        (["disk full"] * 99, 30, "disk full", 30),
+    ],
+    ids=["all is well", "its limit", "nothing changes any more"],
+)
+def test_waiting_ends_at(answers, settled, last, at):
+    clock, answers = Clock(), iter(answers)
+    assert wait(lambda: next(answers), 10 if settled == 5 else 300, settled=settled, clock=clock) == last
+    assert clock.now == at

@@ -1,21 +1,16 @@
 """avadm_derived and avadm_alternative: made or set where it is other, and only then."""
 
-import subprocess
-
 import avadm_alternative
 import pytest
 from avadm_derived import DerivedError, ensure
 
-
-def run(argv):
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+from tests.unit.fakes.running import run_command as run
+from tests.unit.fakes.running import stub
 
 
 def test_a_file_is_made_of_its_sources_and_again_where_one_or_the_program_changed(tmp_path):
     program, source, made = tmp_path / "make", tmp_path / "source", tmp_path / "made"
-    program.write_text(f"#!/bin/sh\ncp {source} {made}\necho x >> {tmp_path}/runs\n")
-    program.chmod(0o755)
+    stub(program, f"cp {source} {made}\necho x >> {tmp_path}/runs")
 
     def keep(dry=False):
         return ensure(run, str(made), [str(program)], [str(source)], dry)
@@ -63,7 +58,6 @@ def test_an_alternative_is_set_where_it_is_other_or_no_choice_of_ours(value, sta
 
 
 def test_an_alternative_that_is_not_there_is_refused_with_its_words():
+    said = 2, "", "error: no alternatives for iptables"
     with pytest.raises(avadm_alternative.AlternativeError, match="no alternatives"):
-        avadm_alternative.ensure(
-            lambda argv: (2, "", "error: no alternatives for iptables"), "iptables", "/l"
-        )
+        avadm_alternative.ensure(lambda argv: said, "iptables", "/l")

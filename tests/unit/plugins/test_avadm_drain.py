@@ -12,20 +12,14 @@ def pod(name, kind="ReplicaSet", space="shop", phase="Running", labels=(), local
     meta = {"name": name, "namespace": space, "uid": f"uid-{name}", "labels": dict(labels)}
     meta |= {"annotations": {"kubernetes.io/config.mirror": "x"}} if mirror else {}
     volumes = [{"name": "d", "emptyDir": {}}] if local else [{"name": "s", "secret": {}}]
-    return {
-        "metadata": {**meta, "ownerReferences": owners},
-        "spec": {"volumes": volumes},
-        "status": {"phase": phase},
-    }
+    meta["ownerReferences"] = owners
+    return {"metadata": meta, "spec": {"volumes": volumes}, "status": {"phase": phase}}
 
 
 def budget(name, allowed, space="shop", **selector):
     status = {"disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 2}
-    return {
-        "metadata": {"name": name, "namespace": space},
-        "spec": {"selector": selector},
-        "status": status,
-    }
+    meta = {"name": name, "namespace": space}
+    return {"metadata": meta, "spec": {"selector": selector}, "status": status}
 
 
 class Kubectl:
@@ -36,9 +30,6 @@ class Kubectl:
         self.drains, self.states, self.comes, self.says, self.now = [], [cordoned], [], None, 0.0
 
     def __call__(self, argv):
-        if argv[0] == "timeout":
-            argv = argv[4:]
-        words = argv[4:] if argv[0] == "kubectl" else argv[3:]
         words = argv[argv.index("--request-timeout=20s") + 1 :]
         return getattr(self, words[0])(*words[1:])
 
@@ -51,13 +42,10 @@ class Kubectl:
         assert words[1] == "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1"
         return 0, json.dumps({"items": self.pods}), ""
 
-    def cordon(self, name):
-        return self.mark(True)
-
     def uncordon(self, name):
-        return self.mark(False)
+        return self.cordon(name, wanted=False)
 
-    def mark(self, wanted):
+    def cordon(self, name, wanted=True):
         if self.says == "mute":
             return 0, "", "error: unable to cordon node"
         self.cordoned = wanted
@@ -101,10 +89,8 @@ def test_pods_go_and_those_of_daemon_sets_and_static_ones_stay():
 def test_what_would_be_lost_is_refused_all_at_once_before_anything_changes():
     kubectl = Kubectl(pod("a"), pod("bare", None), pod("bare2", None, "lab"), pod("data", local=True))
     done = node(kubectl).drain(60)
-    assert done["refused"] == {
-        "without-controller": ["shop/bare", "lab/bare2"],
-        "local-data": ["shop/data"],
-    }
+    bare = ["shop/bare", "lab/bare2"]
+    assert done["refused"] == {"without-controller": bare, "local-data": ["shop/data"]}
     assert (kubectl.states, kubectl.drains) == ([False], [])
     assert not done["done"]
     assert not done["cordoned"]
@@ -162,19 +148,16 @@ def test_one_that_was_cordoned_stays_so_when_it_is_refused_later():
 
 def test_a_budget_that_keeps_a_pod_is_named_and_the_next_call_goes_on():
     web = {"app": "web"}
-    kubectl = Kubectl(
-        pod("a", labels=web), pod("b", labels=web), kept={"b": 3}, budgets=[budget("web", 0, matchLabels=web)]
-    )
+    keeps = [budget("web", 0, matchLabels=web)]
+    kubectl = Kubectl(pod("a", labels=web), pod("b", labels=web), kept={"b": 3}, budgets=keeps)
     once = node(kubectl).drain(15)
     assert once["evicted"] == ["shop/a"]
     assert once["left"] == [{"pod": "shop/b", "why": "kept by budget shop/web: 2 healthy, at least 2 wanted"}]
     assert not once["done"]
     assert once["cordoned"]
     # It waits no longer than it may: 10 s, then the 5 that are left.
-    assert [next(f for f in flags if "timeout" in f) for flags in kubectl.drains] == [
-        "--timeout=10s",
-        "--timeout=5s",
-    ]
+    waited = [next(f for f in flags if "timeout" in f) for flags in kubectl.drains]
+    assert waited == ["--timeout=10s", "--timeout=5s"]
     again = node(kubectl).drain(60)
     assert again["done"]
     assert again["evicted"] == ["shop/b"]
@@ -246,9 +229,8 @@ def test_the_module_drains_once_and_tells_what_is_left():
     kubectl = Kubectl(pod("a"), pod("b"), kept={"b": 99})
     assert ensure(node(kubectl), "drained", 60, check_mode=True) == (True, [])
     assert kubectl.states == [False]
-    with pytest.raises(
-        DrainError, match=r"stays cordoned; pods that are left: shop/b\. The next run goes on"
-    ):
+    left = r"stays cordoned; pods that are left: shop/b\. The next run goes on"
+    with pytest.raises(DrainError, match=left):
         ensure(node(kubectl), "drained", 15)
     kubectl.kept = {}
     assert ensure(node(kubectl), "drained", 15) == (True, ["shop/b"])

@@ -53,14 +53,8 @@ def test_the_folder_is_made_once_and_follows_the_driver(node, tmp_path, monkeypa
     root = tmp_path / "root"
     assert laid_out(tmp_path, node, check_mode=True) and not root.exists()
     assert laid_out(tmp_path, node)
-    names = [
-        "bin/nvidia-smi",
-        "lib64/libcuda.so.1",
-        "lib64/libcuda.so.396.44",
-        "lib64/libnvidia-ml.so.1",
-        "lib64/libnvidia-ml.so.396.44",
-    ]
-    assert tree(root) == names
+    libraries = [f"lib64/{name}.so.{end}" for name in ("libcuda", "libnvidia-ml") for end in ("1", "396.44")]
+    assert tree(root) == ["bin/nvidia-smi", *libraries]
     assert (root / "lib64/libcuda.so.1").read_text() == "libcuda.so.396.44"
     assert not laid_out(tmp_path, node), "a second run changes nothing"
     # An upgrade: other files, another link.

@@ -5,6 +5,7 @@ import json
 import pytest
 from avadm_kube_labels import KEPT, Labels, LabelsError, taint
 
+OURS = ["nvidia.com/gpu=:NoSchedule"]
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 OTHERS = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "timeAdded": "2026-11-22T00:00:00Z"}
 
@@ -13,15 +14,8 @@ class Kubectl:
     """kubectl with one node; refuses a patch of an older version than the node has."""
 
     def __init__(self, labels=(), taints=(), unregistered=0, races=0):
-        self.node = {
-            "metadata": {
-                "name": "n",
-                "resourceVersion": "1",
-                "labels": dict(labels),
-                "annotations": {"other": "x"},
-            },
-            "spec": {"taints": list(taints)} if taints else {},
-        }
+        meta = {"name": "n", "resourceVersion": "1", "labels": dict(labels), "annotations": {"other": "x"}}
+        self.node = {"metadata": meta, "spec": {"taints": list(taints)} if taints else {}}
         self.unregistered, self.races, self.patches = unregistered, races, 0
 
     def __call__(self, argv):
@@ -48,10 +42,7 @@ class Kubectl:
 
     def keep(self, labels, taints=(), timeout=60, dry=False):
         now = [0.0]
-
-        def sleep(seconds):
-            now[0] += seconds
-
+        sleep = lambda seconds: now.append(now.pop() + seconds)  # noqa: E731
         node = Labels(self, "n", "/k", sleep, lambda: now[0])
         return node.keep(labels, [taint(t) for t in taints], timeout, dry)
 
@@ -66,20 +57,17 @@ class Kubectl:
 
 def test_what_is_wanted_is_made_once():
     node = Kubectl({"kubernetes.io/hostname": "n", "rack": "old"})
-    assert node.keep({"rack": "r1", "worker": ""}, ["nvidia.com/gpu=:NoSchedule"]) == [
-        "label rack=r1",
-        "label worker=",
-        "taint nvidia.com/gpu:NoSchedule",
-    ]
+    told = node.keep({"rack": "r1", "worker": ""}, OURS)
+    assert told == ["label rack=r1", "label worker=", "taint nvidia.com/gpu:NoSchedule"]
     assert node.labels == {"kubernetes.io/hostname": "n", "rack": "r1", "worker": ""}
     assert node.taints == [GPU]
-    assert node.keep({"rack": "r1", "worker": ""}, ["nvidia.com/gpu=:NoSchedule"]) == []
+    assert node.keep({"rack": "r1", "worker": ""}, OURS) == []
     assert node.patches == 1
 
 
 def test_what_is_not_wanted_any_more_is_removed_and_what_others_made_stays():
     node = Kubectl({"theirs": "1"}, [OTHERS])
-    node.keep({"gpu-model": "p100", "rack": "r1"}, ["nvidia.com/gpu=:NoSchedule"])
+    node.keep({"gpu-model": "p100", "rack": "r1"}, OURS)
     assert node.taints == [OTHERS, GPU]
     told = node.keep({"rack": "r1"})
     assert told == ["label gpu-model is removed", "taint nvidia.com/gpu:NoSchedule is removed"]
@@ -91,7 +79,7 @@ def test_what_is_not_wanted_any_more_is_removed_and_what_others_made_stays():
 
 def test_the_last_taint_goes_too():
     node = Kubectl()
-    node.keep({}, ["nvidia.com/gpu=:NoSchedule"])
+    node.keep({}, OURS)
     node.keep({})
     assert node.taints == []
 
@@ -99,7 +87,7 @@ def test_the_last_taint_goes_too():
 def test_labels_and_taints_that_were_there_already_become_ours_when_they_are_wanted():
     # kubelet registers with them itself.
     node = Kubectl({"rack": "r1"}, [GPU])
-    assert node.keep({"rack": "r1"}, ["nvidia.com/gpu=:NoSchedule"]) == ["note of what is kept"]
+    assert node.keep({"rack": "r1"}, OURS) == ["note of what is kept"]
     node.keep({})
     assert (node.labels, node.taints) == ({}, [])
 
