@@ -28,6 +28,15 @@ def variables(role, *kinds):
     return {k: v for path in paths if (ROLES / role / path).is_file() for k, v in read(role, path).items()}
 
 
+NOTHING = {"str": "given", "path": "/given", "int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
+
+
+def given(role):
+    """Return a role's variables; whatever must be given is given."""
+    options = read(role, "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    return {name: NOTHING[option["type"]] for name, option in options.items()} | variables(role)
+
+
 def tasks(role, step, word):
     """Return the tasks of a role's step (the file's name) in which a word stands."""
     return [one for one in read(role, f"tasks/{step}.yml") if word in str(one)]
@@ -44,7 +53,7 @@ def holds(condition, /, **have):
 
 
 def template(path, /, **have):
-    """Return the text that a template, by its path below roles/, is made to."""
+    """Return what becomes of a template, by its path below roles/."""
     templar = Templar(DataLoader(), variables={"ansible_managed": "written by a test", **have})
     templar.environment.loader.searchpath = [str((ROLES / path).parent)]
     # As the module and the lookup of templates do.

@@ -1,12 +1,11 @@
 """CoreDNS' configuration as the role's template writes it."""
 
 import re
-from pathlib import Path
 
-import jinja2
 import pytest
 
-TEMPLATES = Path(__file__).parents[3] / "roles/coredns/templates"
+from tests.unit.fakes.roles import template
+
 GIVEN = {
     "coredns_address": "10.0.0.21",
     "coredns_metrics_port": 9153,
@@ -22,8 +21,7 @@ GIVEN = {
 
 def zones(**changes):
     """Return zone to its text."""
-    made = jinja2.Environment(trim_blocks=True, loader=jinja2.FileSystemLoader(TEMPLATES))  # noqa: S701  no HTML
-    text = made.get_template("Corefile.j2").render({**GIVEN, **changes})
+    text = template("coredns/templates/Corefile.j2", **{**GIVEN, **changes})
     return dict(re.findall(r"^(\S+) \{\n(.*?)^\}", text, re.M | re.S))
 
 

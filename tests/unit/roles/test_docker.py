@@ -1,34 +1,22 @@
 """The engine's configuration as the role writes it."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLE = Path(__file__).parents[3] / "roles/docker"
+from tests.unit.fakes.roles import template, value, variables
 
 
-def files(**variables):
+def files(**more):
     """Return path to content of what the role writes."""
-    have = {
-        **yaml.safe_load((ROLE / "defaults/main.yml").read_text()),
-        **yaml.safe_load((ROLE / "vars/main.yml").read_text()),
-        **variables,
-    }
-    have["_docker_authorities"] = []  # the template below
-    templar = Templar(DataLoader(), variables=have)
-    written = {f["path"]: f["content"] for f in templar.template(have["_docker_files"])}
-    # As the lookup does.
-    templar.environment.trim_blocks = True
-    text = templar.template((ROLE / "templates/authorities.json.j2").read_text(), convert_data=False)
-    return written | {f["path"]: f["content"] for f in json.loads(text)}
+    have = variables("docker") | more
+    authorities = json.loads(template("docker/templates/authorities.json.j2", **have))
+    own = value(have["_docker_files"], **have | {"_docker_authorities": []})  # that template
+    return {f["path"]: f["content"] for f in [*own, *authorities]}
 
 
-def config(**variables):
-    content = files(**variables)["/etc/docker/daemon.json"]
+def config(**more):
+    content = files(**more)["/etc/docker/daemon.json"]
     return content if isinstance(content, dict) else json.loads(content)
 
 
@@ -57,8 +45,8 @@ def test_the_sites_own_settings_are_merged_over_ours(extra):
     made = config(docker_daemon_extra=extra)
     assert made["storage-driver"] == "overlay2"
     assert made["log-opts"]["max-file"] == "3"
-    for key, value in extra.items():
-        assert made[key] == value or made[key].items() >= value.items()
+    for key, wanted in extra.items():
+        assert made[key] == wanted or made[key].items() >= wanted.items()
 
 
 def test_each_registry_has_its_authority_where_docker_looks():

@@ -2,16 +2,15 @@
 
 import hashlib
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.unit.roles.test_kube_units import read, rendered
+from tests.unit.fakes.roles import ROLES, read
+from tests.unit.fakes.running import sh
+from tests.unit.roles.test_kube_units import rendered
 
-SOURCE = Path(__file__).parents[3] / "roles/etcd/files/avadm-etcd-copy"
+SOURCE = ROLES / "etcd/files/avadm-etcd-copy"
 NAMES = [f"2026112{day}T000000Z.db" for day in range(1, 5)]
 AT = [1795219200 + 86400 * day for day in range(4)]
 BOTO = """
@@ -74,18 +73,21 @@ class Room:
         return sorted(str(p.relative_to(self.bucket)) for p in self.bucket.rglob("*") if p.is_file())
 
     def run(self, *words, **more):
-        env = {**os.environ, "PYTHONPATH": str(self.root / "lib"), "BUCKET": str(self.bucket), **more}
+        env = {"PYTHONPATH": str(self.root / "lib"), "BUCKET": str(self.bucket), **more}
         env["AVADM_ETCD_STORE"] = str(self.root / "store.json")
         asked = words or ("put", "k1", str(self.folder), "3", str(self.metrics))
-        return subprocess.run(
-            [sys.executable, SOURCE, *asked], env=env, capture_output=True, text=True, check=False
-        )
+        return sh(sys.executable, SOURCE, *asked, env=env)
 
     def told(self):
         """Return when the newest copy was taken, and whether something failed."""
         lines = (self.metrics / "avadm-etcd-copy.prom").read_text().splitlines()
         assert [p.name for p in self.metrics.iterdir()] == ["avadm-etcd-copy.prom"]
         return tuple(int(line.split()[1]) for line in lines if not line.startswith("#"))
+
+
+def brought(done):
+    """Return the keys of what was brought, in the order of bringing."""
+    return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("put")]
 
 
 @pytest.fixture
@@ -98,16 +100,13 @@ def test_what_is_missing_is_brought_the_newest_first_and_the_old_go(room):
     (room.folder / ".new.7").write_text("half")
     done = room.run()
     assert done.returncode == 0, done.stderr
-    assert [line for line in done.stdout.splitlines() if line.startswith("put")] == [
-        f"put k1/{name}" for name in reversed(NAMES[:3])
-    ]
+    assert brought(done) == [f"k1/{name}" for name in reversed(NAMES[:3])]
     assert "cleared k1/x" in done.stdout
     (room.bucket / "k2").mkdir()
     (room.bucket / "k2" / NAMES[0]).write_bytes(b"another member's")
     (room.folder / NAMES[0]).unlink()
     room.here(NAMES[3])
-    done = room.run()
-    assert [line for line in done.stdout.splitlines() if line.startswith("put")] == [f"put k1/{NAMES[3]}"]
+    assert brought(room.run()) == [f"k1/{NAMES[3]}"]
     assert room.there() == [*(f"k1/{name}" for name in NAMES[1:]), f"k2/{NAMES[0]}"]
     assert room.told() == (AT[3], 0)
 

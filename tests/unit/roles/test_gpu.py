@@ -2,31 +2,19 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
 from avadm.artifacts.manifest import named
-
-ROOT = Path(__file__).parents[3]
-ROLES = ROOT / "roles"
-
-
-def defaults(role):
-    return yaml.safe_load((ROLES / role / "defaults/main.yml").read_text())
+from tests.unit.fakes.roles import ROLES, template, variables
 
 
 @pytest.fixture(scope="module")
 def command():
     """The plug-in's command line, as the unit has it."""
-    text = (ROLES / "gpu_device_plugin/templates/avadm-gpu-device-plugin.service.j2").read_text()
-    templar = Templar(DataLoader(), variables=defaults("gpu_device_plugin"))
-    templar.environment.trim_blocks = True
-    unit = templar.template(text).replace("\\\n", " ")
-    return shlex.split(re.search(r"^ExecStart=(.*)$", unit, re.M)[1])
+    unit = "gpu_device_plugin/templates/avadm-gpu-device-plugin.service.j2"
+    text = template(unit, **variables("gpu_device_plugin")).replace("\\\n", " ")
+    return shlex.split(re.search(r"^ExecStart=(.*)$", text, re.M)[1])
 
 
 def test_the_program_knows_every_option_that_the_unit_gives_it(command):
@@ -43,9 +31,9 @@ def test_containers_find_the_driver_as_in_nvidias_own_images(command):
 
 
 def test_the_driver_is_laid_out_where_the_plug_in_looks_for_it(command):
-    root = defaults("gpu_driver")["gpu_driver_root"]
+    root = variables("gpu_driver")["gpu_driver_root"]
     assert f"--driver-root={root}" in command
-    assert "nvidia-smi" in defaults("gpu_driver")["gpu_driver_needed"]
+    assert "nvidia-smi" in variables("gpu_driver")["gpu_driver_needed"]
 
 
 def test_a_gpu_is_taken_away_for_the_errors_that_the_alert_calls_the_hardwares(command):

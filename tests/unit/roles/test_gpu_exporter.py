@@ -2,23 +2,20 @@
 
 import ast
 import http.client
-import importlib.util
 import re
 import socket
 import threading
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 from avadm.site import profile
+from tests.unit.fakes.roles import ROLES, program
+from tests.unit.fakes.running import stub
 
-HOME = Path(__file__).parents[3]
-SOURCE = HOME / "roles/gpu_exporter/files/gpu_exporter.py"
-spec = importlib.util.spec_from_file_location("gpu_exporter", SOURCE)
-exporter = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(exporter)
+SOURCE = "gpu_exporter/files/gpu_exporter.py"
+exporter = program(SOURCE)
 
 SMI = """0, GPU-aa, 00000000:06:00.0, 35, 1000, 15160, 40, 98.50, 0
 1, GPU-bb, 00000000:8A:00.0, 0, 11, 16149, 38, [Not Supported], [N/A]
@@ -31,12 +28,10 @@ def served(tmp_path):
     """Return a function: what the exporter answers where nvidia-smi says and ends so."""
 
     def get(says=SMI, ends=0, silent=0):
-        program = tmp_path / "nvidia-smi"
-        program.write_text(f"#!/bin/sh\ncat <<'X'\n{says}X\nexit {ends}\n")
-        program.chmod(0o755)
+        stub(tmp_path / "nvidia-smi", f"cat <<'X'\n{says}X\nexit {ends}")
         xids = {}
         exporter.note(LOG, xids)
-        server = exporter.Server(("127.0.0.1", 0), exporter.handler(str(program), xids, "g1"))
+        server = exporter.Server(("127.0.0.1", 0), exporter.handler(str(tmp_path / "nvidia-smi"), xids, "g1"))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         place = ("127.0.0.1", server.server_port)
         mute = [socket.create_connection(place) for _ in range(silent)]
@@ -80,8 +75,8 @@ def test_a_flood_of_them_makes_no_thread_beyond_the_limit(served, monkeypatch):
 
 def test_it_tells_all_that_rules_and_dashboards_ask_for():
     asked = set()
-    for folder in ("roles/prometheus/files/rules", "roles/grafana/files/dashboards"):
-        for path in (HOME / folder).iterdir():
+    for folder in ("prometheus/files/rules", "grafana/files/dashboards"):
+        for path in (ROLES / folder).iterdir():
             asked |= set(re.findall(r"\bdcgm_[a-z_]+", path.read_text()))
     told = {name for name, _, _ in exporter.METRICS} | {"dcgm_xid_errors"}
     assert asked
@@ -89,17 +84,14 @@ def test_it_tells_all_that_rules_and_dashboards_ask_for():
 
 
 def test_python_3_5_reads_it():
-    ast.parse(SOURCE.read_text(), feature_version=(3, 5))
+    ast.parse((ROLES / SOURCE).read_text(), feature_version=(3, 5))
 
 
 def test_the_stated_profile_names_the_packages_of_ubuntu_16_04():
     """There the driver is nvidia-396, not nvidia-driver-396 (which begins with 18.04), and DCGM brings no exporter."""
     stated = profile.load("stated")
-    assert [p.partition("=")[0] for p in stated.packages["gpu_driver"]] == [
-        "nvidia-396",
-        "libcuda1-396",
-        "nvidia-modprobe",
-    ]
+    names = [p.partition("=")[0] for p in stated.packages["gpu_driver"]]
+    assert names == ["nvidia-396", "libcuda1-396", "nvidia-modprobe"]
     assert all(p.endswith("=396.44-*") for p in stated.packages["gpu_driver"])
     assert stated.features["gpu_exporter"] == "nvidia-smi"
     assert "gpu_exporter" not in stated.packages

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLES = Path(__file__).parents[3] / "roles"
+from tests.unit.fakes.roles import ROLES, given, template
+
 KNOWN = yaml.safe_load(Path(__file__).with_name("haproxy_keywords.yml").read_text())
 FILES = {
     "kube_vip/templates/haproxy.cfg.j2": "kube_vip",
@@ -22,14 +21,7 @@ def number(release):
 
 
 def rendered(path):
-    role = FILES[path]
-    options = yaml.safe_load((ROLES / role / "meta/argument_specs.yml").read_text())
-    have = dict.fromkeys(options["argument_specs"]["main"]["options"], 1)
-    have |= yaml.safe_load((ROLES / role / "defaults/main.yml").read_text())
-    have |= {f"{role}_servers": SERVERS, "ansible_managed": "a test"}
-    made = Templar(DataLoader(), variables=have)
-    made.environment.trim_blocks = True
-    return made.template((ROLES / path).read_text(), convert_data=False)
+    return template(path, **given(FILES[path]) | {f"{FILES[path]}_servers": SERVERS})
 
 
 def unknown(text):

@@ -3,16 +3,12 @@
 import configparser
 import re
 import shlex
-from pathlib import Path
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-ROLES = Path(__file__).parents[3] / "roles"
+from tests.unit.fakes.roles import ROLES, tasks, template, value, variables
+
 GIVEN = {
-    "ansible_managed": "written by a test",
     "inventory_hostname": "n1",
     "kube_vip_address": "10.0.0.250",
     "kube_vip_own_address": "10.0.0.21",
@@ -30,25 +26,9 @@ GIVEN = {
 }
 
 
-def task(role, file, module, **wanted):
-    """Return the arguments and variables of the first task of a module that has these arguments."""
-    for one in yaml.safe_load((ROLES / role / "tasks" / file).read_text()):
-        arguments = one.get(module, {})
-        if module in one and all(arguments.get(key) == value for key, value in wanted.items()):
-            return arguments, one.get("vars", {})
-    raise AssertionError(f"{role}/{file} has no {module}")
-
-
-def templar(role, **more):
-    made = Templar(DataLoader(), variables={**GIVEN, "role_path": str(ROLES / role), **more})
-    # As the lookup of templates does.
-    made.environment.trim_blocks = True
-    return made
-
-
 def settings(role):
     """Return the drop-in of keepalived's unit."""
-    given, _ = task(role, "run.yml", "avadm_daemon", name="keepalived")
+    given, *_ = [t["avadm_daemon"] for t in tasks(role, "run", "settings") if "'keepalived'" in str(t)]
     parser = configparser.ConfigParser(interpolation=None)
     (path,) = re.findall(r"role_path ~ '(\S+)'", given["settings"])
     parser.read_string((ROLES / role / path.lstrip("/")).read_text())
@@ -58,21 +38,19 @@ def settings(role):
 def files(role):
     """Return path to the template's folder and variables, of what the role writes below /etc/keepalived."""
     if role == "ingress":
-        variables = yaml.safe_load((ROLES / role / "vars/main.yml").read_text())
-        return variables["_ingress_vip_files"], variables
-    given, variables = task(role, "configure.yml", "avadm_files")
-    return given["files"], {k: v for k, v in variables.items() if k != "_kube_vip_device"}
+        return variables(role, "vars")["_ingress_vip_files"], variables(role, "vars")
+    (task,) = tasks(role, "configure", "avadm_files")
+    return task["avadm_files"]["files"], {k: v for k, v in task["vars"].items() if k != "_kube_vip_device"}
 
 
 def held(role, **more):
     """Return (addresses that keepalived is told to hold, lines for `ip -batch`)."""
-    _, variables = files(role)
-    made = templar(role, **variables, **more)
-    told = made.template((ROLES / role / "templates/keepalived.conf.j2").read_text(), convert_data=False)
-    about = made.template(variables["_ingress_held" if role == "ingress" else "_kube_vip_held"])
-    text = (ROLES / "kube_common/templates/keepalived-addresses.j2").read_text()
-    lines = templar(role, held=about).template(text, convert_data=False).splitlines()
-    return re.findall(r"([\d.]+)/32", told), lines
+    _, own = files(role)
+    have = {**GIVEN, "role_path": str(ROLES / role), **own, **more}
+    told = template(f"{role}/templates/keepalived.conf.j2", **have)
+    about = value(own["_ingress_held" if role == "ingress" else "_kube_vip_held"], **have)
+    lines = template("kube_common/templates/keepalived-addresses.j2", **{**have, "held": about})
+    return re.findall(r"([\d.]+)/32", told), lines.splitlines()
 
 
 @pytest.mark.parametrize(

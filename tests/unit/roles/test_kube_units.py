@@ -4,13 +4,9 @@ import configparser
 from pathlib import Path
 
 import pytest
-import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
-from tests.unit.roles.test_rbac import loaded
+from tests.unit.fakes.roles import ROLES, given, loaded, read, value
 
-ROLES = Path(__file__).parents[3] / "roles"
 UNITS = {
     "kube-apiserver": "kube_apiserver",
     "kube-controller-manager": "kube_controllers",
@@ -18,11 +14,6 @@ UNITS = {
     "kubelet": "kube_node",
     "kube-proxy": "kube_node",
 }
-NOTHING = {"str": "given", "path": "/given", "int": 1, "float": 1.0, "bool": True, "list": [], "dict": {}}
-
-
-def read(role, path):
-    return yaml.safe_load((ROLES / role / path).read_text()) or {}
 
 
 def written(role):
@@ -37,18 +28,11 @@ def rendered(role, text, **more):
     """Return a text with the role's variables, and more; whatever must be given is given."""
     loaded()
     have = {
-        "role_path": str(ROLES / role),
         "ansible_managed": "written by a test",
         "inventory_hostname": "n1",
+        "role_path": str(ROLES / role),
     }
-    for one in ("kube_common", role):
-        options = read(one, "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
-        have |= {name: NOTHING[option["type"]] for name, option in options.items()}
-    for one in ("kube_common", role):
-        for kind in ("defaults", "vars"):
-            if (ROLES / one / kind / "main.yml").is_file():
-                have |= read(one, f"{kind}/main.yml")
-    return Templar(DataLoader(), variables=have | more).template(text)
+    return value(text, **have | given("kube_common") | given(role) | more)
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -1,9 +1,8 @@
 """Packets from elsewhere to 127.0.0.0/8 (CVE-2020-8558): one rule, once, however often the program runs."""
 
-import subprocess
-from pathlib import Path
+from tests.unit.fakes.roles import ROLES
+from tests.unit.fakes.running import sh, stub
 
-PROGRAM = Path(__file__).parents[3] / "roles/kube_node/files/avadm-localnet"
 # Keeps the chain's and the hook's rules as lines.
 IPTABLES = """#!/bin/sh
 shift 4; verb=$1; chain=$2; shift 2; rule="$chain $*"
@@ -20,10 +19,10 @@ esac
 def test_the_rule_is_there_once(tmp_path):
     table = tmp_path / "table"
     table.touch()
-    (tmp_path / "iptables").write_text(IPTABLES.format(t=table))
-    (tmp_path / "iptables").chmod(0o755)
+    stub(tmp_path / "iptables", IPTABLES.format(t=table))
     for _ in range(3):
-        subprocess.run(["sh", PROGRAM], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True)
+        program = ROLES / "kube_node/files/avadm-localnet"
+        sh("sh", program, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True)
         assert sorted(table.read_text().splitlines()) == [
             "AVADM-LOCALNET ! -i lo -d 127.0.0.0/8 -j DROP",
             "PREROUTING -j AVADM-LOCALNET",

@@ -1,29 +1,15 @@
 """What the watch of logs makes of lines: rates, new patterns, known troubles; and the shipper's counters."""
 
-import importlib.util
 import json
 import re
-import sys
-from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-ROOT = Path(__file__).parents[3]
-FILES = ROOT / "roles/log_watch/files"
-sys.path.append(str(FILES))
+from tests.unit.fakes.roles import program, read
 
-
-def module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-log_watch = module(FILES / "log_watch.py")
-stats = module(ROOT / "roles/log_shipper/files/avadm_log_shipper_stats.py")
-TROUBLES = YAML(typ="safe").load((FILES / "known-troubles.yml").read_text())["troubles"]
+log_watch = program("log_watch/files/log_watch.py")
+stats = program("log_shipper/files/avadm_log_shipper_stats.py")
+TROUBLES = read("log_watch", "files/known-troubles.yml")["troubles"]
 SAMPLES = [(t["id"], t["pattern"], t["words"], s) for t in TROUBLES for s in t["samples"]]
 OTHERS = [(t["id"], t["pattern"], s) for t in TROUBLES for s in t["others"]]
 
@@ -93,16 +79,8 @@ def test_while_learning_nothing_is_told_and_afterwards_what_is_new():
 
 def test_a_pattern_that_was_long_not_seen_is_new_again():
     state = watch({"since": 0}, 10**6).state()
-    state["patterns"] = {
-        "kubelet net failed": {
-            "component": "kubelet",
-            "pattern": "net failed",
-            "host": "x",
-            "first": 0,
-            "last": 10**6,
-            "told": False,
-        }
-    }
+    known = {"component": "kubelet", "pattern": "net failed", "host": "x"}
+    state["patterns"] = {"kubelet net failed": {**known, "first": 0, "last": 10**6, "told": False}}
     soon, late = watch(state, 10**6 + 86400), watch(state, 10**6 + 11 * 86400)
     for one in (soon, late):
         one.patterns = json.loads(json.dumps(one.patterns))
@@ -126,9 +104,8 @@ def test_what_is_told_is_what_the_exporter_reads():
     one.learn(errors('say "x" \\ y'))
     text = log_watch.told(one, {("LogDiskError", "stor1"): 3}, {"read_only": "0"}, True)
     assert 'avadm_log_lines_total{component="kubelet",host="comp1",severity="warning"} 2' in text
-    assert (
-        'avadm_log_new_pattern{component="kubelet",host="comp1",pattern="say \\"<text>\\" \\\\ y"} 1' in text
-    )
+    new = 'avadm_log_new_pattern{component="kubelet",host="comp1",pattern="say \\"<text>\\" \\\\ y"} 1'
+    assert new in text
     assert 'avadm_log_trouble_lines{host="stor1",id="LogDiskError"} 3' in text
     assert "avadm_log_store_up 1" in text
     assert text.endswith("\n")
@@ -177,12 +154,9 @@ def test_a_look_asks_for_everything_and_leaves_tenants_pods_out():
 
 
 def test_the_shippers_counters_are_those_of_each_store():
-    text = (
-        "dst.http;d_1#0;http,https://10.0.0.1:9428/insert/jsonline?_stream_fields=host,unit;a;written;12\n"
-        "dst.http;d_2#0;http,https://10.0.0.2:9428/insert/jsonline?_stream_fields=host,unit;a;queued;7\n"
-        "dst.http;d_2#0;http,https://10.0.0.2:9428/insert/jsonline?_stream_fields=host,unit;a;dropped;3\n"
-        "source;s_journal;;a;processed;99\n"
-    )
+    line = "dst.http;d_{0}#0;http,https://10.0.0.{0}:9428/insert/jsonline?_stream_fields=host,unit;a;{1}\n"
+    told = [line.format(*one) for one in ((1, "written;12"), (2, "queued;7"), (2, "dropped;3"))]
+    text = "".join([*told, "source;s_journal;;a;processed;99\n"])
     made = stats.metrics(text, ["comp1", "comp2"])
     assert 'avadm_log_shipper_sent_total{store="comp1"} 12' in made
     assert 'avadm_log_shipper_waiting{store="comp2"} 7' in made

@@ -1,28 +1,14 @@
 """avadm-objects-usage: what users have and may have, as metrics."""
 
-import json
 import subprocess
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 
-import pytest
+from tests.unit.fakes.roles import program
 
-SOURCE = Path(__file__).parents[3] / "roles/ceph_rgw/files/avadm-objects-usage"
-
-
-@pytest.fixture
-def usage():
-    loader = SourceFileLoader("avadm_objects_usage", str(SOURCE))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
+usage = program("ceph_rgw/files/avadm-objects-usage")
 QUOTA = {"enabled": True, "max_size": 100, "max_objects": -1}
 
 
-def test_a_user_with_a_quota_of_bytes_has_no_limit_of_objects(usage):
+def test_a_user_with_a_quota_of_bytes_has_no_limit_of_objects():
     found = usage.figures({"user_quota": QUOTA}, {"stats": {"size": 42, "num_objects": 3}})
     assert found == {
         "avadm_objects_user_bytes": 42,
@@ -31,21 +17,19 @@ def test_a_user_with_a_quota_of_bytes_has_no_limit_of_objects(usage):
     }
 
 
-def test_older_releases_call_the_same_otherwise(usage):
+def test_older_releases_call_the_same_otherwise():
     found = usage.figures(
         {"user_quota": {**QUOTA, "enabled": False}}, {"total_bytes": 42, "total_entries": 3}
     )
     assert found == {"avadm_objects_user_bytes": 42, "avadm_objects_user_objects": 3}
 
 
-def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(
-    usage, tmp_path, monkeypatch, capsys
-):
+def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(tmp_path, monkeypatch, capsys):
     def ask(identity, *words):
         assert identity == "rgw.s1"
         if words[2] == "--uid=gone":
             raise subprocess.CalledProcessError(2, "radosgw-admin")
-        return json.loads(json.dumps({"user_quota": QUOTA, "stats": {"size": 7, "num_objects": 1}}))
+        return {"user_quota": QUOTA, "stats": {"size": 7, "num_objects": 1}}
 
     monkeypatch.setattr(usage, "ask", ask)
     assert usage.main("rgw.s1", str(tmp_path), ["ai", "gone"]) == 1
@@ -55,5 +39,5 @@ def test_a_user_that_cannot_be_asked_is_left_out_and_the_others_are_told(
     assert "gone" in capsys.readouterr().err
 
 
-def test_without_node_exporter_there_is_nobody_to_tell(usage, tmp_path):
+def test_without_node_exporter_there_is_nobody_to_tell(tmp_path):
     assert usage.main("rgw.s1", str(tmp_path / "absent"), ["ai"]) == 0

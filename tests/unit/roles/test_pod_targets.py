@@ -1,36 +1,26 @@
 """Which pods are scraped, where, and how the file of targets follows them."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-ROLES = Path(__file__).parents[3] / "roles"
-# As on a node, where the program finds the API's client beside it.
-sys.path.append(str(ROLES / "kube_volumes/files"))
-_spec = importlib.util.spec_from_file_location("pod_targets", ROLES / "prometheus_pods/files/pod_targets.py")
-pod_targets = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(pod_targets)
+from tests.unit.fakes.roles import program
+
+program("kube_volumes/files/volumes_api.py")  # on a node it lies beside it
+pod_targets = program("prometheus_pods/files/pod_targets.py")
 SERVER = "10.0.0.250:6443"
 
 
-def pod(name="web", phase="Running", ports=(8080,), version="5", **notes):
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "uid": f"uid-{name}",
-            "resourceVersion": version,
-            "annotations": {f"prometheus.io/{key}": value for key, value in notes.items()},
-        },
-        "spec": {
-            "nodeName": "comp1",
-            "containers": [{"name": "c", "ports": [{"containerPort": p} for p in ports]}],
-        },
-        "status": {"phase": phase},
-    }
+def thing(name, version="5", labels=None, **notes):
+    about = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "resourceVersion": version}
+    about["annotations"] = {f"prometheus.io/{key}": value for key, value in notes.items()}
+    return about | ({"labels": labels} if labels else {})
+
+
+def pod(name="web", phase="Running", ports=(8080,), **more):
+    containers = [{"name": "c", "ports": [{"containerPort": p} for p in ports]}]
+    spec = {"nodeName": "comp1", "containers": containers}
+    return {"metadata": thing(name, **more), "spec": spec, "status": {"phase": phase}}
 
 
 def test_a_pod_that_asks_is_reached_through_the_api_server():
@@ -54,12 +44,7 @@ def test_without_port_and_path_it_is_the_first_port_and_metrics():
 
 @pytest.mark.parametrize(
     "one",
-    [
-        pod(),
-        pod(scrape="false"),
-        pod(scrape="true", phase="Pending"),
-        pod(scrape="true", phase="Succeeded"),
-    ],
+    [pod(), pod(scrape="false"), *(pod(scrape="true", phase=phase) for phase in ("Pending", "Succeeded"))],
     ids=["says nothing", "no", "starts", "is done"],
 )
 def test_others_are_left_alone(one):
@@ -125,18 +110,11 @@ def test_the_file_follows_pods_and_a_watch_goes_on_where_the_last_ended(tmp_path
             seen.append(kept(path))
             yield {"type": kind, "object": one}
 
-    api = Api(
-        [pod("a", scrape="true"), pod("b")],
-        events(
-            ("ADDED", pod("c", version="8", scrape="true")),
-            ("MODIFIED", pod("b", version="9", scrape="true")),
-        ),
-        events(
-            ("DELETED", pod("a", version="10", scrape="true")),
-            ("MODIFIED", pod("c", "Failed", version="11", scrape="true")),
-        ),
-        [{"type": "ERROR", "object": {"code": 410}}],
-    )
+    asks = {"scrape": "true"}
+    first = events(("ADDED", pod("c", version="8", **asks)), ("MODIFIED", pod("b", version="9", **asks)))
+    failed = pod("c", "Failed", version="11", **asks)
+    then = events(("DELETED", pod("a", version="10", **asks)), ("MODIFIED", failed))
+    api = Api([pod("a", **asks), pod("b")], first, then, [{"type": "ERROR", "object": {"code": 410}}])
     pod_targets.follow(api, pod_targets.Targets(str(path), SERVER))
     assert seen == [["a"], ["a", "c"], ["a", "b", "c"], ["b", "c"]]
     assert kept(path) == ["b"]
@@ -168,45 +146,35 @@ def test_the_file_is_written_anew_while_nothing_changes_so_that_its_age_tells(tm
     assert inodes[0] == inodes[1] == inodes[2] < inodes[3]
 
 
-def service(name="front", selector=None, port=None, **notes):
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "annotations": {f"prometheus.io/{key}": value for key, value in notes.items()},
-        },
-        "spec": {"selector": selector, "ports": [{"port": 80, "targetPort": port}] if port else []},
-    }
+WEB = {"app": "web"}
+
+
+def service(selector=WEB, port=None, scrape="true"):
+    ports = [{"port": 80, "targetPort": port}] if port else []
+    notes = {"scrape": scrape} if scrape else {}
+    return {"metadata": thing("front", **notes), "spec": {"selector": selector, "ports": ports}}
 
 
 @pytest.mark.parametrize(
-    ("own", "services", "wanted"),
+    ("own", "one", "wanted"),
     [
-        ({}, [service(selector={"app": "web"}, scrape="true")], "web:8080/proxy/metrics"),
-        ({}, [service(selector={"app": "web"}, port=9102, scrape="true")], "web:9102/proxy/metrics"),
-        (
-            {"scrape": "true", "port": "7"},
-            [service(selector={"app": "web"}, scrape="true")],
-            "web:7/proxy/metrics",
-        ),
-        ({"scrape": "false"}, [service(selector={"app": "web"}, scrape="true")], None),
-        ({}, [service(selector={"app": "web"})], None),
-        ({}, [service(selector={"app": "other"}, scrape="true")], None),
-        ({}, [service(selector=None, scrape="true")], None),
+        ({}, service(), "web:8080/proxy/metrics"),
+        ({}, service(port=9102), "web:9102/proxy/metrics"),
+        ({"scrape": "true", "port": "7"}, service(), "web:7/proxy/metrics"),
+        ({"scrape": "false"}, service(), None),
+        ({}, service(scrape=""), None),
+        ({}, service({"app": "other"}), None),
+        ({}, service(None), None),
     ],
 )
-def test_a_service_that_asks_has_each_pod_of_it_asked_once(own, services, wanted):
-    one = pod(**own)
-    one["metadata"]["labels"] = {"app": "web", "tier": "front"}
-    made = pod_targets.target(one, SERVER, [*services, *services])
+def test_a_service_that_asks_has_each_pod_of_it_asked_once(own, one, wanted):
+    made = pod_targets.target(pod(labels={**WEB, "tier": "front"}, **own), SERVER, [one, one])
     assert (made and made["labels"]["__metrics_path__"].rpartition("/pods/")[2]) == wanted
 
 
 def test_a_service_that_comes_later_is_followed(tmp_path):
     targets = pod_targets.Targets(str(tmp_path / "pods.json"), SERVER, log=lambda text: None)
-    one = pod()
-    one["metadata"]["labels"] = {"app": "web"}
-    targets.all([one])
-    for services, count in (([service(selector={"app": "web"}, scrape="true")], 1), ([], 0)):
+    targets.all([pod(labels=WEB)])
+    for services, count in (([service()], 1), ([], 0)):
         targets.serve(services)
         assert len(targets.found) == count

@@ -1,18 +1,13 @@
 """The rules that are rendered for accounts, held against the role matrix (tests/rbac.yml)."""
 
-from functools import cache
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
-from ansible.template import Templar
 
 from tests.rbac import ROLES, trials
+from tests.unit.fakes.roles import template
 
-ROLE = Path(__file__).parents[3] / "roles" / "kube_addons"
 ACCOUNTS = [
     {"name": "eva", "role": "viewer", "namespaces": []},
     {"name": "otto", "role": "operator", "namespaces": []},
@@ -23,26 +18,15 @@ WHO = {"viewer": "eva", "operator": "otto", "tenant": "team-a"}
 PLACES = {"own": ["team-a", "shared"], "other": ["team-b", "kube-system", "default"], "none": [None]}
 
 
-@cache
-def loaded():
-    """Let Ansible find its lookups by their whole names."""
-    init_plugin_loader()
-
-
 def render(accounts):
-    """Return the objects of the role's manifest, rendered by Ansible as the role does it."""
-    loaded()
+    """Return the objects of the role's manifest."""
     variables = {
         "kube_addons_accounts": accounts,
         "kube_addons_dns_service": "10.96.0.10",
         "kube_addons_dns_servers": ["10.0.0.21"],
         "kube_addons_pods": "10.88.0.0/16",
-        "ansible_search_path": [str(ROLE)],
     }
-    text = Templar(DataLoader(), variables).template(
-        "{{ lookup('ansible.builtin.template', 'addons.yml.j2') }}"
-    )
-    return list(yaml.safe_load_all(text))
+    return list(yaml.safe_load_all(template("kube_addons/templates/addons.yml.j2", **variables)))
 
 
 def rules_of(objects, user, namespace):
@@ -50,12 +34,9 @@ def rules_of(objects, user, namespace):
     roles = {one["metadata"]["name"]: one["rules"] for one in objects if one["kind"] == "ClusterRole"}
     found = []
     for one in objects:
-        if one["kind"] not in ("ClusterRoleBinding", "RoleBinding"):
-            continue
-        here = one["kind"] == "ClusterRoleBinding" or one["metadata"]["namespace"] == namespace
-        if here and {"kind": "User", "name": user} in [
-            {k: s[k] for k in ("kind", "name")} for s in one["subjects"]
-        ]:
+        here = one["metadata"].get("namespace") == namespace or one["kind"] == "ClusterRoleBinding"
+        who = [(subject["kind"], subject["name"]) for subject in one.get("subjects", ())]
+        if here and ("User", user) in who:
             found += roles[one["roleRef"]["name"]]
     return found
 

@@ -1,19 +1,15 @@
-"""What nodes' own programs tell node_exporter: when certificates end, when etcd was last saved."""
+"""What nodes' own programs tell node_exporter: when certificates end, whose memory was short."""
 
 import base64
-import hashlib
-import os
-import subprocess
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from avadm.pki import certs
+from tests.unit.fakes.roles import ROLES
+from tests.unit.fakes.running import sh, stub
 
-ROLES = Path(__file__).parents[3] / "roles"
-TOOL = ROLES / "node_exporter/files/avadm-certificates"
-ETCD = ROLES / "etcd/files/avadm-etcd"
+TOOLS = ROLES / "node_exporter/files"
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -25,7 +21,7 @@ def samples(path):
 
 def told(tmp_path, *files):
     out = tmp_path / "out.prom"
-    done = subprocess.run(["bash", TOOL, out, *files], capture_output=True, text=True, check=False)
+    done = sh("bash", TOOLS / "avadm-certificates", out, *files)
     assert [p.name for p in tmp_path.glob("out*")] == ["out.prom"], "nothing half-written stays"
     return samples(out), done
 
@@ -71,54 +67,6 @@ def test_a_node_without_certificates_tells_of_none(tmp_path):
     assert (found, done.returncode) == ({}, 0)
 
 
-def snapshot(tmp_path, fails, *more):
-    """Run the snapshot with an etcdctl of the test's own; return its exit status."""
-    whole = tmp_path / "whole"
-    whole.write_bytes(b"data" + hashlib.sha256(b"data").digest())
-    (tmp_path / "etcdctl").write_text(
-        f'#!/bin/sh\ncase "$*" in *"snapshot save"*) cat {whole} >"$4";; esac\nexit {int(fails)}\n'
-    )
-    (tmp_path / "etcdctl").chmod(0o755)
-    (tmp_path / "env").write_text("")
-    program = tmp_path / "avadm-etcd"
-    program.write_text(ETCD.read_text().replace("/etc/etcd/etcdctl.env", str(tmp_path / "env")))
-    (tmp_path / "saved").mkdir(exist_ok=True)
-    store = {"AVADM_ETCD_STORE": str(tmp_path / "store.json")}
-    env = os.environ | store | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    return subprocess.run(
-        ["bash", program, "snapshot", tmp_path / "saved", "2", *more], env=env, check=False
-    ).returncode
-
-
-@pytest.mark.parametrize("copied", [False, True])
-def test_a_snapshot_that_is_complete_is_told(tmp_path, copied):
-    metrics = tmp_path / "metrics"
-    metrics.mkdir()
-    if copied:
-        (tmp_path / "store.json").touch()
-    assert snapshot(tmp_path, False, "60", metrics) == 0
-    found = samples(metrics / "avadm-etcd.prom")
-    assert found["avadm_etcd_snapshot_interval_seconds"] == 3600
-    assert found["avadm_etcd_copy_wanted"] == int(copied)
-    age = datetime.now(UTC).timestamp() - found["avadm_etcd_snapshot_timestamp_seconds"]
-    assert -1 <= age < 60
-    assert (metrics / "avadm-etcd.prom").stat().st_mode & 0o777 == 0o644
-    assert [p.name for p in metrics.iterdir()] == ["avadm-etcd.prom"]
-
-
-def test_one_that_fails_is_not_told(tmp_path):
-    metrics = tmp_path / "metrics"
-    metrics.mkdir()
-    assert snapshot(tmp_path, True, "60", metrics) != 0
-    assert list(metrics.iterdir()) == []
-
-
-@pytest.mark.parametrize("more", [(), ("60", "/nonexistent")])
-def test_without_the_exporter_s_folder_a_snapshot_is_taken_all_the_same(tmp_path, more):
-    assert snapshot(tmp_path, False, *more) == 0
-    assert len(list((tmp_path / "saved").iterdir())) == 1
-
-
 KERNEL = {
     "host": "Out of memory: Killed process 7 (ceph-osd) total-vm:9kB",
     "limit": "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/system.slice/grafana.service,task=g,pid=8\n"
@@ -144,14 +92,10 @@ KERNEL = {
         (("pod", "host", "limit"), (1, 1, 1)),
     ],
 )
-def test_whose_memory_was_short_is_told(tmp_path, monkeypatch, lines, wanted):
-    journal = tmp_path / "bin/journalctl"
-    journal.parent.mkdir()
+def test_whose_memory_was_short_is_told(tmp_path, lines, wanted):
     (tmp_path / "kernel").write_text("\n".join(["usb 1-1: new device", *(KERNEL[i] for i in lines)]) + "\n")
-    journal.write_text(f'#!/bin/sh\ncase "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac\n')
-    journal.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{journal.parent}:{os.environ['PATH']}")
+    said = f'case "$*" in *--dmesg*) cat {tmp_path}/kernel;; *) exit 1;; esac'
     out = tmp_path / "oom.prom"
-    subprocess.run(["bash", ROLES / "node_exporter/files/avadm-oom", out], check=True)
+    sh("bash", TOOLS / "avadm-oom", out, env=stub(tmp_path / "bin/journalctl", said), check=True)
     found = samples(out)
     assert tuple(found[f'avadm_oom_kills{{within="{w}"}}'] for w in ("host", "limit", "pod")) == wanted

@@ -1,19 +1,14 @@
 """What the makers of volumes may: by group, no change of a volume, and admission that is asked about all else."""
 
-from pathlib import Path
-
-import jinja2
 import yaml
 
-ROLES = Path(__file__).parents[3] / "roles"
+from tests.unit.fakes.roles import template
 
 
-def objects(template, **known):
+def objects(path, **known):
     """Return the objects of a template by kind and name."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
-    environment.filters["b64encode"] = str
-    text = environment.from_string((ROLES / template).read_text()).render(ansible_managed="avadm", **known)
-    return {(d["kind"], d["metadata"]["name"]): d for d in yaml.safe_load_all(text) if d}
+    found = yaml.safe_load_all(template(path, **known))
+    return {(d["kind"], d["metadata"]["name"]): d for d in found if d}
 
 
 RIGHTS = objects(
