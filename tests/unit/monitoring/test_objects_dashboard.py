@@ -18,6 +18,7 @@ COUNTERS = {
     "ceph_rgw_put_initial_lat_sum": 0,
     "ceph_rgw_put_initial_lat_count": 0,
 }
+PROBES = [("objects/vip", "objects-vip", 1), ("s1/objects", "objects", 1), ("s2/objects", "objects", 0)]
 # What each panel shows of it: of every gateway, user, pool, or of all.
 WANTED = {
     "The store answers": {"{}": 1},
@@ -36,9 +37,7 @@ WANTED = {
     "Read": dict.fromkeys(GATEWAYS, 100),
     "Written": dict.fromkeys(GATEWAYS, 10),
     "Answer to a probe": {
-        'probe_duration_seconds{instance="objects/vip", probe="objects-vip"}': 0.5,
-        'probe_duration_seconds{instance="s1/objects", probe="objects"}': 0.5,
-        'probe_duration_seconds{instance="s2/objects", probe="objects"}': 0.5,
+        f'probe_duration_seconds{{instance="{n}", probe="{p}"}}': 0.5 for n, p, _ in PROBES
     },
     "Users: bytes of their quota": {'{user="ai"}': 0.5},
     "Users: objects of their quota": {'{user="ai"}': 0.1},
@@ -65,11 +64,7 @@ def gateways(release):
 def others():
     """Return what else the panels ask for: probes of which one fails, users, pools."""
     found = {}
-    for name, probe, up in (
-        ("objects/vip", "objects-vip", 1),
-        ("s1/objects", "objects", 1),
-        ("s2/objects", "objects", 0),
-    ):
+    for name, probe, up in PROBES:
         labels = f'{{instance="{name}", probe="{probe}"}}'
         found |= {f"probe_success{labels}": f"{up}x20", f"probe_duration_seconds{labels}": "0.5x20"}
     for node in GATEWAYS:
@@ -82,12 +77,8 @@ def others():
     found['node_textfile_mtime_seconds{file="/x/avadm-objects-usage.prom"}'] = "0x20"
     for number, name in ((1, "rbd"), (2, "default.rgw.meta")):
         found[f'ceph_pool_metadata{{name="{name}", pool_id="{number}"}}'] = "1x20"
-        for metric, values in (
-            ("stored", "50x20"),
-            ("objects", "5x20"),
-            ("rd", "0+60x20"),
-            ("wr", "0+120x20"),
-        ):
+        about = {"stored": "50x20", "objects": "5x20", "rd": "0+60x20", "wr": "0+120x20"}
+        for metric, values in about.items():
             found[f'ceph_pool_{metric}{{pool_id="{number}"}}'] = values
     return found
 

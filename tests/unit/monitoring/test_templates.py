@@ -2,46 +2,40 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
-from ruamel.yaml import YAML
+import yaml
 
 from avadm.render import Vars
 from avadm.render.monitoring import render
 from avadm.site import profile as profiles
 from avadm.site.model import Site
+from tests.unit.fakes.roles import ROLES, holds, tasks, template, value, variables
 
-ROLES = Path(__file__).parents[3] / "roles"
+M1, M2 = "10.0.0.1", "10.0.0.2"
+NODES = [
+    {"name": "m1", "address": M1, "roles": ["mon", "mgr", "prometheus", "alertmanager"]},
+    {"name": "m2", "address": M2, "roles": ["prometheus", "alertmanager", "grafana"]},
+]
+SMALL = [{"name": "m1", "address": M1, "roles": ["prometheus"]}]
 
 
-def site_vars(role, *, host="m1", nodes=None, profile="lab-bookworm", overrides=None, **monitoring):
+def site_vars(role, *, host="m1", nodes=NODES, profile="lab-bookworm", overrides=None, **monitoring):
     """Return the variables of a role on a host as Ansible would have them: defaults, vars/, the site's."""
     site = Site.model_validate(
         {
             "name": "demo",
             "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
-            "nodes": nodes
-            or [
-                {"name": "m1", "address": "10.0.0.1", "roles": ["mon", "mgr", "prometheus", "alertmanager"]},
-                {"name": "m2", "address": "10.0.0.2", "roles": ["prometheus", "alertmanager", "grafana"]},
-            ],
+            "nodes": nodes,
             "components": {"monitoring": monitoring},
         }
     )
     out = Vars()
     render(site, profiles.load(profile), out)
-    yaml = YAML(typ="safe")
-    defaults = yaml.load((ROLES / role / "defaults/main.yml").read_text())
-    fixed = ROLES / role / "vars/main.yml"
     return {
-        "ansible_managed": "Ansible managed",
         "inventory_hostname": host,
         "_prometheus_disk": {"stdout_lines": ["1M-blocks", "     1000"]},
-        **defaults,
-        **(yaml.load(fixed.read_text()) if fixed.exists() else {}),
+        **variables(role),
         **out.all,
         **out.hosts[host],
         **{name: make() for name, make in out.secrets.items()},
@@ -49,30 +43,29 @@ def site_vars(role, *, host="m1", nodes=None, profile="lab-bookworm", overrides=
     }
 
 
-def template(role, name, variables):
-    templar = Templar(DataLoader(), variables=variables)
-    templar.environment.loader.searchpath = [str(ROLES / role / "templates")]
-    # As the template module does.
-    templar.environment.trim_blocks = True
-    text = (ROLES / role / "templates" / name).read_text()
-    return templar.template(text, convert_data=False, preserve_trailing_newlines=True)
+def written(role, name, /, have=None, **more):
+    """Return what a template of a role is made to, with these variables or those of a site."""
+    return template(f"{role}/templates/{name}.j2", **(have or site_vars(role, **more)))
 
 
-def prometheus_config(tmp_path, **more):
-    """Write everything that the prometheus role writes to a folder; return prometheus.yml."""
-    variables = site_vars(
-        "prometheus", overrides={"prometheus_config_dir": str(tmp_path), **more.pop("extra", {})}, **more
-    )
+def prometheus_config(tmp_path, extra=(), **more):
+    """Write everything that the prometheus role writes to a folder; return the path of prometheus.yml."""
+    extra = {"prometheus_config_dir": str(tmp_path), **dict(extra)}
+    have = site_vars("prometheus", overrides=extra, **more)
     (tmp_path / "targets").mkdir()
-    for job, groups in variables["prometheus_targets"].items():
+    for job, groups in have["prometheus_targets"].items():
         (tmp_path / "targets" / f"{job}.json").write_text(json.dumps(groups))
     (tmp_path / "rules").symlink_to(ROLES / "prometheus/files/rules")
     path = tmp_path / "prometheus.yml"
-    path.write_text(template("prometheus", "prometheus.yml.j2", variables))
+    path.write_text(written("prometheus", "prometheus.yml", have))
     return path
 
 
-SMALL = [{"name": "m1", "address": "10.0.0.1", "roles": ["prometheus"]}]
+def read(tmp_path, **more):
+    return yaml.safe_load(prometheus_config(tmp_path, **more).read_text())
+
+
+JOB = {"job_name": "x", "static_configs": [{"targets": ["a:1"]}]}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +75,7 @@ SMALL = [{"name": "m1", "address": "10.0.0.1", "roles": ["prometheus"]}]
         {"nodes": SMALL},
         {"profile": "stated"},
         {"scrape_interval_s": 1},
-        {
-            "extra": {
-                "prometheus_extra_scrape_configs": [
-                    {"job_name": "x", "static_configs": [{"targets": ["a:1"]}]}
-                ]
-            }
-        },
+        {"extra": {"prometheus_extra_scrape_configs": [JOB]}},
         {"extra": {"prometheus_external_labels": {"site": 'we"ird', "number": 3}}},
     ],
     ids=["usual", "one node", "stated", "every second", "extra job", "odd labels"],
@@ -110,58 +97,54 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
         (tmp_path / f"tls/kubernetes.{end}").touch()
     path = prometheus_config(tmp_path, extra=extra)
     tool("promtool", "check", "config", "--syntax-only", path)
-    jobs = {j["job_name"]: j for j in YAML(typ="safe").load(path)["scrape_configs"]}
+    jobs = {j["job_name"]: j for j in yaml.safe_load(path.read_text())["scrape_configs"]}
     assert jobs["plain"]["scrape_interval"] == "60s"
-    assert "tls_config" not in jobs["plain"]
-    assert "scheme" not in jobs["plain"]
-    assert jobs["tls"]["scheme"] == "https"
-    assert jobs["tls"]["metrics_path"] == "/metrics/x"
+    assert not {"tls_config", "scheme"} & set(jobs["plain"])
+    assert (jobs["tls"]["scheme"], jobs["tls"]["metrics_path"]) == ("https", "/metrics/x")
     assert "scrape_interval" not in jobs["tls"]
     assert set(jobs["usual"]) == {"job_name", "file_sd_configs"}
 
 
+ABOUT = ["objects", "cache", "logs", "log_troubles"]
+
+
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):
-    extra = {
-        "prometheus_extra_rule_globs": ["/etc/prometheus/site/*.yml"],
-        "prometheus_more_rules": ["objects", "cache", "logs", "log_troubles"],
-    }
-    files = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))["rule_files"]
-    ours = {f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")}
-    assert set(files) == ours | {"/etc/prometheus/site/*.yml"}
-    assert len(files) == len(ours) + 1
+    own = "/etc/prometheus/site/*.yml"
+    extra = {"prometheus_extra_rule_globs": [own], "prometheus_more_rules": ABOUT}
+    files = read(tmp_path, extra=extra)["rule_files"]
+    ours = [f"{tmp_path}/rules/{path.name}" for path in (ROLES / "prometheus/files/rules").glob("*.yml")]
+    assert sorted(files) == sorted([*ours, own])
 
 
 def test_rules_about_what_a_site_has_not_are_left_out(tmp_path):
-    files = YAML(typ="safe").load(prometheus_config(tmp_path))["rule_files"]
+    files = read(tmp_path)["rule_files"]
     names = {f.rsplit("/", 1)[-1].removesuffix(".yml") for f in files}
-    assert names & {"objects", "cache", "logs", "log_troubles"} == set()
+    assert names & set(ABOUT) == set()
 
 
 def test_the_hand_over_names_each_rule_file_that_it_holds():
-    variables = site_vars("prometheus", existing=["http://prom.test:9090"]) | {
-        "prometheus_more_rules": ["cache"]
-    }
-    note = template("prometheus", "HANDOVER.md.j2", variables)
+    more = {"existing": ["http://prom.test:9090"], "overrides": {"prometheus_more_rules": ["cache"]}}
+    have = site_vars("prometheus", **more)
+    note = written("prometheus", "HANDOVER.md", have)
     named = re.findall(r"- (/etc/prometheus/avadm/rules/.*)", note)
-    names = variables["_prometheus_handover_rules"]
+    names = have["_prometheus_handover_rules"]
     assert named == [f"/etc/prometheus/avadm/rules/{name}.yml" for name in [*names, "cache"]]
-    assert set(names) == set(variables["_prometheus_rules"]) - {"monitoring", "kubernetes"}
+    assert set(names) == set(have["_prometheus_rules"]) - {"monitoring", "kubernetes"}
 
 
 def test_replicas_differ_in_one_line(tmp_path):
     texts = []
     for host in ("m1", "m2"):
-        (tmp_path / host).mkdir()
-        texts.append(
-            prometheus_config(tmp_path / host, host=host).read_text().replace(str(tmp_path / host), "")
-        )
-    first, second = (text.splitlines() for text in texts)
+        folder = tmp_path / host
+        folder.mkdir()
+        texts.append(prometheus_config(folder, host=host).read_text().replace(str(folder), "").splitlines())
+    first, second = texts
     different = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
     assert different == [('    replica: "m1"', '    replica: "m2"')]
 
 
 def test_the_replica_label_is_dropped_from_alerts_and_every_alertmanager_is_named(tmp_path):
-    alerting = YAML(typ="safe").load(prometheus_config(tmp_path))["alerting"]
+    alerting = read(tmp_path)["alerting"]
     assert {"regex": "replica", "action": "labeldrop"} in alerting["alert_relabel_configs"]
     assert alerting["alertmanagers"] == [
         {"api_version": "v2", "static_configs": [{"targets": ["10.0.0.1:9093", "10.0.0.2:9093"]}]}
@@ -173,7 +156,7 @@ def test_alertmanager_is_shown_a_certificate_by_prometheus_and_its_prober(tmp_pa
         "prometheus_alertmanagers_client": "alertmanager",
         "prometheus_jobs": {"alertmanager": {"client": "alertmanager", "path": "/metrics", "interval_s": 0}},
     }
-    config = YAML(typ="safe").load(prometheus_config(tmp_path, extra=extra))
+    config = read(tmp_path, extra=extra)
     (routers,) = config["alerting"]["alertmanagers"]
     (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "alertmanager"]
     path = f"{tmp_path}/tls/alertmanager"
@@ -181,10 +164,11 @@ def test_alertmanager_is_shown_a_certificate_by_prometheus_and_its_prober(tmp_pa
     assert (routers["scheme"], routers["tls_config"]) == ("https", shown)
     assert (job["scheme"], job["tls_config"]) == ("https", shown)
     more = {"blackbox_exporter_alertmanager_tls": path}
-    probes = YAML(typ="safe").load(
-        template("blackbox_exporter", "blackbox.yml.j2", site_vars("blackbox_exporter", overrides=more))
-    )
+    probes = yaml.safe_load(written("blackbox_exporter", "blackbox.yml", overrides=more))
     assert probes["modules"]["alertmanager"]["http"]["tls_config"] == shown
+
+
+TEAM = {"receiver": "team", "matchers": ['team="x"']}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +179,7 @@ def test_alertmanager_is_shown_a_certificate_by_prometheus_and_its_prober(tmp_pa
         {
             "overrides": {
                 "alertmanager_extra_receivers": [{"name": "team"}],
-                "alertmanager_extra_routes": [{"receiver": "team", "matchers": ['team="x"']}],
+                "alertmanager_extra_routes": [TEAM],
             }
         },
     ],
@@ -203,7 +187,7 @@ def test_alertmanager_is_shown_a_certificate_by_prometheus_and_its_prober(tmp_pa
 )
 def test_amtool_accepts_the_configuration(tool, tmp_path, more):
     path = tmp_path / "alertmanager.yml"
-    path.write_text(template("alertmanager", "alertmanager.yml.j2", site_vars("alertmanager", **more)))
+    path.write_text(written("alertmanager", "alertmanager.yml", **more))
     tool("amtool", "check-config", path)
 
 
@@ -218,43 +202,29 @@ def test_amtool_accepts_the_configuration(tool, tmp_path, more):
 )
 def test_alerts_are_routed_by_severity(tool, tmp_path, labels, receiver):
     path = tmp_path / "alertmanager.yml"
-    variables = site_vars("alertmanager", webhook_url="http://hook.test/")
-    path.write_text(template("alertmanager", "alertmanager.yml.j2", variables))
-    tool(
-        "amtool",
-        "config",
-        "routes",
-        "test",
-        f"--config.file={path}",
-        f"--verify.receivers={receiver}",
-        *labels,
-    )
+    path.write_text(written("alertmanager", "alertmanager.yml", webhook_url="http://hook.test/"))
+    wanted = [f"--config.file={path}", f"--verify.receivers={receiver}"]
+    tool("amtool", "config", "routes", "test", *wanted, *labels)
 
 
 @pytest.mark.parametrize(("disk_gib", "wanted"), [(None, "500MB"), (3, "3072MB")])
 def test_samples_have_a_share_of_the_disk(disk_gib, wanted):
-    more = {"disk_gib": disk_gib} if disk_gib else {}
-    text = template("prometheus", "default.j2", site_vars("prometheus", **more))
+    text = written("prometheus", "default", **({"disk_gib": disk_gib} if disk_gib else {}))
     assert f"--storage.tsdb.retention.size={wanted} " in text
 
 
 @pytest.mark.parametrize("dry", [True, False])
 def test_a_dry_run_of_a_first_installation_does_without_the_folder_of_samples(dry):
     looked = {"_prometheus_disk": {"rc": 1, "stdout_lines": []}, "ansible_check_mode": dry}
-    variables = site_vars("prometheus") | looked
-    (task,) = [
-        t
-        for t in YAML(typ="safe").load((ROLES / "prometheus/tasks/configure.yml").read_text())
-        if "register" in t
-    ]
-    failed = Templar(DataLoader(), variables=variables).template("{{ " + task["failed_when"] + " }}")
-    assert failed is not dry
-    assert "--storage.tsdb.retention.size=0MB " in template("prometheus", "default.j2", variables)
+    have = site_vars("prometheus") | looked
+    (task,) = tasks("prometheus", "configure", "'register'")
+    assert holds(task["failed_when"], **have) is not dry
+    assert "--storage.tsdb.retention.size=0MB " in written("prometheus", "default", have)
 
 
 @pytest.mark.parametrize("role", ["prometheus", "alertmanager", "node_exporter", "blackbox_exporter"])
 def test_arguments_are_one_line_and_quoted_once(role):
-    text = template(role, "default.j2", site_vars(role))
+    text = written(role, "default")
     (line,) = [line for line in text.splitlines() if not line.startswith("#")]
     assert re.fullmatch(r'ARGS="[^"]+"', line)
     assert "{" not in line
@@ -312,7 +282,7 @@ def test_every_flag_is_known_to_a_release_that_the_profile_allows(role, profile)
     assert pinned.endswith("."), pinned
     guarded = profiles.load(profile).features.get("alertmanager_tls")
     more = {"alertmanager_tls": {"key": "k"}} if guarded else {}
-    text = template(role, "default.j2", site_vars(role, profile=profile, overrides=more))
+    text = written(role, "default", profile=profile, overrides=more)
     for flag in re.findall(r"(?<= |\")(--[a-z.-]+)", text.split("ARGS=")[1]):
         known = re.fullmatch(r"--collector\.[a-z]+", flag) and OLD_COLLECTOR
         since = SINCE[role].get(flag) or known
@@ -321,10 +291,7 @@ def test_every_flag_is_known_to_a_release_that_the_profile_allows(role, profile)
 
 
 def test_the_exporter_reads_no_other_root():
-    assert (
-        "--path.rootfs"
-        not in template("node_exporter", "default.j2", site_vars("node_exporter")).split("ARGS")[1]
-    )
+    assert "--path.rootfs" not in written("node_exporter", "default").split("ARGS")[1]
 
 
 @pytest.mark.parametrize(
@@ -338,19 +305,19 @@ def test_the_exporter_reads_no_other_root():
     ids=["by default", "from a server", "another's clock", "the site's own time"],
 )
 def test_a_node_says_whether_its_clock_follows_a_server(clock, steered):
-    text = template("node_exporter", "avadm.prom.j2", site_vars("node_exporter", overrides=clock))
+    text = written("node_exporter", "avadm.prom", overrides=clock)
     assert text.splitlines()[-1] == f"avadm_clock_steered {steered}"
 
 
 def test_grafana_asks_each_replica_and_keeps_the_password_apart():
-    variables = site_vars("grafana", host="m2")
-    password = Templar(DataLoader(), variables=variables).template("{{ grafana_admin_password }}")
-    assert password == variables["vault_grafana_admin_password"]
-    sources = YAML(typ="safe").load(template("grafana", "datasources.yml.j2", variables))["datasources"]
+    have = site_vars("grafana", host="m2")
+    password = value("{{ grafana_admin_password }}", **have)
+    assert password == have["vault_grafana_admin_password"]
+    sources = yaml.safe_load(written("grafana", "datasources.yml", have))["datasources"]
     assert [(s["url"], s["isDefault"]) for s in sources] == [
-        ("http://10.0.0.1:9090", True),
-        ("http://10.0.0.2:9090", False),
+        (f"http://{M1}:9090", True),
+        (f"http://{M2}:9090", False),
     ]
-    ini = template("grafana", "grafana.ini.j2", variables)
+    ini = written("grafana", "grafana.ini", have)
     assert password not in ini
     assert "$__file{/etc/grafana/admin_password}" in ini
