@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.progress_model import duration, first_line
+from avadm.engine.remedies import own
 
 _STYLE = {
     "done": "green",
@@ -107,7 +108,7 @@ def _print_failure(group: tuple[dict[str, Any], list[str]], console: Console) ->
     failure, hosts = group
     where = ", ".join(hosts) if hosts else "controller"
     console.print(Text(f"\n✗ {failure['phase']} on {where}: {failure['task']}", style="bold red"))
-    error = failure["message"].strip().splitlines() or [""]
+    error = own(failure["message"])[0].strip().splitlines() or [""]
     rows = [("error", error[0][:400])] + [("", line[:400]) for line in error[1:6]]
     if (tail := first_line_of_tail(failure)) and tail not in failure["message"]:
         rows.append(("", tail))

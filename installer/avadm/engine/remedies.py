@@ -10,6 +10,8 @@ from ruamel.yaml import YAML
 
 UNREACHABLE = "Host is unreachable"
 """Text that has the remedy of a node that cannot be reached, for errors that say it in words of their own."""
+OWN = "Remedy: "
+"""How our roles and modules name theirs."""
 FALLBACK = "Read the log below at this task; correct the cause, then run the command below."
 
 
@@ -17,6 +19,20 @@ FALLBACK = "Read the log below at this task; correct the cause, then run the com
 def _table() -> list[tuple[re.Pattern[str], str]]:
     text = (files("avadm.engine") / "remedies.yml").read_text(encoding="utf-8")
     return [(re.compile(r["pattern"], re.IGNORECASE), r["remedy"]) for r in YAML(typ="safe").load(text)]
+
+
+def own(text: str) -> tuple[str, str]:
+    """Return an error's text without the remedy that it names itself, and that; "" where it names none.
+
+    What follows the remedy behind a bar (the end of a log) belongs to the error.
+    """
+    before, _, after = text.partition(OWN)
+    said, bar, rest = after.partition(" | ")
+    return (
+        (before.rstrip() + (f"{bar}{rest}" if bar else ""), " ".join(said.split()))
+        if said.strip()
+        else (text, "")
+    )
 
 
 def remedy(host: str, *texts: str) -> str:
@@ -27,6 +43,8 @@ def remedy(host: str, *texts: str) -> str:
         texts: the error's texts, most telling first; the first one that is known wins.
     """
     for text in texts:
+        if said := own(text)[1]:
+            return said
         for pattern, sentence in _table():
             if text and pattern.search(text):
                 return sentence.replace("{host}", host)

@@ -1,6 +1,10 @@
-import pytest
+import io
 
-from avadm.cli.summary_text import headline
+import pytest
+from rich.console import Console
+
+from avadm.cli.summary_text import _print_failure, headline
+from avadm.engine.summary import Failure
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,22 @@ def test_an_acceptance_run_is_told_by_its_verdicts(result: str, states: dict[str
     )
     assert text.startswith(wanted)
     assert "playbook" not in text
+
+
+@pytest.mark.parametrize("log", ["", " | Its log ends: no such disk"])
+def test_a_long_remedy_is_told_whole_and_once(log: str) -> None:
+    steps = "If most members are lost, restore a snapshot: " + "then look again; " * 40 + "done."
+    message = f"The store is empty: {'why ' * 150}. Remedy: {steps}{log}"
+    failure = Failure("etcd", "mast1", "Found", message)
+    out = io.StringIO()
+    _print_failure((vars_of(failure), ["mast1"]), Console(file=out, width=10_000))
+    assert out.getvalue().count(steps) == 1
+    assert "Remedy:" not in out.getvalue()
+    assert failure.remedy == steps
+
+
+def vars_of(failure: Failure) -> dict[str, str | None]:
+    return {
+        name: getattr(failure, name)
+        for name in ("phase", "host", "task", "message", "stderr", "stdout", "remedy")
+    }
