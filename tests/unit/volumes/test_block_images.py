@@ -3,45 +3,34 @@
 import pytest
 
 from tests.unit.volumes.image_fakes import MIB, FakeImages, FakePool
-from tests.unit.volumes.volume_fakes import NAME, UID, FakeApi, claim, load, provisioner
+from tests.unit.volumes.volume_fakes import NAME, UID, Surroundings, load, provisioner
 
 images = load("volumes_images")
 SPACE = "/api/v1/namespaces/team/persistentvolumeclaims/"
 FROM = {"avadm.io/clone-of": "origin"}
 
 
-class RbdWorld:
-    def __init__(self, monkeypatch, turn=0):
-        self.api, self.pool, self.formatted = FakeApi(), FakePool(), []
+class RbdWorld(Surroundings):
+    def __init__(self, monkeypatch):
+        self.pool, self.formatted = FakePool(), []
         monkeypatch.setattr(images, "make_filesystem", lambda path, run: self.formatted.append(path))
-        self.kind = images.Rbd({"turn": turn}, FakeImages(self.pool), self.api)
-        self.it = provisioner.Provisioner(self.api, [self.kind], lambda: 100.0, lambda text: None)
+        super().__init__(lambda api: images.Rbd({"turn": 0}, FakeImages(self.pool), api))
 
     def ask(self, annotations=None, size="256Mi", **spec):
-        requests = {"requests": {"storage": size}}
-        self.api.lists[provisioner.CLAIMS] = [claim("rbd", annotations, resources=requests, **spec)]
+        super().ask(annotations=annotations, size=size, **spec)
         self.it.round()
-
-    def origin(self, driver="avadm/volume", kind="rbd", phase="Bound", size=256 * MIB):
-        """Have a claim that can be cloned, with its volume and image."""
-        self.pool.image("pvc-origin", size)
-        bound = {"spec": {"volumeName": "pvc-origin"}, "status": {"phase": phase}}
-        options = {"kind": kind, "image": "pvc-origin"}
-        source = {"flexVolume": {"driver": driver, "options": options}}
-        self.api.lists |= {
-            SPACE + "origin": bound,
-            "/api/v1/persistentvolumes/pvc-origin": {"spec": source},
-        }
 
     def release(self, **options):
-        self.api.lists[provisioner.CLAIMS] = []
-        volume = self.api.volumes[0]
-        volume["status"]["phase"] = "Released"
-        volume["spec"]["flexVolume"]["options"].update(options)
+        super().release(options)
         self.it.round()
 
-    def messages(self):
-        return [e["message"] for e in self.api.events]
+    def origin(self, kind="rbd", phase="Bound"):
+        """Have a claim that can be cloned, with its volume and image."""
+        self.pool.image("pvc-origin")
+        bound = {"spec": {"volumeName": "pvc-origin"}, "status": {"phase": phase}}
+        source = {"driver": "avadm/volume", "options": {"kind": kind, "image": "pvc-origin"}}
+        volume = {"spec": {"flexVolume": source}}
+        self.api.lists |= {SPACE + "origin": bound, "/api/v1/persistentvolumes/pvc-origin": volume}
 
 
 @pytest.fixture
@@ -55,10 +44,8 @@ def test_a_claim_gets_an_image_of_format_2_that_is_whole_when_it_has_its_name(wo
     assert world.formatted == [f"/mapped/making-{NAME}"]
     (create,) = [argv for argv in world.pool.ran if "create" in argv]
     assert "--image-format 2" in " ".join(create)
-    assert [create[i + 1] for i, w in enumerate(create) if w == "--image-feature"] == [
-        "layering",
-        "exclusive-lock",
-    ]
+    features = [create[i + 1] for i, w in enumerate(create) if w == "--image-feature"]
+    assert features == ["layering", "exclusive-lock"]
     (volume,) = world.api.volumes
     assert volume["spec"]["flexVolume"]["options"] == {"kind": "rbd", "image": NAME, "access": "rw"}
     assert '"avadm.io/rbd"' in volume["metadata"]["annotations"][provisioner.AFFINITY]
@@ -96,7 +83,7 @@ def test_a_failed_proof_leaves_no_volume_and_says_why(world, monkeypatch):
     world.ask()
     assert world.api.volumes == []
     assert NAME not in world.pool.images
-    assert "blkid could not tell" in world.messages()[0]
+    assert "blkid could not tell" in world.messages[0]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +97,7 @@ def test_a_failed_proof_leaves_no_volume_and_says_why(world, monkeypatch):
 )
 def test_access_that_an_image_cannot_give_is_told(world, modes, told):
     world.ask(accessModes=modes)
-    assert told in world.messages()[0]
+    assert told in world.messages[0]
     assert world.pool.images == {}
 
 
@@ -130,24 +117,23 @@ def test_a_larger_clone_grows_with_its_file_system(world):
     assert any(argv[0] == "resize2fs" for argv in world.pool.ran)
 
 
-def test_a_smaller_clone_is_refused(world):
-    world.origin()
-    world.ask(FROM, size="100Mi")
-    assert "at least as large" in world.messages()[0]
+@pytest.mark.parametrize(
+    ("origin", "size", "told"),
+    [({}, "100Mi", "at least as large"), ({"kind": "local"}, "256Mi", "cannot be cloned")],
+    ids=["smaller", "of another class"],
+)
+def test_a_clone_is_refused(world, origin, size, told):
+    world.origin(**origin)
+    world.ask(FROM, size=size)
+    assert told in world.messages[0]
 
 
 def test_a_clone_without_a_sound_file_system_is_no_volume(world):
     world.origin()
     world.pool.answers["e2fsck"] = (8, "", "Bad magic number in super-block")
     world.ask(FROM)
-    assert "Bad magic number" in world.messages()[0]
+    assert "Bad magic number" in world.messages[0]
     assert world.api.volumes == []
-
-
-def test_a_claim_of_another_class_cannot_be_cloned(world):
-    world.origin(kind="local")
-    world.ask(FROM)
-    assert "cannot be cloned" in world.messages()[0]
 
 
 def test_a_clone_waits_for_its_origin(world):
@@ -176,7 +162,7 @@ def test_what_has_a_clone_stays_until_that_is_gone(world):
     world.pool.images[NAME]["snaps"]["pvc-clone"] = True
     world.pool.image("pvc-clone", parent=f"rbd/{NAME}@pvc-clone")
     world.release()
-    assert "has a clone" in world.messages()[0]
+    assert "has a clone" in world.messages[0]
     del world.pool.images["pvc-clone"]
     world.it.round()
     assert world.pool.images == {}
@@ -193,7 +179,7 @@ def test_an_image_in_use_or_with_foreign_snapshots_stays(world, spoil, told):
     world.ask()
     spoil(world.pool)
     world.release()
-    assert told in world.messages()[0]
+    assert told in world.messages[0]
     assert NAME in world.pool.images
 
 
@@ -203,7 +189,7 @@ def test_a_volume_that_is_not_as_it_was_made_is_refused(world, options):
     world.ask()
     world.release(**options)
     assert set(world.pool.images) == {"other", NAME}
-    assert "nothing is removed" in world.messages()[0]
+    assert "nothing is removed" in world.messages[0]
 
 
 def test_names_are_the_claims_own():

@@ -134,9 +134,7 @@ def test_whatever_is_not_proven_ext4_is_not_mounted_and_let_go(node, found):
 @pytest.mark.parametrize(
     "options",
     [
-        {"image": "../../etc"},
-        {"image": NAME + "/.."},
-        {"image": ""},
+        *({"image": n} for n in ("../../etc", NAME + "/..", "")),
         {"access": "rwx"},
         {"access": None},
         {"kind": "nbd"},

@@ -4,51 +4,48 @@ import os
 
 import pytest
 
-from tests.unit.volumes.volume_fakes import NAME, FakeApi, claim, load, provisioner
+from tests.unit.volumes.volume_fakes import NAME, Surroundings, load, provisioner
 
 local = load("volumes_local")
-MIB = 1 << 20
+MIB, AFFINITY = 1 << 20, provisioner.AFFINITY
 PODS, NODE = "/api/v1/namespaces/team/pods", "/api/v1/nodes/w1"
 MINE = "/api/v1/pods?fieldSelector=spec.nodeName=w1"
 
 
-class LocalWorld:
+class LocalWorld(Surroundings):
     def __init__(self, folder, mib=100, tells=True):
-        self.api, self.now, self.log = FakeApi(), 100.0, []
-        self.api.lists[PODS] = []
-        self.api.lists[MINE] = []
-        self.api.lists[NODE] = {
-            "metadata": {"name": "w1", "labels": {}},
-            "spec": {},
-            "status": {"allocatable": {"cpu": "1"}},
-        }
         config = {"node": "w1", "local": str(folder), "capacity": mib * MIB, "tells": tells}
-        self.kind = local.Local(config, self.api)
+        super().__init__(lambda api: local.Local(config, api))
+        status = {"allocatable": {"cpu": "1"}}
+        node = {"metadata": {"name": "w1", "labels": {}}, "spec": {}, "status": status}
+        self.api.lists |= {PODS: [], MINE: [], NODE: node}
         self.kind.tidy()
         self.folder = folder
-        self.it = provisioner.Provisioner(self.api, [self.kind], lambda: self.now, self.log.append)
 
-    def ask(self, size="16Mi", annotations=None, **spec):
-        """Make a claim."""
-        requests = {"requests": {"storage": size}}
-        self.api.lists[provisioner.CLAIMS] = [claim("local", annotations, resources=requests, **spec)]
+    def ask(self, size="16Mi", **asked):
+        super().ask(size=size, **asked)
+
+    def claimed(self, size="16Mi", **spec):
+        """Make a claim, with a pod that waits for it, and look once."""
+        self.ask(size, **spec)
+        self.pod()
+        self.it.round()
 
     def pod(self, **spec):
         """Have a pod wait for the claim."""
-        volume = {"persistentVolumeClaim": {"claimName": "data"}}
-        self.api.lists[PODS] = [
-            {
-                "metadata": {"name": "p"},
-                "spec": {"volumes": [volume], **spec},
-                "status": {"phase": "Pending"},
-            }
-        ]
+        spec = {"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}], **spec}
+        self.api.lists[PODS] = [{"metadata": {"name": "p"}, "spec": spec, "status": {"phase": "Pending"}}]
 
     def late(self):
         """Look again when even a full disk is asked."""
         self.it.round()
         self.now += local.SPREAD_S
         self.it.round()
+
+    def full(self, mib):
+        """Have another volume that takes so much."""
+        (self.folder / "pvc-other.img").touch()
+        os.truncate(self.folder / "pvc-other.img", mib * MIB)
 
     def files(self):
         return sorted(p.name for p in self.folder.iterdir())
@@ -70,13 +67,9 @@ def test_a_claim_waits_for_its_first_pod_and_is_made_where_that_can_run(here):
     taken = (here.folder / f"{NAME}.img").stat()
     assert (taken.st_size, taken.st_blocks * 512) == (16 * MIB, 16 * MIB), "its space is taken, not promised"
     (volume,) = here.api.volumes
-    assert volume["spec"]["flexVolume"]["options"] == {
-        "kind": "local",
-        "image": NAME,
-        "node": "w1",
-        "access": "rw",
-    }
-    assert '"values": ["w1"]' in volume["metadata"]["annotations"][provisioner.AFFINITY]
+    options = {"kind": "local", "image": NAME, "node": "w1", "access": "rw"}
+    assert volume["spec"]["flexVolume"]["options"] == options
+    assert '"values": ["w1"]' in volume["metadata"]["annotations"][AFFINITY]
     ((path, change),) = here.api.changes
     assert path.endswith("/team/persistentvolumeclaims/data")
     assert change["metadata"]["annotations"] == {"avadm.io/local-node": "w1"}
@@ -91,29 +84,24 @@ def test_a_node_where_the_pod_cannot_run_makes_nothing(here):
 
 
 def test_a_claim_that_another_node_took_is_left_alone(here):
-    here.ask(annotations={"avadm.io/local-node": "w2"})
-    here.pod()
-    here.it.round()
+    here.claimed(annotations={"avadm.io/local-node": "w2"})
     assert (here.files(), here.api.volumes) == ([], [])
 
 
 def test_who_is_second_to_take_a_claim_makes_nothing(here):
-    here.ask()
-    here.pod()
     path = "/api/v1/namespaces/team/persistentvolumeclaims/data"
     here.api.refuse["PATCH", path] = local.ApiError(409, "the object has been modified")
-    here.it.round()
+    here.claimed()
     assert (here.files(), here.api.volumes, here.api.events) == ([], [], [])
 
 
 def test_the_capacity_of_the_site_file_is_never_exceeded(here):
-    (here.folder / "pvc-other.img").write_bytes(b"x")
-    os.truncate(here.folder / "pvc-other.img", 90 * MIB)
+    here.full(90)
     here.ask("11Mi")
     here.pod()
     here.late()
     assert here.files() == ["pvc-other.img"]
-    assert "w1 has 10 MiB left of 100 MiB" in here.api.events[0]["message"]
+    assert "w1 has 10 MiB left of 100 MiB" in here.messages[0]
     here.ask("10Mi")
     here.it.round()
     assert f"{NAME}.img" in here.files()
@@ -121,19 +109,14 @@ def test_the_capacity_of_the_site_file_is_never_exceeded(here):
 
 def test_only_some_nodes_tell(tmp_path):
     quiet = LocalWorld(tmp_path / "local", mib=1, tells=False)
-    quiet.ask()
-    quiet.pod()
-    quiet.it.round()
+    quiet.claimed()
     assert quiet.api.events == []
     assert any("MiB left" in line for line in quiet.log)
 
 
 def test_a_fuller_node_leaves_the_claim_to_an_emptier_one_for_a_while(here):
-    (here.folder / "pvc-other.img").write_bytes(b"x")
-    os.truncate(here.folder / "pvc-other.img", 50 * MIB)
-    here.ask()
-    here.pod()
-    here.it.round()
+    here.full(50)
+    here.claimed()
     assert here.api.volumes == []
     here.now += local.SPREAD_S / 2
     here.it.round()
@@ -145,19 +128,15 @@ def test_a_file_whose_formatting_failed_is_no_volume_and_leaves_nothing(here, mo
         raise local.VolumeError("blkid could not tell")
 
     monkeypatch.setattr(local, "make_filesystem", fails)
-    here.ask()
-    here.pod()
-    here.it.round()
+    here.claimed()
     assert (here.files(), here.api.volumes) == ([], [])
-    assert "could not tell" in here.api.events[0]["message"]
+    assert "could not tell" in here.messages[0]
 
 
 def test_a_file_that_is_there_is_never_formatted(here, monkeypatch):
     monkeypatch.setattr(local, "make_filesystem", lambda path: pytest.fail("formatted"))
     (here.folder / f"{NAME}.img").write_bytes(b"data")
-    here.ask()
-    here.pod()
-    here.it.round()
+    here.claimed()
     assert (here.folder / f"{NAME}.img").read_bytes() == b"data"
 
 
@@ -175,13 +154,8 @@ def test_a_disk_that_is_smaller_than_promised_is_told_at_the_start(tmp_path):
 
 
 def released(here, **changes):
-    here.ask()
-    here.pod()
-    here.it.round()
-    here.api.lists[provisioner.CLAIMS] = []
-    volume = here.api.volumes[0]
-    volume["status"]["phase"] = "Released"
-    volume["spec"]["flexVolume"]["options"].update(changes)
+    here.claimed()
+    here.release(changes)
     here.late()
 
 
@@ -200,7 +174,7 @@ def test_a_volume_that_is_still_mounted_stays(here, monkeypatch):
     monkeypatch.setattr(local, "in_use", lambda path: True)
     released(here)
     assert (here.files(), len(here.api.volumes)) == ([f"{NAME}.img"], 1)
-    assert "still mounted" in here.api.events[0]["message"]
+    assert "still mounted" in here.messages[0]
 
 
 def test_a_file_under_a_loop_device_is_in_use(tmp_path):
@@ -216,8 +190,6 @@ def test_a_file_under_a_loop_device_is_in_use(tmp_path):
     "modes", [["ReadWriteMany"], ["ReadOnlyMany"], ["ReadWriteOnce", "ReadOnlyMany"], []]
 )
 def test_other_access_than_by_one_node_is_refused(here, modes):
-    here.ask(accessModes=modes)
-    here.pod()
-    here.it.round()
+    here.claimed(accessModes=modes)
     assert here.files() == []
-    assert "ReadWriteOnce" in here.api.events[0]["message"]
+    assert "ReadWriteOnce" in here.messages[0]

@@ -9,58 +9,59 @@ from tests.unit.volumes.volume_fakes import NAME, World, provisioner
 FOLDER = f"/volumes/{NAME}"
 
 
-def test_a_claim_gets_a_folder_with_a_limit_and_a_volume_of_its_own(world):
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def made(world):
+    """A world where a claim has its volume."""
     world.ask()
     world.it.round()
-    assert world.ceph.tree == {"/": "dir", "/volumes": "dir", FOLDER: "dir"}
-    assert world.ceph.quota == {FOLDER: 1 << 30}
-    assert world.ceph.modes == {"/volumes": 0o700, FOLDER: 0o777}
-    (volume,) = world.api.volumes
+    return world
+
+
+def test_a_claim_gets_a_folder_with_a_limit_and_a_volume_of_its_own(made):
+    assert made.ceph.tree == {"/": "dir", "/volumes": "dir", FOLDER: "dir"}
+    assert made.ceph.quota == {FOLDER: 1 << 30}
+    assert made.ceph.modes == {"/volumes": 0o700, FOLDER: 0o777}
+    (volume,) = made.api.volumes
     assert volume["spec"]["hostPath"] == {"path": f"/mnt/cephfs{FOLDER}", "type": "Directory"}
     assert volume["spec"]["claimRef"]["uid"] == NAME[4:]
     assert volume["spec"]["capacity"] == {"storage": "1Gi"}
     affinity = json.loads(volume["metadata"]["annotations"][provisioner.AFFINITY])
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": "avadm.io/cephfs", "operator": "In", "values": ["mounted"]}]
-    assert world.ceph.open == 0, "no session is kept"
+    assert made.ceph.open == 0, "no session is kept"
 
 
-def test_a_second_round_and_a_second_provisioner_change_nothing(world):
-    world.ask()
-    world.it.round()
-    world.ceph.tree[f"{FOLDER}/data"] = "file"
-    before = dict(world.ceph.tree)
-    world.it.round()
+def test_a_second_round_and_a_second_provisioner_change_nothing(made):
+    made.ceph.tree[f"{FOLDER}/data"] = "file"
+    before = dict(made.ceph.tree)
+    made.it.round()
     # One that has not seen the volume yet.
-    other = World(api=world.api, ceph=world.ceph)
-    other.it.provide(other.kind, world.api.lists[provisioner.CLAIMS][0])
-    assert (world.ceph.tree, len(world.api.volumes), world.api.events) == (before, 1, [])
+    other = World(api=made.api, ceph=made.ceph)
+    other.it.provide(other.kind, made.api.lists[provisioner.CLAIMS][0])
+    assert (made.ceph.tree, len(made.api.volumes), made.api.events) == (before, 1, [])
 
 
-def test_a_claim_that_is_gone_takes_its_data_along_and_nobody_elses(world):
-    world.ask()
-    world.it.round()
-    tree = world.ceph.tree
+def test_a_claim_that_is_gone_takes_its_data_along_and_nobody_elses(made):
+    tree = made.ceph.tree
     tree |= {"/other": "dir", "/other/data": "file", "/volumes/keep": "dir", "/volumes/keep/data": "file"}
     kept = {path: kind for path, kind in tree.items() if path != FOLDER}
-    tree |= {
-        f"{FOLDER}/a": "dir",
-        f"{FOLDER}/a/b": "dir",
-        f"{FOLDER}/a/b/c": "file",
-        f"{FOLDER}/way-out": "link",
-    }
-    world.release()
-    world.it.round()
-    assert (world.ceph.tree, world.api.volumes) == (kept, [])
+    tree |= {f"{FOLDER}/a": "dir", f"{FOLDER}/a/b": "dir", f"{FOLDER}/a/b/c": "file"}
+    tree[f"{FOLDER}/way-out"] = "link"
+    made.release()
+    made.it.round()
+    assert (made.ceph.tree, made.api.volumes) == (kept, [])
 
 
-def test_what_is_to_be_kept_is_kept(world):
-    world.ask()
-    world.it.round()
-    world.release(persistentVolumeReclaimPolicy="Retain")
-    world.it.round()
-    assert FOLDER in world.ceph.tree
-    assert len(world.api.volumes) == 1
+def test_what_is_to_be_kept_is_kept(made):
+    made.release(persistentVolumeReclaimPolicy="Retain")
+    made.it.round()
+    assert FOLDER in made.ceph.tree
+    assert len(made.api.volumes) == 1
 
 
 @pytest.mark.parametrize(
@@ -74,30 +75,26 @@ def test_what_is_to_be_kept_is_kept(world):
     ],
     ids=str,
 )
-def test_a_volume_that_is_not_as_it_was_made_is_refused(world, changes):
-    world.ask()
-    world.it.round()
-    before = dict(world.ceph.tree)
-    world.release(**changes)
-    world.it.round()
-    world.it.round()
-    assert (world.ceph.tree, len(world.api.volumes)) == (before, 1)
-    assert [e["reason"] for e in world.api.events] == ["VolumeFailedDelete"], "told once"
-    assert "nothing is removed" in world.api.events[0]["message"]
+def test_a_volume_that_is_not_as_it_was_made_is_refused(made, changes):
+    before = dict(made.ceph.tree)
+    made.release(**changes)
+    made.it.round()
+    made.it.round()
+    assert (made.ceph.tree, len(made.api.volumes)) == (before, 1)
+    assert [e["reason"] for e in made.api.events] == ["VolumeFailedDelete"], "told once"
+    assert "nothing is removed" in made.messages[0]
 
 
 @pytest.mark.parametrize(
     "name", ["", "pvc-", "..", "pvc-..", f"{NAME}/..", f"{NAME}\n", f"x{NAME}", NAME.upper()]
 )
-def test_a_foreign_name_is_refused_whatever_its_path_says(world, name):
-    world.ask()
-    world.it.round()
-    before = dict(world.ceph.tree)
-    world.release(hostPath={"path": f"/mnt/cephfs/volumes/{name}"}, claimRef={"uid": name[4:]})
-    world.api.volumes[0]["metadata"]["name"] = name
-    world.it.round()
-    assert world.ceph.tree == before
-    assert "no name of a volume" in world.api.events[0]["message"]
+def test_a_foreign_name_is_refused_whatever_its_path_says(made, name):
+    before = dict(made.ceph.tree)
+    made.release(hostPath={"path": f"/mnt/cephfs/volumes/{name}"}, claimRef={"uid": name[4:]})
+    made.api.volumes[0]["metadata"]["name"] = name
+    made.it.round()
+    assert made.ceph.tree == before
+    assert "no name of a volume" in made.messages[0]
 
 
 def test_volumes_and_claims_of_others_are_left_alone(world):
@@ -133,30 +130,28 @@ def test_a_file_system_that_fails_leads_to_no_volume_and_is_tried_again(world):
     world.ceph.broken = "error calling ceph_mount: Connection timed out"
     assert world.it.round() == world.kind.retry_s
     assert world.api.volumes == []
-    assert "timed out" in world.api.events[0]["message"]
+    assert "timed out" in world.messages[0]
     world.ceph.broken = None
     world.it.round()
     assert len(world.api.volumes) == 1
 
 
-def test_a_volume_whose_folder_could_not_be_removed_stays(world):
-    world.ask()
-    world.it.round()
-    world.release()
-    world.ceph.broken = "error calling ceph_mount: Permission denied"
-    world.it.round()
-    assert len(world.api.volumes) == 1
-    world.ceph.broken = None
-    del world.ceph.tree[FOLDER]  # another one was faster
-    world.it.round()
-    assert world.api.volumes == []
+def test_a_volume_whose_folder_could_not_be_removed_stays(made):
+    made.release()
+    made.ceph.broken = "error calling ceph_mount: Permission denied"
+    made.it.round()
+    assert len(made.api.volumes) == 1
+    made.ceph.broken = None
+    del made.ceph.tree[FOLDER]  # another one was faster
+    made.it.round()
+    assert made.api.volumes == []
 
 
 def test_a_refusing_api_is_no_volume_and_no_loss(world):
     world.ask()
     world.api.refuse["POST", provisioner.VOLUMES] = provisioner.ApiError(422, "Invalid value")
     assert world.it.round() == world.kind.retry_s
-    assert "Invalid value" in world.api.events[0]["message"]
+    assert "Invalid value" in world.messages[0]
 
 
 def test_the_second_in_turn_acts_only_on_what_was_left_waiting():

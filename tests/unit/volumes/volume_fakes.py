@@ -1,29 +1,18 @@
 """The programs of kube_volumes, an API that holds objects, and a file system in memory that behaves like libcephfs."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
-import ansible.module_utils
+import tests.unit.fakes.running  # noqa: F401  what the programs import of our modules
+from tests.unit.fakes.roles import ROLES, program
 
-HOME = Path(__file__).parents[3]
-FILES = HOME / "roles/kube_volumes/files"
+FILES = ROLES / "kube_volumes/files"
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 NAME = f"pvc-{UID}"
 
 
-# As on a node, where a program finds what lies beside it.
-sys.path.append(str(FILES))
-ansible.module_utils.__path__.append(str(HOME / "plugins/module_utils"))
-
-
 def load(name):
     """Return a program of the role as a module."""
-    spec = importlib.util.spec_from_file_location(f"kube_volumes_{name}", FILES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return program(f"kube_volumes/files/{name}.py", f"kube_volumes_{name}")
 
 
 provisioner = load("provisioner")
@@ -162,44 +151,47 @@ class FakeApi:
         return self.lists[provisioner.VOLUMES]
 
 
-def claim(kind="cephfs", annotations=None, **spec):
+def claim(kind="cephfs", annotations=None, size="1Gi", **spec):
     """Return a claim that waits for a volume."""
-    return {
-        "metadata": {
-            "namespace": "team",
-            "name": "data",
-            "uid": UID,
-            "resourceVersion": "7",
-            "annotations": {
-                "volume.beta.kubernetes.io/storage-provisioner": CLASSES[kind],
-                **(annotations or {}),
-            },
-        },
-        "spec": {
-            "storageClassName": kind,
-            "accessModes": ["ReadWriteMany" if kind == "cephfs" else "ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-            **spec,
-        },
-        "status": {"phase": "Pending"},
+    notes = {"volume.beta.kubernetes.io/storage-provisioner": CLASSES[kind], **(annotations or {})}
+    meta = {"namespace": "team", "name": "data", "uid": UID, "resourceVersion": "7", "annotations": notes}
+    asked = {
+        "storageClassName": kind,
+        "accessModes": ["ReadWriteMany" if kind == "cephfs" else "ReadWriteOnce"],
+        "resources": {"requests": {"storage": size}},
     }
+    return {"metadata": meta, "spec": {**asked, **spec}, "status": {"phase": "Pending"}}
 
 
-class World:
-    """A provisioner with its surroundings."""
+class Surroundings:
+    """A provisioner of one kind of volumes with its API; time stands still until it is moved."""
 
-    def __init__(self, turn=0, api=None, ceph=None):
-        self.api, self.ceph, self.now, self.log = api or FakeApi(), ceph or FakeCeph(), 100.0, []
-        config = {"mount": "/mnt/cephfs", "root": "/volumes", "turn": turn, "entity": "client.cephfs-volumes"}
-        self.kind = load("volumes_folders").Cephfs(config, self.ceph)
+    def __init__(self, kind, api=None):
+        self.api, self.now, self.log = api or FakeApi(), 100.0, []
+        self.kind = kind(self.api)
         self.it = provisioner.Provisioner(self.api, [self.kind], lambda: self.now, self.log.append)
 
-    def ask(self, **spec):
+    def ask(self, **asked):
         """Make a claim."""
-        self.api.lists[provisioner.CLAIMS] = [claim(**spec)]
+        self.api.lists[provisioner.CLAIMS] = [claim(self.kind.provisioner.rpartition("/")[2], **asked)]
 
-    def release(self, **changes):
+    def release(self, options=None, **changes):
         """Take the claim away."""
         self.api.lists[provisioner.CLAIMS] = []
-        self.api.volumes[0]["status"]["phase"] = "Released"
-        self.api.volumes[0]["spec"].update(changes)
+        volume = self.api.volumes[0]
+        volume["status"]["phase"] = "Released"
+        volume["spec"].update(changes)
+        volume["spec"].get("flexVolume", {"options": {}})["options"].update(options or {})
+
+    @property
+    def messages(self):
+        return [event["message"] for event in self.api.events]
+
+
+class World(Surroundings):
+    """The provisioner of folders on cephfs."""
+
+    def __init__(self, turn=0, api=None, ceph=None):
+        self.ceph = ceph or FakeCeph()
+        config = {"mount": "/mnt/cephfs", "root": "/volumes", "turn": turn, "entity": "client.cephfs-volumes"}
+        super().__init__(lambda _: load("volumes_folders").Cephfs(config, self.ceph), api)

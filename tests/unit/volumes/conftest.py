@@ -1,8 +1,0 @@
-import pytest
-
-from tests.unit.volumes.volume_fakes import World
-
-
-@pytest.fixture
-def world():
-    return World()
