@@ -1,28 +1,16 @@
 """Addresses of Services: each its own, kept while it lives, and told why where there is none."""
 
-import importlib.util
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-HOME = Path(__file__).parents[3] / "roles"
+from tests.unit.fakes.roles import program
+
 POOL = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
-
-
-def load(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-volumes_api = load("volumes_api", HOME / "kube_volumes/files/volumes_api.py")
-balancer = load("balancer", HOME / "load_balancer/files/balancer.py")
+program("kube_volumes/files/volumes_api.py")  # on a node it lies beside it
+balancer = program("load_balancer/files/balancer.py")
 
 
 def service(name, at=0, has=(), kind="LoadBalancer", **spec):
@@ -45,25 +33,23 @@ class Api:
         assert (method, path.split("/")[-1]) == ("PATCH", "status")
         one = self.services["/".join(path.split("/")[4:7:2])]
         if body["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]:
-            raise volumes_api.ApiError(409, "the object has been modified")
+            raise balancer.ApiError(409, "the object has been modified")
         if self.status != 200:
-            raise volumes_api.ApiError(self.status, "no")
+            raise balancer.ApiError(self.status, "no")
         listed = body["status"]["loadBalancer"]["ingress"]
         one["status"] = {"loadBalancer": {"ingress": listed} if listed else {}}
-        one["metadata"] = {
-            **one["metadata"],
-            "resourceVersion": str(int(one["metadata"]["resourceVersion"]) + 1),
-        }
+        version = str(int(one["metadata"]["resourceVersion"]) + 1)
+        one["metadata"] = {**one["metadata"], "resourceVersion": version}
         return one
 
     def addresses(self):
         return {n.partition("/")[2]: balancer.given(s) for n, s in self.services.items()}
 
 
-def made(api, turn=0, clock=lambda: 0.0):
+def made(api, turn=0, clock=lambda: 0.0, listed=None):
     told = []
-    one = balancer.Balancer(api, lambda: list(api.services.values()), POOL, turn, clock, told.append)
-    return one, told
+    services = lambda: listed or list(api.services.values())  # noqa: E731
+    return balancer.Balancer(api, services, POOL, turn, clock, told.append), told
 
 
 def test_each_gets_an_address_of_its_own_and_a_second_round_changes_nothing():
@@ -76,25 +62,32 @@ def test_each_gets_an_address_of_its_own_and_a_second_round_changes_nothing():
     assert told == []
 
 
-def test_an_address_is_kept_while_others_come_and_go():
-    api = Api(service("new", 1), service("old", 2, ["10.0.0.2"]))
+LOCAL = {"externalTrafficPolicy": "Local"}
+
+
+@pytest.mark.parametrize(
+    ("services", "addresses"),
+    [
+        ([service("new", 1), service("old", 2, POOL[1:2])], {"new": POOL[:1], "old": POOL[1:2]}),
+        ([service("new", 2, POOL[:1]), service("old", 1, POOL[:1])], {"new": POOL[1:2], "old": POOL[:1]}),
+        ([service("it", 1, POOL[:1], kind="ClusterIP")], {"it": []}),
+        ([service("it", 1, ["192.0.2.1"], kind="NodePort")], {"it": ["192.0.2.1"]}),
+        ([service("it", loadBalancerIP="10.0.0.3")], {"it": ["10.0.0.3"]}),
+        ([service("it", 1, POOL[:1], **LOCAL)], {"it": []}),
+    ],
+    ids=[
+        "it is kept while others come and go",
+        "of two with one address the older keeps it",
+        "one of another type gives it back",
+        "one of others' is left alone",
+        "one that was asked for is given",
+        "one that is served no more loses it",
+    ],
+)
+def test_an_address(services, addresses):
+    api = Api(*services)
     made(api)[0].round()
-    assert api.addresses() == {"new": ["10.0.0.1"], "old": ["10.0.0.2"]}
-
-
-def test_of_two_with_one_address_the_older_keeps_it():
-    api = Api(service("young", 2, ["10.0.0.1"]), service("old", 1, ["10.0.0.1"]))
-    made(api)[0].round()
-    assert api.addresses() == {"young": ["10.0.0.2"], "old": ["10.0.0.1"]}
-
-
-def test_a_service_of_another_type_gives_its_address_back():
-    api = Api(
-        service("was", 1, ["10.0.0.1"], kind="ClusterIP"),
-        service("of-others", 1, ["192.0.2.1"], kind="NodePort"),
-    )
-    made(api)[0].round()
-    assert api.addresses() == {"was": [], "of-others": ["192.0.2.1"]}
+    assert api.addresses() == addresses
 
 
 @pytest.mark.parametrize(
@@ -102,7 +95,7 @@ def test_a_service_of_another_type_gives_its_address_back():
     [
         ({"loadBalancerIP": "10.9.9.9"}, [], "10.9.9.9 is not one of 10.0.0.1 to 10.0.0.3"),
         ({"loadBalancerIP": "10.0.0.2"}, [service("first", 0, ["10.0.0.2"])], "10.0.0.2 is held by x/first"),
-        ({"externalTrafficPolicy": "Local"}, [], "use Cluster"),
+        (LOCAL, [], "use Cluster"),
         ({}, [service(f"s{i}", 0, [a]) for i, a in enumerate(POOL)], "all 3 addresses, 10.0.0.1 to 10.0.0.3"),
     ],
 )
@@ -114,18 +107,6 @@ def test_who_gets_none_is_told_why_once(spec, others, reason):
     assert api.addresses()["it"] == []
     assert len(api.events) == len(told) == 1
     assert reason in api.events[0]
-
-
-def test_an_address_that_was_asked_for_is_given():
-    api = Api(service("it", loadBalancerIP="10.0.0.3"))
-    made(api)[0].round()
-    assert api.addresses() == {"it": ["10.0.0.3"]}
-
-
-def test_one_that_is_served_no_more_loses_its_address():
-    api = Api(service("it", 1, ["10.0.0.1"], externalTrafficPolicy="Local"))
-    made(api)[0].round()
-    assert api.addresses() == {"it": []}
 
 
 def test_the_second_node_waits_for_the_first():
@@ -143,8 +124,7 @@ def test_a_service_that_changed_meanwhile_is_left_to_the_next_round():
     api = Api(service("it"))
     stale = service("it")
     api.services["x/it"]["metadata"]["resourceVersion"] = "7"
-    told = []
-    one = balancer.Balancer(api, lambda: [stale], POOL, 0, lambda: 0.0, told.append)
+    one, told = made(api, listed=[stale])
     one.round()
     assert (api.addresses(), told) == ({"it": []}, [])
 
@@ -202,7 +182,7 @@ class Listed:
     def watch(self, path, since, seconds):
         self.asked.append(since)
         if not self.changes:
-            raise volumes_api.ApiError(410, "too old")
+            raise balancer.ApiError(410, "too old")
         yield self.changes.pop(0)
 
 
@@ -213,7 +193,7 @@ def test_services_are_listed_once_and_then_followed():
     changed = threading.Event()
     services = balancer.Services(api, changed)
     assert services.all() is None
-    with pytest.raises(volumes_api.ApiError):
+    with pytest.raises(balancer.ApiError):
         services.follow()
     assert [s["metadata"]["name"] for s in services.all()] == ["b"]
     assert api.asked == ["5", "6", "7"]
@@ -222,6 +202,6 @@ def test_services_are_listed_once_and_then_followed():
 
 def test_a_watch_that_lost_count_ends_so_that_the_list_is_read_anew():
     error = {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
-    with pytest.raises(volumes_api.ApiError) as seen:
+    with pytest.raises(balancer.ApiError) as seen:
         balancer.Services(Listed([error]), threading.Event()).follow()
     assert seen.value.status == 410
