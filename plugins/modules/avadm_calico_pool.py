@@ -75,37 +75,33 @@ class Pools(object):
             raise PoolError("calicoctl %s: %s" % (" ".join(words[:2]), (err or out).strip()[-600:]))
         return out
 
-    def differing(self, name, spec):
-        """Return what a pool lacks, in words."""
+    def compared(self, name, spec):
+        """Return what a pool lacks, in words, and what it has."""
         items = json.loads(self.ask("get", "ippool", "-o", "json"))["items"]
         found = [one["spec"] for one in items if one["metadata"]["name"] == name]
         if not found:
-            return ["pool %s is missing" % name]
+            return ["pool %s is missing" % name], {}
         return [
             "%s: found %s, wanted %s" % (key, json.dumps(found[0].get(key)), json.dumps(spec[key]))
             for key in sorted(spec)
             if found[0].get(key) != spec[key] and not (key not in found[0] and spec[key] in ABSENT)
-        ]
+        ], found[0]
 
     def keep(self, name, spec, dry=False):
         """Make it so; return what was changed, in words."""
         told, trouble = None, ""
-        one = {
-            "apiVersion": "projectcalico.org/v3",
-            "kind": "IPPool",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
+        one = {"apiVersion": "projectcalico.org/v3", "kind": "IPPool", "metadata": {"name": name}}
         for attempt in range(TRIES):
             if attempt:
                 self.sleep(PAUSE_S)
             try:
-                found = self.differing(name, spec)
+                found, has = self.compared(name, spec)
                 told = found if told is None else told
                 if not found or dry:
                     return told
                 trouble = "; ".join(found)
-                self.ask("apply", "-f", "-", data=json.dumps(one))
+                # Calico replaces the whole: what somebody else has set there goes with it.
+                self.ask("apply", "-f", "-", data=json.dumps(dict(one, spec=dict(has, **spec))))
             except PoolError as error:
                 if dry:
                     raise
