@@ -128,15 +128,9 @@ because:
 """
 
 import os
-import ssl
-import sys
 import time
 
-try:
-    from urllib.request import HTTPSHandler, ProxyHandler, build_opener
-except ImportError:  # python 2.7
-    from urllib2 import HTTPSHandler, ProxyHandler, build_opener
-
+from ansible.module_utils.avadm_ask import ask
 from ansible.module_utils.avadm_health import Health
 from ansible.module_utils.basic import AnsibleModule
 
@@ -172,19 +166,9 @@ def monotonic():
 
 
 def answers(url, tls=None):
-    """Return None if the URL answers 200, else what came instead. The node's own address needs no proxy."""
-    try:
-        handlers = [ProxyHandler({})]
-        if tls:
-            context = ssl.create_default_context(cafile=tls["ca"])
-            context.load_cert_chain(tls["certificate"], tls["key"])
-            # Python 2.7 knows no addresses in certificates; that authority signs nobody else's.
-            context.check_hostname = sys.version_info[0] > 2
-            handlers.append(HTTPSHandler(context=context))
-        response = build_opener(*handlers).open(url, timeout=5)
-        return None if response.getcode() == 200 else "status %s" % response.getcode()
-    except Exception as error:  # refused, timed out, 5xx: all mean not yet
-        return str(error)
+    """Return None if the URL answers 200, else what came instead."""
+    status, said = ask(url, tls)
+    return None if status == 200 else said if status == -1 else "status %d" % status
 
 
 class Daemon(object):

@@ -34,7 +34,7 @@ LOOKING = frozenset(
         ),
         *("command", "script", "shell", "uri"),
         *("avadm_ceph_wait", "avadm_disk", "avadm_kube_node", "avadm_private_mounts"),
-        *("avadm_alluxio_sizes", "avadm_etcd_peers"),
+        *("avadm_alluxio_sizes", "avadm_ask", "avadm_etcd_peers"),
     }
 )
 

@@ -34,10 +34,10 @@ class Signer:
         wanted = Leaf(name, Authority.ETCD_PEERS, name, name, **more)
         return certs.leaf(wanted, key, self.pem, self.key, self.at, days)
 
-    def write(self, folder, name, trusted=None, address="127.0.0.1"):
+    def write(self, folder, name, trusted=None, address="127.0.0.1", names=()):
         """Write what a server shows and trusts; return the paths of (authority, certificate, key)."""
         key = certs.new_key()
-        pem = self.leaf(name, key, addresses=(address,), server=True)
+        pem = self.leaf(name, key, addresses=(address,), names=names, server=True)
         texts = {"ca": (trusted or self).pem, "crt": pem, "key": certs.pem_of(key)}
         for end, text in texts.items():
             (folder / f"{name}.{end}").write_text(text)
@@ -45,7 +45,7 @@ class Signer:
 
 
 @contextmanager
-def https(certificate, key, body=b"", clients=None):
+def https(certificate, key, body=b"", clients=None, status=200):
     """Answer over TLS on this machine; `clients`: the authority of those who are let in. Yields the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
@@ -55,7 +55,7 @@ def https(certificate, key, body=b"", clients=None):
 
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

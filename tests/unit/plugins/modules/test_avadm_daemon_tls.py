@@ -20,3 +20,9 @@ def test_who_shows_no_certificate_or_one_of_another_authority_is_not_answered(tm
         assert answers(url, tls("strange", Signer("else"))) is not None
         assert answers(url) is not None
         assert answers(url.replace("https", "http")) is not None
+
+
+def test_what_is_not_ready_yet_says_so(tmp_path):
+    ca, certificate, key = Signer().write(tmp_path, "daemon")
+    with https(certificate, key, status=503) as port:
+        assert answers(f"https://127.0.0.1:{port}/", {"ca": ca}) == "status 503"

@@ -21,16 +21,8 @@ def known(number, until, *active, **more):
 @pytest.mark.parametrize("role", ["alertmanager", "prometheus"])
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_dry_run_asks_nobody(role, check_mode):
-    """Module uri has no dry run: it answers nothing, and `until` then fails."""
+    """Before the first run nobody is there who could answer."""
     assert holds(task(role).get("when", "true"), ansible_check_mode=check_mode) is not check_mode
-
-
-@pytest.mark.parametrize(("tls", "wanted"), [({"key": "k"}, "https://m1:9093"), ({}, "http://10.0.0.1:9093")])
-def test_alertmanager_is_asked_by_a_name_of_its_certificate(tls, wanted):
-    url = "https://10.0.0.1:9093" if tls else "http://10.0.0.1:9093"
-    has = {"alertmanager_tls": tls, "_alertmanager_url": url, "alertmanager_address": "10.0.0.1"}
-    asked = task("alertmanager")["ansible.builtin.uri"]["url"]
-    assert value(asked, **has, inventory_hostname="m1") == f"{wanted}/api/v2/status"
 
 
 @pytest.mark.parametrize(("nodes", "enough"), [(2, False), (3, True)])
