@@ -23,6 +23,9 @@ MARK = "/var/lib/avadm/founded/mon.json"
 """What says that a monitor was founded on a node (plugins/module_utils/avadm_founded.py)."""
 
 
+CONFIG = "/etc/ceph/ceph.conf"
+
+
 def target(disk: Disk) -> dict[str, Any]:
     """Return what names a disk to avadm_zap: it must still be that one when it is erased."""
     report = disk.report
@@ -87,12 +90,13 @@ def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
     """Return the cluster's OSDs, UUID to id, as any monitor node says; None where none can say.
 
     Where every monitor node answers that it has no monitor's store and never had one, there is no cluster yet and none is
-    known. A store that is away (a disk that is not mounted) left its mark.
+    known. A store that is away (a disk that is not mounted) left its mark; where an earlier release made it, ceph.conf.
     """
     # The node of the disk need not have ceph's tools: a monitor's node has.
     there = 'test -n "$(ls -A /var/lib/ceph/mon 2>/dev/null)"'
     command = (
-        f"{there} || test -e {MARK} || exit {NO_STORE}; ceph --connect-timeout 20 osd dump --format json"
+        f"{there} || test -e {MARK} || test -s {CONFIG} || exit {NO_STORE};"
+        " ceph --connect-timeout 20 osd dump --format json"
     )
     said = []
     for node in site.with_role("mon"):

@@ -246,7 +246,13 @@ def test_zap_asks_the_monitors_also_where_this_controller_has_no_vault(avadm, no
 
 @pytest.mark.parametrize(
     ("made", "rc"),
-    [([], 66), (["mon/ceph-m1/store.db"], 0), (["mon.json"], 0), (["mon/ceph-m1", "mon.json"], 0)],
+    [
+        ([], 66),
+        (["mon/ceph-m1/store.db"], 0),
+        (["mon.json"], 0),
+        (["mon/ceph-m1", "mon.json"], 0),
+        (["ceph.conf"], 0),
+    ],
 )
 def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, monkeypatch, made, rc):
     for name in made:
@@ -255,9 +261,9 @@ def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, mo
 
     class Shell:
         def run(self, node, command, *, timeout):
-            line = command.replace("/var/lib/ceph", str(tmp_path)).replace(
-                zap.MARK, str(tmp_path / "mon.json")
-            )
+            line = command.replace("/var/lib/ceph", str(tmp_path))
+            for path in (zap.MARK, zap.CONFIG):
+                line = line.replace(path, str(tmp_path / path.rpartition("/")[2]))
             said.append(
                 subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"], check=False).returncode
             )
