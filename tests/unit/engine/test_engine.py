@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -158,14 +157,6 @@ def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench: Bench, site_file:
     hook = versions_hook(site_file, cast("Fleet", fleet))
     assert bench.run([step("monitoring", "a")], versions=hook).summary.result == "good"
     assert fleet.asked == ["a"]
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt also where these tests run in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c")

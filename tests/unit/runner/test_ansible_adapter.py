@@ -1,6 +1,7 @@
 """The adapter against the real ansible-playbook, on this machine only (connection local)."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -26,18 +27,23 @@ from avadm.runner.redact import Redactor
 
 SECRET = "correct-horse-battery"
 
-INVENTORY = f"""
-all:
-  vars: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}
-  hosts: {{n1: {{}}, n2: {{}}, n3: {{}}}}
-"""
+HOST = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+INVENTORY = {"all": {"vars": HOST, "hosts": {"n1": {}, "n2": {}, "n3": {}}}}
 
 
-def request(tmp_path: Path, playbook: str, *limit: str) -> PlaybookRun:
+def request(tmp_path, *tasks, hosts="n1", limit=("n1",), text=""):
+    """Return a run of a playbook of these tasks, or of a text."""
     (tmp_path / "inventory").mkdir()
-    (tmp_path / "inventory" / "hosts.yml").write_text(INVENTORY)
-    (tmp_path / "p.yml").write_text(playbook)
+    (tmp_path / "inventory" / "hosts.yml").write_text(json.dumps(INVENTORY))
+    play = {"hosts": hosts, "gather_facts": False, "tasks": tasks}
+    (tmp_path / "p.yml").write_text(text or json.dumps([play]))
     return PlaybookRun("base", tmp_path / "p.yml", tmp_path / "inventory", limit)
+
+
+def run(wanted, on_event=None, canceled=lambda: False, secrets=()):
+    """Return what came of a run, and its events."""
+    events = []
+    return AnsibleRunner(Redactor(secrets)).run(wanted, on_event or events.append, canceled), events
 
 
 @pytest.fixture(autouse=True)
@@ -64,29 +70,19 @@ def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.2)
 
 
-def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path: Path) -> None:
+def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path):
     from ansible.parsing.vault import VaultLib, VaultSecret
 
-    playbook = f"""
-- hosts: all
-  gather_facts: false
-  tasks:
-    - name: Leak
-      ansible.builtin.fail:
-        msg: "it was {{{{ vault_x }}}}"
-      when: inventory_hostname == 'n2'
-    - name: Prove
-      ansible.builtin.assert:
-        that: vault_x == '{SECRET}'
-"""
+    fails = {"msg": "it was {{ vault_x }}"}
+    leak = {"name": "Leak", "ansible.builtin.fail": fails, "when": "inventory_hostname == 'n2'"}
+    prove = {"name": "Prove", "ansible.builtin.assert": {"that": f"vault_x == '{SECRET}'"}}
     (tmp_path / "pass").write_text("pw\n")
     vault = VaultLib([("default", VaultSecret(b"pw"))])
     (tmp_path / "vault.yml").write_bytes(vault.encrypt(f"vault_x: {SECRET}\n".encode()))
-    wanted = request(tmp_path, playbook, "n1", "n2")
+    wanted = request(tmp_path, leak, prove, hosts="all", limit=("n1", "n2"))
     wanted = replace(wanted, vault=tmp_path / "vault.yml", vault_password=tmp_path / "pass")
     before = private_folders()
-    events: list[Event] = []
-    outcome = AnsibleRunner(Redactor([SECRET])).run(wanted, events.append, lambda: False)
+    outcome, events = run(wanted, secrets=[SECRET])
     assert outcome.rc == 2
     results = {(e.host, e.task): e for e in events if e.kind in (Kind.OK, Kind.FAILED)}
     assert results["n2", "Leak"].message == "it was ***"
@@ -98,31 +94,18 @@ def test_a_playbook_runs_with_limit_vault_and_redacted_events(tmp_path: Path) ->
     assert private_folders() == before
 
 
-def test_bytes_that_are_no_utf_8_do_not_stop_a_run(tmp_path: Path) -> None:
-    playbook = """
-- hosts: n1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.shell: printf 'caf\\351' >&2; exit 1
-"""
+def test_bytes_that_are_no_utf_8_do_not_stop_a_run(tmp_path):
+    wanted = request(tmp_path, {"ansible.builtin.shell": "printf 'caf\\351' >&2; exit 1"})
     folder = RunFolder.create("apply", tmp_path / "runs")
     console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
     with Recorder(folder, Plain(Model({"base": ["n1"]}), console)) as recorder:
-        outcome = AnsibleRunner(Redactor()).run(request(tmp_path, playbook, "n1"), recorder, lambda: False)
+        outcome, _ = run(wanted, recorder)
         folder.write_json("summary.json", recorder.summary.as_dict())
     assert outcome.rc == 2
     assert [e.stderr for e in folder.events() if e.kind is Kind.FAILED] == ["caf?"]
 
 
-def test_the_users_own_settings_of_ansible_reach_no_playbook(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    playbook = """
-- hosts: n1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.shell: env | grep ^ANSIBLE_ | sort; exit 1
-"""
+def test_the_users_own_settings_of_ansible_reach_no_playbook(tmp_path, monkeypatch):
     planted = {
         "ANSIBLE_SSH_ARGS": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null",
         "ANSIBLE_SSH_COMMON_ARGS": "-o StrictHostKeyChecking=no",
@@ -135,9 +118,9 @@ def test_the_users_own_settings_of_ansible_reach_no_playbook(
     }
     for name, value in planted.items():
         monkeypatch.setenv(name, value)
-    events: list[Event] = []
-    wanted = request(tmp_path, playbook, "n1")
-    assert AnsibleRunner(Redactor()).run(wanted, events.append, lambda: False).rc == 2
+    wanted = request(tmp_path, {"ansible.builtin.shell": "env | grep ^ANSIBLE_ | sort; exit 1"})
+    outcome, events = run(wanted)
+    assert outcome.rc == 2
     (told,) = [e.stdout for e in events if e.kind is Kind.FAILED]
     seen = dict(line.split("=", 1) for line in told.splitlines())
     ours = ansible.environment(wanted, ansible.ansible_playbook())
@@ -148,45 +131,31 @@ def test_the_users_own_settings_of_ansible_reach_no_playbook(
     assert not (tmp_path / "unredacted.log").exists()
 
 
-def test_a_playbook_that_cannot_be_read_says_so_in_a_log_event(tmp_path: Path) -> None:
-    events: list[Event] = []
-    outcome = AnsibleRunner(Redactor()).run(
-        request(tmp_path, "- hosts: [", "n1"), events.append, lambda: False
-    )
+def test_a_playbook_that_cannot_be_read_says_so_in_a_log_event(tmp_path):
+    outcome, events = run(request(tmp_path, text="- hosts: ["))
     assert outcome.rc not in (0, 2)
     assert "ERROR!" in "".join(e.message for e in events if e.kind is Kind.LOG)
 
 
-def test_a_canceled_playbook_ends_at_once_with_its_children(tmp_path: Path) -> None:
+def test_a_canceled_playbook_ends_at_once_with_its_children(tmp_path):
     marker = f"{300 + time.time() % 100:.6f}"
-    playbook = f"""
-- hosts: n1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.command: sleep {marker}
-"""
     stop = threading.Event()
 
     def on_event(event: Event) -> None:
         if event.kind is Kind.HOST_START:
-            threading.Timer(1.0, stop.set).start()
+            threading.Thread(target=lambda: wait_until(lambda: running(marker)) or stop.set()).start()
 
     started = time.time()
-    outcome = AnsibleRunner(Redactor()).run(request(tmp_path, playbook, "n1"), on_event, stop.is_set)
+    wanted = request(tmp_path, {"ansible.builtin.command": f"sleep {marker}"})
+    outcome, _ = run(wanted, on_event, stop.is_set)
     assert outcome.canceled
     assert time.time() - started < 20
     assert not running(marker)
 
 
-def test_a_playbook_ends_with_us_even_if_we_are_killed(tmp_path: Path) -> None:
+def test_a_playbook_ends_with_us_even_if_we_are_killed(tmp_path):
     marker = f"{400 + time.time() % 100:.6f}"
-    playbook = f"""
-- hosts: n1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.command: sleep {marker}
-"""
-    wanted = request(tmp_path, playbook, "n1")
+    wanted = request(tmp_path, {"ansible.builtin.command": f"sleep {marker}"})
     code = (
         "from pathlib import Path; from avadm.runner.ansible import *;"
         f"AnsibleRunner(Redactor()).run(PlaybookRun('p', Path({str(wanted.playbook)!r}),"
@@ -204,16 +173,14 @@ def test_a_playbook_ends_with_us_even_if_we_are_killed(tmp_path: Path) -> None:
     assert not any(p.exists() for p in left)
 
 
-def test_a_missing_ansible_is_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_ansible_is_a_finding(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     with pytest.raises(AvadmError) as caught:
         AnsibleRunner(Redactor())
     assert caught.value.findings[0].remedy
 
 
-def test_the_environment_has_a_utf8_locale_pinned_keys_and_the_measured_strategy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_environment_has_a_utf8_locale_pinned_keys_and_the_measured_strategy(monkeypatch, tmp_path):
     monkeypatch.delenv("AVADM_STRATEGY")
     run = PlaybookRun("p", tmp_path, tmp_path, ("a",), vault_password=tmp_path / "pw")
     env = ansible.environment(run, Path("/venv/bin/ansible-playbook"))

@@ -15,7 +15,6 @@ from avadm.runner import jump as module
 from avadm.runner.connect import Target, Trouble, Why
 from avadm.runner.hostkeys import KnownHosts
 from avadm.runner.jump import JumpHost
-from avadm.runner.ssh import SshFleet
 from tests.unit.runner.sshserver import Server, new_key
 
 
@@ -60,9 +59,8 @@ class Bastion(Server):
 
 
 @pytest.fixture
-def room(tmp_path):
+def room(tmp_path, key, reach):
     """A jump host with nodes behind it, and how to reach them."""
-    key = new_key(tmp_path / "id")
     servers = [Server(new_key(tmp_path / f"n{i}"), accept=[key], env=dict(os.environ)) for i in range(3)]
     bastion = Bastion(new_key(tmp_path / "b"), accept=[key])
     way = JumpHost(Target("jump host", "127.0.0.1", bastion.port, "ops"), bastion.host_key, tmp_path / "id")
@@ -71,7 +69,7 @@ def room(tmp_path):
     for target, server in zip(targets, servers, strict=True):
         known.pin(target.entry_names, server.host_key)
     known.save()
-    with SshFleet(targets, known_hosts=tmp_path / "known_hosts", key=tmp_path / "id") as fleet:
+    with reach(targets) as fleet:
         yield fleet, bastion, way, targets
     way.close()
     for server in [bastion, *servers]:

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import stat
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from types import SimpleNamespace
 
 import paramiko
 import pytest
@@ -17,33 +17,8 @@ from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.keyfile import load_key
 from avadm.runner.ssh import SshFleet
 from avadm.site.model import Site
-from tests.unit.runner.sshserver import Server, new_key
-
-
-@pytest.fixture
-def key(tmp_path: Path):
-    return new_key(tmp_path / "id")
-
-
-@pytest.fixture
-def server(tmp_path: Path, key):
-    server = Server(new_key(tmp_path / "host"), accept=[key])
-    yield server
-    server.close()
-
-
-def pin(tmp_path: Path, port: int, host_key) -> Path:
-    known = KnownHosts(tmp_path / "known_hosts")
-    known.pin(Target("n1", "127.0.0.1", port).entry_names, host_key)
-    known.save()
-    return known.path
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, server):
-    path = pin(tmp_path, server.port, server.host_key)
-    with SshFleet([Target("n1", "127.0.0.1", server.port)], known_hosts=path, key=tmp_path / "id") as fleet:
-        yield fleet
+from tests.unit.fakes.running import sh, stub
+from tests.unit.runner.sshserver import new_key
 
 
 def test_command_gives_status_outputs_and_stdin(fleet):
@@ -53,33 +28,34 @@ def test_command_gives_status_outputs_and_stdin(fleet):
     assert result.seconds > 0
 
 
-def test_command_without_stdin_sees_its_end(fleet):
-    assert fleet.run("n1", "cat; echo done", timeout=5).stdout == "done\n"
-
-
 def test_one_connection_is_kept(fleet, server):
     for _ in range(3):
         assert fleet.run("n1", "true").ok
     assert len(server.transports) == 1
 
 
-def test_quoting_survives_every_character(fleet):
-    text = "a'b\"c $HOME `id` \\ ; & | * \n end"
-    assert fleet.run("n1", f"printf %s {__import__('shlex').quote(text)}").stdout == text
+ODD = "a'b\"c $HOME `id` \\ ; & | * \n end"
+HEX = os.urandom(1 << 20).hex().encode() * 2
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin", "said"),
+    [
+        ("cat; echo done", None, "done\n"),
+        (f"printf %s {shlex.quote(ODD)}", None, ODD),
+        ("cat", HEX, HEX.decode()),
+        ("exit 0", b"x" * 5_000_000, ""),
+    ],
+    ids=["without stdin it sees its end", "odd characters", "big stdin, echoed", "stdin that nobody reads"],
+)
+def test_what_goes_in_and_out(fleet, command, stdin, said):
+    result = fleet.run("n1", command, stdin=stdin, timeout=60)
+    assert (result.rc, result.stdout) == (0, said)
 
 
 def test_big_outputs_on_both_streams_do_not_deadlock(fleet):
     result = fleet.run("n1", "head -c 6000000 /dev/zero & head -c 5000000 /dev/zero >&2; wait", timeout=60)
     assert (result.rc, len(result.stdout), len(result.stderr)) == (0, 6_000_000, 5_000_000)
-
-
-def test_big_stdin_that_is_echoed_does_not_deadlock(fleet):
-    data = os.urandom(1 << 20).hex().encode() * 2
-    assert fleet.run("n1", "cat", stdin=data, timeout=60).stdout == data.decode()
-
-
-def test_stdin_nobody_reads_is_no_trouble(fleet):
-    assert fleet.run("n1", "exit 0", stdin=b"x" * 5_000_000, timeout=20).rc == 0
 
 
 def test_timeout_ends_the_command_on_the_node(fleet, tmp_path):
@@ -110,41 +86,36 @@ def test_changed_host_key_names_both_fingerprints(fleet, server, tmp_path):
     assert server.commands == []
 
 
-def test_unknown_host_key_is_refused(tmp_path, server):
-    known = tmp_path / "none"
-    with SshFleet([Target("n1", "127.0.0.1", server.port)], known_hosts=known, key=tmp_path / "id") as fleet:
+def test_unknown_host_key_is_refused(server, reach):
+    with reach(server.port, known="none") as fleet:
         result = fleet.run("n1", "true")
     assert "not pinned" in result.error
     assert "avadm bootstrap" in result.error
 
 
-def test_refused(tmp_path, key, server):
+def test_refused(server, reach):
     server.close()
-    with SshFleet(
-        [Target("n1", "127.0.0.1", server.port)], known_hosts=tmp_path / "k", key=tmp_path / "id"
-    ) as fleet:
+    with reach(server.port) as fleet:
         result = fleet.run("n1", "true")
     assert (result.rc, result.ok) == (255, False)
     assert "connection refused" in result.error
 
 
-def test_silent_peer_is_a_timeout(tmp_path, key):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        target = Target("n1", "127.0.0.1", silent.getsockname()[1])
-        with SshFleet(
-            [target], known_hosts=tmp_path / "k", key=tmp_path / "id", connect_timeout=0.5
-        ) as fleet:
-            result = fleet.run("n1", "true")
+def test_silent_peer_is_a_timeout(key, reach):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        reach(silent.getsockname()[1], connect_timeout=0.5) as fleet,
+    ):
+        result = fleet.run("n1", "true")
     assert result.rc == 255
     assert result.error.startswith("no ssh: n1")
 
 
-def test_a_peer_that_stops_after_its_banner_is_a_timeout(tmp_path, key):
+def test_a_peer_that_stops_after_its_banner_is_a_timeout():
+    kept = []
     with socket.create_server(("127.0.0.1", 0)) as peer:
-        said = threading.Thread(
-            target=lambda: kept.append(peer.accept()[0]) or kept[0].sendall(b"SSH-2.0-x\r\n")
-        )
-        kept = []
+        speak = lambda: kept.append(peer.accept()[0]) or kept[0].sendall(b"SSH-2.0-x\r\n")  # noqa: E731
+        said = threading.Thread(target=speak)
         said.start()
         with pytest.raises(Trouble, match=r"time-out: n1 .*did not answer"):
             handshake(Target("n1", "127.0.0.1", peer.getsockname()[1]), timeout=0.3)
@@ -152,23 +123,19 @@ def test_a_peer_that_stops_after_its_banner_is_a_timeout(tmp_path, key):
         kept[0].close()
 
 
-def test_wrong_password_names_the_methods(tmp_path, server):
+def test_wrong_password_names_the_methods(server, pinned, reach):
     server.password = "right"
-    path = pin(tmp_path, server.port, server.host_key)
-    target = Target("n1", "127.0.0.1", server.port)
-    with SshFleet([target], known_hosts=path, credentials=Credentials(password="wrong")) as fleet:
+    with reach(server.port, credentials=Credentials(password="wrong")) as fleet:
         result = fleet.run("n1", "true")
     assert "authentication failed" in result.error
     assert "password" in result.error
     assert "wrong" not in result.error
-    with SshFleet([target], known_hosts=path, credentials=Credentials(password="right")) as fleet:
+    with reach(server.port, credentials=Credentials(password="right")) as fleet:
         assert fleet.run("n1", "true").ok
 
 
-def test_missing_key_file_says_what_to_do(tmp_path, server):
-    path = pin(tmp_path, server.port, server.host_key)
-    target = Target("n1", "127.0.0.1", server.port)
-    with SshFleet([target], known_hosts=path, key=tmp_path / "absent") as fleet:
+def test_missing_key_file_says_what_to_do(tmp_path, server, pinned, reach):
+    with reach(server.port, key=tmp_path / "absent") as fleet:
         assert "avadm bootstrap" in fleet.run("n1", "true").error
 
 
@@ -248,24 +215,15 @@ def test_put_into_a_missing_folder_fails_with_the_reason(fleet, tmp_path):
     assert "No such file" in result.stderr
 
 
-def test_non_root_user_goes_through_sudo(tmp_path, server):
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
-    (binaries / "sudo").write_text('#!/bin/sh\n[ "$1" = -n ] || exit 9\nshift\nexport BY=sudo\nexec "$@"\n')
-    (binaries / "sudo").chmod(0o755)
-    server.env = {"PATH": f"{binaries}:{os.environ['PATH']}"}
-    path = pin(tmp_path, server.port, server.host_key)
-    target = Target("n1", "127.0.0.1", server.port, "ops")
-    with SshFleet([target], known_hosts=path, key=tmp_path / "id") as fleet:
+def test_non_root_user_goes_through_sudo(tmp_path, server, pinned, reach):
+    server.env = stub(tmp_path / "bin/sudo", '[ "$1" = -n ] || exit 9\nshift\nexport BY=sudo\nexec "$@"')
+    with reach(server.port, "ops") as fleet:
         assert fleet.run("n1", "echo \"$BY\" 'q' && cat", stdin=b"in").stdout == "sudo q\nin"
 
 
-def test_map_runs_nodes_at_once(tmp_path, server):
-    known = KnownHosts(tmp_path / "known_hosts")
+def test_map_runs_nodes_at_once(server, pinned, reach):
     targets = [Target(f"n{i}", "127.0.0.1", server.port) for i in range(40)]
-    known.pin(targets[0].entry_names, server.host_key)
-    known.save()
-    with SshFleet(targets, known_hosts=known.path, key=tmp_path / "id", limit=4) as fleet:
+    with reach(targets, limit=4) as fleet:
         fleet.map({t.node: "true" for t in targets})
         begun = time.monotonic()
         results = fleet.map({t.node: f"sleep 1; echo {t.node}" for t in targets})
@@ -288,24 +246,16 @@ def test_known_hosts_is_what_openssh_reads(tmp_path, server):
     assert text.startswith("# ours\nother ssh-ed25519 AAAA\n")
     assert stat.S_IMODE(known.path.stat().st_mode) == 0o644
     for name in ("n1", "[10.0.0.1]:2222"):
-        found = subprocess.run(
-            ["ssh-keygen", "-l", "-F", name, "-f", str(known.path)], capture_output=True, text=True
-        )
-        assert fingerprint(server.host_key) in found.stdout
+        assert fingerprint(server.host_key) in sh("ssh-keygen", "-l", "-F", name, "-f", known.path).stdout
 
 
-def test_a_site_file_names_nodes_key_and_pins(tmp_path, server, key):
-    class File:
-        ssh_key = tmp_path / "id"
-        known_hosts = pin(tmp_path, server.port, server.host_key)
-        site = Site.model_validate(
-            {
-                "name": "s",
-                "network": {"management": "127.0.0.0/8", "domain": "d.example"},
-                "ssh": {"port": server.port},
-                "nodes": [{"name": "n1", "address": "127.0.0.1"}],
-            }
-        )
-
-    with SshFleet(File()) as fleet:
+def test_a_site_file_names_nodes_key_and_pins(tmp_path, server, pinned):
+    data = {
+        "name": "s",
+        "network": {"management": "127.0.0.0/8", "domain": "d.example"},
+        "ssh": {"port": server.port},
+        "nodes": [{"name": "n1", "address": "127.0.0.1"}],
+    }
+    file = SimpleNamespace(ssh_key=tmp_path / "id", known_hosts=pinned, site=Site.model_validate(data))
+    with SshFleet(file) as fleet:
         assert fleet.run("n1", "echo it").stdout == "it\n"

@@ -10,22 +10,8 @@ import time
 import pytest
 
 from avadm.runner.connect import Target
-from avadm.runner.hostkeys import KnownHosts
-from avadm.runner.ssh import SshFleet
-from tests.unit.runner.sshserver import Server, new_key
 
-
-@pytest.fixture
-def login(tmp_path):
-    return {"known_hosts": tmp_path / "known_hosts", "key": tmp_path / "id"}
-
-
-@pytest.fixture(autouse=True)
-def heard():
-    """A shell's background jobs ignore ctrl-C, and so would tests that run in one."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def interrupt_when(true):
@@ -39,27 +25,19 @@ def interrupt_when(true):
     threading.Thread(target=wait, daemon=True).start()
 
 
-def test_ctrl_c_does_not_wait_for_a_silent_node_and_the_fleet_stays_of_use(tmp_path, login):
-    server = Server(new_key(tmp_path / "host"), accept=[new_key(tmp_path / "id")])
-    target = Target("n1", "127.0.0.1", server.port)
-    known = KnownHosts(login["known_hosts"])
-    known.pin(target.entry_names, server.host_key)
-    known.save()
-    with SshFleet([target], **login) as fleet:
-        interrupt_when(lambda: server.commands)
-        begun = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            fleet.map({"n1": "sleep 30"})
-        assert time.monotonic() - begun < 15
-        assert fleet.run("n1", "echo again").stdout == "again\n"
-    server.close()
+def test_ctrl_c_does_not_wait_for_a_silent_node_and_the_fleet_stays_of_use(server, fleet):
+    interrupt_when(lambda: server.commands)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        fleet.map({"n1": "sleep 30"})
+    assert time.monotonic() - begun < 15
+    assert fleet.run("n1", "echo again").stdout == "again\n"
 
 
-def test_ctrl_c_ends_the_queue_of_nodes_that_wait_to_be_connected(tmp_path, login):
-    new_key(tmp_path / "id")
+def test_ctrl_c_ends_the_queue_of_nodes_that_wait_to_be_connected(key, reach):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         targets = [Target(f"n{i}", "127.0.0.1", silent.getsockname()[1]) for i in range(30)]
-        with SshFleet(targets, **login, limit=1, connect_timeout=1) as fleet:
+        with reach(targets, limit=1, connect_timeout=1) as fleet:
             begun = time.monotonic()
             interrupt_when(lambda: time.monotonic() - begun > 0.5)
             with pytest.raises(KeyboardInterrupt):
