@@ -60,6 +60,10 @@ def https(certificate, key, body=b"", clients=None, status=200):
             self.end_headers()
             self.wfile.write(body)
 
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
         def log_message(self, *_):
             pass
 

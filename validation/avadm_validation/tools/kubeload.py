@@ -26,6 +26,16 @@ except ImportError:  # Python 2.7
     from urlparse import urlparse
 
 
+class Connection(HTTPSConnection):
+    """Python 2.7 knows no addresses in certificates: they are looked at here."""
+
+    def connect(self):
+        HTTPSConnection.connect(self)
+        shown = [value for _kind, value in self.sock.getpeercert().get("subjectAltName", ())]
+        if not self._context.check_hostname and self.host not in shown:
+            raise IOError("the certificate is of %s" % (", ".join(shown) or "nobody"))
+
+
 class Api(object):
     """Requests with the certificate of root's kubectl; each Api is one connection."""
 
@@ -49,13 +59,14 @@ class Api(object):
                     f.write(base64.b64decode(source))
             self.tls = ssl.create_default_context(cafile=paths["ca"])
             self.tls.load_cert_chain(paths["cert"], paths["key"])
+            self.tls.check_hostname = sys.version_info[0] > 2
         finally:
             shutil.rmtree(folder)
         self.connection = None
 
     def open(self, method, path, body=None, timeout=30):
         if self.connection is None:
-            self.connection = HTTPSConnection(
+            self.connection = Connection(
                 self.server.hostname, self.server.port or 443, context=self.tls, timeout=timeout
             )
         text = None if body is None else json.dumps(body)
