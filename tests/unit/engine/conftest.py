@@ -32,9 +32,7 @@ class FakeRunner:
     give_up: set[str] = field(default_factory=set)
     rc: dict[str, int] = field(default_factory=dict)
 
-    def run(
-        self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
-    ) -> Outcome:
+    def run(self, request, on_event, canceled):
         self.requests.append(request)
         say = lambda kind, **more: on_event(Event(time.time(), request.phase, kind, **more))  # noqa: E731
         say(Kind.TASK_START, task="role : work")
@@ -48,10 +46,7 @@ class FakeRunner:
             say(Kind.NO_HOSTS_LEFT)
         if request.phase in self.rc:
             return Outcome(self.rc[request.phase])
-        say(
-            Kind.STATS,
-            stats={h: {"ok": int(w in ("ok", "changed")), w: 1} for h, w in did.items()},
-        )
+        say(Kind.STATS, stats={h: {"ok": int(w in ("ok", "changed")), w: 1} for h, w in did.items()})
         bad = set(did.values())
         return Outcome(2 if "failed" in bad else 4 if "unreachable" in bad else 0)
 
@@ -70,19 +65,8 @@ class Bench:
 
     def run(self, steps: list[Step], **job: object) -> Recorder:
         recorder = Recorder(self.folder)
-        self.engine = Engine(
-            Job(
-                steps,
-                Path("/home"),
-                self.folder.inventory,
-                self.folder.id,
-                lambda step, host: "d1",
-                **job,  # type: ignore[arg-type]
-            ),
-            self.runner,
-            self.ledger,
-            recorder,
-        )
+        about = Path("/home"), self.folder.inventory, self.folder.id, lambda step, host: "d1"
+        self.engine = Engine(Job(steps, *about, **job), self.runner, self.ledger, recorder)
         with recorder:
             self.engine.run()
         return recorder

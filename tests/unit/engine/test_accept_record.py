@@ -16,15 +16,8 @@ def folder(tmp_path):
 
 def result(verdict=Verdict.PASS, rc=0):
     command = Command(node="comp1", command="fio", started=1.0, seconds=2.0, rc=rc)
-    return CheckResult(
-        id="A-FS1",
-        title="t",
-        verdict=verdict,
-        class_="lab",
-        commands=[command],
-        reasons=["because"],
-        seconds=3.0,
-    )
+    about = {"id": "A-FS1", "title": "t", "class_": "lab", "reasons": ["because"], "seconds": 3.0}
+    return CheckResult(verdict=verdict, commands=[command], **about)
 
 
 def test_an_acceptance_run_has_the_files_of_every_run(folder):
@@ -32,20 +25,11 @@ def test_an_acceptance_run_has_the_files_of_every_run(folder):
     record.step(Step("A-FS1", "create"))
     record.done(result(Verdict.FAIL))
     record.finish(None)
-    assert {p.name for p in folder.path.iterdir()} == {
-        "events.jsonl",
-        "log.txt",
-        "ledger.json",
-        "summary.json",
-    }
+    names = {"events.jsonl", "log.txt", "ledger.json", "summary.json"}
+    assert {p.name for p in folder.path.iterdir()} == names
     assert all(p.stat().st_mode & 0o077 == 0 for p in folder.path.iterdir())
-    assert [e.kind.value for e in folder.events()] == [
-        "phase_start",
-        "task_start",
-        "stats",
-        "log",
-        "phase_end",
-    ]
+    kinds = [e.kind.value for e in folder.events()]
+    assert kinds == ["phase_start", "task_start", "stats", "log", "phase_end"]
     assert folder.read_json("ledger.json")["checks"]["A-FS1"]["verdict"] == "FAIL"
     assert "because" in folder.log.read_text()
 

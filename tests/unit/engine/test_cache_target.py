@@ -32,14 +32,10 @@ class Held:
 @pytest.fixture
 def target(tmp_path: Path, monkeypatch):
     def made(s3, held):
+        ceph = ["mon", "mgr", "mds", "osd", "rgw"]
         served = ["client", "worker", "alluxio_master", "alluxio_worker"]
         nodes = [
-            {
-                "name": "s1",
-                "address": "10.0.0.9",
-                "roles": ["mon", "mgr", "mds", "osd", "rgw"],
-                "devices": [{"serial": "S"}],
-            },
+            {"name": "s1", "address": "10.0.0.9", "roles": ceph, "devices": [{"serial": "S"}]},
             {"name": "s2", "address": "10.0.0.8", "roles": ["osd"], "devices": [{"serial": "T"}]},
             {"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]},
             {"name": "w1", "address": "10.0.0.21", "roles": served},

@@ -2,30 +2,30 @@ import json
 import os
 import signal
 import threading
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import cast
 
 import pytest
 
 from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
 from avadm.records.ledger import Ledger, State
-from avadm.runner.ansible import PlaybookRun
-from avadm.runner.fleet import Fleet, Result
+from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
 from avadm.sitefile.load import SiteFile
-from tests.unit.engine.conftest import Bench, FakeRunner, step
+from tests.unit.engine.conftest import FakeRunner, step
 
 
-def states(bench: Bench, phase: str, *hosts: str) -> list[State]:
+def states(bench, phase, *hosts):
     # Read from disk: what counts is what a later run finds.
     ledger = Ledger(bench.ledger.path, "t")
     return [ledger.entry(phase, h).state for h in hosts]
 
 
-def test_phases_run_in_order_with_playbook_and_limit(bench: Bench) -> None:
+def phases(summary):
+    return {name: phase.state for name, phase in summary.phases.items()}
+
+
+def test_phases_run_in_order_with_playbook_and_limit(bench):
     recorder = bench.run([step("base", "ab"), step("ceph", "a", "base")])
     assert [(r.phase, str(r.playbook), r.limit) for r in bench.runner.requests] == [
         ("base", "/home/playbooks/base.yml", ("a", "b")),
@@ -35,11 +35,11 @@ def test_phases_run_in_order_with_playbook_and_limit(bench: Bench) -> None:
     assert states(bench, "base", "a", "b") == [State.DONE, State.DONE]
 
 
-def test_independent_phases_run_at_once(bench: Bench) -> None:
+def test_independent_phases_run_at_once(bench):
     # Each waits for the other one; one after the other they would time out.
     barrier = threading.Barrier(2, timeout=5)
 
-    def meet(request: PlaybookRun) -> None:
+    def meet(request):
         if request.phase != "base":
             barrier.wait()
 
@@ -48,7 +48,7 @@ def test_independent_phases_run_at_once(bench: Bench) -> None:
     assert bench.run(steps).summary.result == "good"
 
 
-def test_a_dead_host_is_left_behind_and_the_others_go_on(bench: Bench) -> None:
+def test_a_dead_host_is_left_behind_and_the_others_go_on(bench):
     bench.runner.script = {"base": {"b": "unreachable"}}
     summary = bench.run([step("base", "abc"), step("ceph", "abc", "base")]).summary
     assert bench.runner.limits["ceph"] == ("a", "c")
@@ -58,81 +58,62 @@ def test_a_dead_host_is_left_behind_and_the_others_go_on(bench: Bench) -> None:
     assert states(bench, "ceph", "a", "b", "c") == [State.DONE, State.PENDING, State.DONE]
 
 
-def test_a_failed_phase_stops_what_needs_it_and_nothing_else(bench: Bench) -> None:
+def test_a_failed_phase_stops_what_needs_it_and_nothing_else(bench):
     bench.runner.script = {"ceph": {"a": "failed"}}
-    steps = [
-        step("base", "ab"),
-        step("ceph", "ab", "base"),
-        step("monitoring", "ab", "base"),
-        step("cephfs", "ab", "ceph"),
-        step("late", "ab", "cephfs"),
-    ]
-    summary = bench.run(steps).summary
-    assert {n: p.state for n, p in summary.phases.items()} == {
-        "base": "done",
-        "ceph": "failed",
-        "monitoring": "done",
-        "cephfs": "waiting",
-        "late": "waiting",
-    }
+    needs = {"base": (), "ceph": ("base",), "monitoring": ("base",), "cephfs": ("ceph",), "late": ("cephfs",)}
+    summary = bench.run([step(name, "ab", *needed) for name, needed in needs.items()]).summary
+    done = dict.fromkeys(("base", "monitoring"), "done")
+    assert phases(summary) == {**done, "ceph": "failed", "cephfs": "waiting", "late": "waiting"}
     assert summary.phases["cephfs"].note == "waiting on ceph"
     assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
 
 
-def test_hosts_that_a_given_up_playbook_did_not_end_on_stay_pending(bench: Bench) -> None:
+def test_hosts_that_a_given_up_playbook_did_not_end_on_stay_pending(bench):
     bench.runner.script = {"ceph": {"a": "failed"}}
     bench.runner.give_up = {"ceph"}
     bench.run([step("ceph", "ab")])
     assert states(bench, "ceph", "a", "b") == [State.FAILED, State.PENDING]
 
 
-def test_a_phase_whose_hosts_are_all_dead_fails(bench: Bench) -> None:
+def test_a_phase_whose_hosts_are_all_dead_fails(bench):
     bench.runner.script = {"base": {"a": "unreachable"}}
     summary = bench.run([step("base", "a"), step("ceph", "a", "base")]).summary
-    assert {n: p.state for n, p in summary.phases.items()} == {"base": "failed", "ceph": "waiting"}
+    assert phases(summary) == {"base": "failed", "ceph": "waiting"}
 
 
-def test_a_playbook_that_cannot_start_fails_with_ansibles_words(bench: Bench) -> None:
+def test_a_playbook_that_cannot_start_fails_with_ansibles_words(bench):
     bench.runner.rc = {"base": 4}
     summary = bench.run([step("base", "a")]).summary
     assert summary.phases["base"].state == "failed"
     assert [f.task for f in summary.failures] == ["start of the playbook"]
 
 
-def test_errors_of_the_versions_check_fail_the_phase(bench: Bench) -> None:
+def test_errors_of_the_versions_check_fail_the_phase(bench):
     found = Finding("version", "ceph differs.", found="14", wanted="16", host="a")
-    summary = bench.run(
-        [step("ceph", "ab"), step("rbd", "ab", "ceph")],
-        versions=lambda phase, hosts: [found] if phase == "ceph" else [],
-    ).summary
-    assert {n: p.state for n, p in summary.phases.items()} == {"ceph": "failed", "rbd": "waiting"}
+    steps = [step("ceph", "ab"), step("rbd", "ab", "ceph")]
+    summary = bench.run(steps, versions=lambda phase, hosts: [found] if phase == "ceph" else []).summary
+    assert phases(summary) == {"ceph": "failed", "rbd": "waiting"}
     assert [(f.host, f.message) for f in summary.failures] == [("a", "ceph differs. Found 14, wanted 16.")]
     assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
 
 
-@dataclass
 class StandIn:
     """A fleet whose living nodes all run node_exporter 1.5.0; the others cannot be reached."""
 
-    alive: set[str]
-    asked: list[str] = field(default_factory=list)
+    def __init__(self, alive):
+        self.alive, self.asked = alive, []
 
-    def run(self, node: str, command: str, *, timeout: float = 60.0, stdin: bytes | None = None) -> Result:
+    def run(self, node, command, *, timeout=60.0, stdin=None):
         self.asked.append(node)
         if node not in self.alive:
             return Result(node, command, 255, "", "", 0.0, 0.0, error="no route to host")
-        fact = {
-            "ceph_installed": None,
-            "ceph_daemons": {},
-            "services": {"node_exporter": "1.5.0"},
-            "stale": [],
-            "kernel": "6.1",
-        }
+        fact = {"ceph_installed": None, "ceph_daemons": {}, "stale": [], "kernel": "6.1"}
+        fact["services"] = {"node_exporter": "1.5.0"}
         return Result(node, command, 0, json.dumps(fact), "", 0.0, 0.0)
 
 
 @pytest.fixture
-def site_file(tmp_path: Path) -> SiteFile:
+def site_file(tmp_path):
     nodes = [{"name": n, "address": f"10.0.0.{i}", "roles": ["client"]} for i, n in enumerate("abc", 1)]
     network = {"management": "10.0.0.0/24", "domain": "example.test"}
     site = Site.model_validate({"name": "t", "network": network, "nodes": nodes})
@@ -140,31 +121,29 @@ def site_file(tmp_path: Path) -> SiteFile:
 
 
 @pytest.mark.parametrize("first", ["base", "monitoring"])
-def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions(
-    bench: Bench, site_file: SiteFile, first: str
-) -> None:
+def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions(bench, site_file, first):
     fleet = StandIn({"a", "c"})
     bench.runner.script = {first: {"b": "unreachable"}}
     steps = [step(first, "abc"), step("rbd", "abc", first)]
-    summary = bench.run(steps, versions=versions_hook(site_file, cast("Fleet", fleet))).summary
-    assert {n: p.state for n, p in summary.phases.items()} == {first: "done", "rbd": "failed"}
+    summary = bench.run(steps, versions=versions_hook(site_file, fleet)).summary
+    assert phases(summary) == {first: "done", "rbd": "failed"}
     assert "b" not in fleet.asked
     assert states(bench, first, "a", "b", "c") == [State.DONE, State.UNREACHABLE, State.DONE]
 
 
-def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench: Bench, site_file: SiteFile) -> None:
+def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench, site_file):
     fleet = StandIn({"a"})
-    hook = versions_hook(site_file, cast("Fleet", fleet))
+    hook = versions_hook(site_file, fleet)
     assert bench.run([step("monitoring", "a")], versions=hook).summary.result == "good"
     assert fleet.asked == ["a"]
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> None:
+def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench):
     stopped = threading.Event()
 
     class Stubborn(FakeRunner):
-        def run(self, request, on_event, canceled):  # type: ignore[no-untyped-def]
+        def run(self, request, on_event, canceled):
             os.kill(os.getpid(), signal.SIGINT)
             while not canceled():
                 threading.Event().wait(0.01)
@@ -179,7 +158,7 @@ def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench: Bench) -> N
     assert states(bench, "ceph", "a") == [State.PENDING]
 
 
-def test_a_dry_run_leaves_the_ledger_alone(bench: Bench) -> None:
+def test_a_dry_run_leaves_the_ledger_alone(bench):
     bench.run([step("base", "a")], check=True)
     assert bench.runner.requests[0].check
     assert states(bench, "base", "a") == [State.PENDING]

@@ -24,6 +24,18 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger.json", "t")
 
 
+@pytest.fixture
+def site_file(tmp_path):
+    (tmp_path / "site.yml").write_text(SITE)
+    return load(tmp_path / "site.yml")
+
+
+def installed(ledger, phase, done, *others):
+    """Have an installation without marks: a phase that ended well on one node, and was begun on others."""
+    ledger.start(phase, dict.fromkeys((done, *others), "d"), "r")
+    ledger.finish(phase, {done: State.DONE})
+
+
 def test_a_result_that_tells_of_a_mark_is_an_item() -> None:
     res = {"invocation": {"module_args": {"data": "/d"}}, "founded": {"name": "mon", "identity": "F 1"}}
     assert list(manages("avadm_founded", "r : t", res)) == ["file /d", "founded mon F 1"]
@@ -58,9 +70,7 @@ def test_marks_survive_the_file_its_copy_and_a_ledger_without_them(ledger: Ledge
     assert other.founded("mon") == {}
 
 
-def test_the_roles_are_told_and_digests_are_not(tmp_path: Path, ledger: Ledger) -> None:
-    (tmp_path / "site.yml").write_text(SITE)
-    site_file = load(tmp_path / "site.yml")
+def test_the_roles_are_told_and_digests_are_not(tmp_path, ledger, site_file):
     ledger.found("mon", "stor1", "F")
     own = founded.replacing(site_file.site, ("ceph",), "stor2")
     known = founded.variables(ledger, site_file.site)
@@ -71,47 +81,34 @@ def test_the_roles_are_told_and_digests_are_not(tmp_path: Path, ledger: Ledger) 
     assert "ceph_mon_replace" not in (rendered.folder / "host_vars/stor1.yml").read_text()
 
 
-def test_a_member_that_was_installed_without_marks_was_founded(tmp_path: Path, ledger: Ledger) -> None:
-    (tmp_path / "site.yml").write_text(SITE)
-    site = load(tmp_path / "site.yml").site
-    ledger.start("etcd", {"stor1": "d", "stor2": "d"}, "r")
-    ledger.finish("etcd", {"stor1": State.DONE})
-    assert founded.variables(ledger, site) == {"etcd_founded": {"stor1": founded.LEGACY}}
+def test_a_member_that_was_installed_without_marks_was_founded(ledger, site_file):
+    installed(ledger, "etcd", "stor1", "stor2")
+    assert founded.variables(ledger, site_file.site) == {"etcd_founded": {"stor1": founded.LEGACY}}
     ledger.found("etcd", "stor2", "c1")
-    assert founded.variables(ledger, site) == {"etcd_founded": {"stor2": "c1"}}
+    assert founded.variables(ledger, site_file.site) == {"etcd_founded": {"stor2": "c1"}}
 
 
 @pytest.mark.parametrize(("node", "known"), [("stor1", True), ("c1", False)])
-def test_monitors_that_were_installed_without_marks_were_founded_by_somebody(
-    tmp_path: Path, ledger: Ledger, node: str, known: bool
-) -> None:
-    (tmp_path / "site.yml").write_text(SITE)
-    site = load(tmp_path / "site.yml").site
-    ledger.start("ceph", {node: "d"}, "r")
-    ledger.finish("ceph", {node: State.DONE})
+def test_monitors_that_were_installed_without_marks_were_founded_by_somebody(ledger, site_file, node, known):
+    installed(ledger, "ceph", node)
     marks = {"ceph_mon_founded": {founded.EARLIER: founded.LEGACY}} if known else {}
-    assert founded.variables(ledger, site) == marks
+    assert founded.variables(ledger, site_file.site) == marks
     ledger.found("mon", "stor1", "F")
-    assert founded.variables(ledger, site) == {"ceph_mon_founded": {"stor1": "F"}}
+    assert founded.variables(ledger, site_file.site) == {"ceph_mon_founded": {"stor1": "F"}}
 
 
 @pytest.mark.parametrize(
     ("phases", "node"),
     [((), "stor1"), (("ceph", "base"), "stor1"), (("ceph",), "nobody"), (("base",), "stor1")],
 )
-def test_replacing_names_one_phase_and_one_of_its_nodes(
-    tmp_path: Path, phases: tuple[str, ...], node: str
-) -> None:
-    (tmp_path / "site.yml").write_text(SITE)
+def test_replacing_names_one_phase_and_one_of_its_nodes(site_file, phases, node):
     with pytest.raises(AvadmError) as caught:
-        founded.replacing(load(tmp_path / "site.yml").site, phases, node)
+        founded.replacing(site_file.site, phases, node)
     assert "ceph: stor1" in caught.value.findings[0].wanted
 
 
-def test_the_verb_refuses_a_replacement_that_it_does_not_understand(tmp_path: Path) -> None:
-    (tmp_path / "site.yml").write_text(SITE)
-    done = CliRunner().invoke(
-        cli, ["--site", str(tmp_path / "site.yml"), "apply", "ceph", "--replace", "nobody"]
-    )
+def test_the_verb_refuses_a_replacement_that_it_does_not_understand(site_file):
+    asked = ["--site", str(site_file.path), "apply", "ceph", "--replace", "nobody"]
+    done = CliRunner().invoke(cli, asked)
     assert isinstance(done.exception, AvadmError)
     assert done.exception.findings[0].check == "replace-what"

@@ -65,13 +65,8 @@ def home(tmp_path: Path) -> Path:
         for role in (*phase.roles, *phase.borrows):
             (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
             (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
-    names = (
-        "modules/avadm_package",
-        "modules/avadm_ceph_osd",
-        "action/avadm_ceph_osd",
-        "module_utils/avadm_machine",
-    )
-    for name in names:
+    osd = ("modules/avadm_ceph_osd", "action/avadm_ceph_osd")
+    for name in (*osd, "modules/avadm_package", "module_utils/avadm_machine"):
         path = tmp_path / "plugins" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1\n")
@@ -110,19 +105,15 @@ def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) 
         ("roles/grafana/tasks/handover.yml", {"monitoring"}),
     ],
 )
-def test_a_digest_changes_with_the_plugins_and_borrowed_roles_in_use(
-    home: Path, path: str, phases: set[str]
-) -> None:
+def test_a_digest_changes_with_the_plugins_and_borrowed_roles_in_use(home, path, phases):
     both = (BASE, CEPH, MONITORING)
     before = {p.name: digest(home, Vars(), p) for p in both}
     (home / path).write_text("2\n")
     assert {p.name for p in both if digest(home, Vars(), p) != before[p.name]} == phases
 
 
-def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[object] = []
+def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(home, monkeypatch):
+    made = []
     dumps = json.dumps
     monkeypatch.setattr("avadm.engine.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how))
     shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}

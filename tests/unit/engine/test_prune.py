@@ -51,9 +51,7 @@ def test_what_is_old_or_beyond_the_number_goes(tmp_path: Path) -> None:
         (500, "check", {}),  # the last of its verb
     ],
 )
-def test_what_somebody_may_need_stays(
-    tmp_path: Path, days: float, verb: str, files: dict[str, object]
-) -> None:
+def test_what_somebody_may_need_stays(tmp_path, days, verb, files):
     kept = run(tmp_path, days, verb, **files)
     run(tmp_path, 1)
     run(tmp_path, 1, "accept")
@@ -80,9 +78,7 @@ def test_what_is_old_beyond_its_own_term_goes(tmp_path: Path, name: str) -> None
     assert ids(prune(tmp_path)) == [old]
 
 
-def test_the_verb_names_what_goes_and_a_dry_run_removes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_verb_names_what_goes_and_a_dry_run_removes_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_RUNS", str(tmp_path))
     old = run(tmp_path, 200)
     run(tmp_path, 1)

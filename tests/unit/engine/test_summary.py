@@ -10,22 +10,20 @@ from avadm.engine.summary import Summary
 from avadm.runner.events import Event, Kind
 
 
-def event(kind: Kind, phase: str = "ceph", **more: object) -> Event:
-    return Event(1.0, phase, kind, **more)  # type: ignore[arg-type]
+def event(kind, phase="ceph", **more):
+    return Event(1.0, phase, kind, **more)
 
 
-def phase(*events: Event, name: str = "ceph", state: str = "done", **stats: dict[str, int]) -> Summary:
+def phase(*events, state="done", **stats):
+    """Return the summary of a phase with these events, and hosts to what ansible counted."""
+    start, end = Kind.PHASE_START, Kind.PHASE_END
+    counted = event(Kind.STATS, stats=stats)
     return Summary(
-        [
-            event(Kind.PHASE_START, name, hosts=tuple(stats)),
-            *events,
-            event(Kind.STATS, name, stats=stats),
-            event(Kind.PHASE_END, name, message=state, seconds=2.0),
-        ]
+        [event(start, hosts=tuple(stats)), *events, counted, event(end, message=state, seconds=2.0)]
     )
 
 
-def test_counts_are_those_of_ansibles_stats() -> None:
+def test_counts_are_those_of_ansibles_stats():
     summary = phase(a={"ok": 3, "changed": 1}, b={"ok": 2})
     assert summary.result == "good"
     assert summary.changed == 1
@@ -34,7 +32,7 @@ def test_counts_are_those_of_ansibles_stats() -> None:
     assert data["phases"][0]["ok"] == 5
 
 
-def test_a_failure_has_phase_host_task_error_and_remedy() -> None:
+def test_a_failure_has_phase_host_task_error_and_remedy():
     failed = event(Kind.FAILED, host="a", task="base : apt", message="Could not get lock /var/lib/dpkg/lock")
     summary = phase(failed, state="failed", a={"failed": 1})
     (found,) = summary.as_dict()["failures"]
@@ -42,20 +40,20 @@ def test_a_failure_has_phase_host_task_error_and_remedy() -> None:
     assert "holds the lock on a" in found["remedy"]
 
 
-def test_a_rescued_failure_does_not_stand() -> None:
+def test_a_rescued_failure_does_not_stand():
     summary = phase(event(Kind.FAILED, host="a", task="try", message="x"), a={"ok": 1, "rescued": 1})
     assert summary.failures == []
     assert summary.result == "good"
 
 
-def test_a_host_that_is_dead_makes_a_phase_that_is_done_a_bad_run() -> None:
+def test_a_host_that_is_dead_makes_a_phase_that_is_done_a_bad_run():
     dead = event(Kind.UNREACHABLE, host="b", task="t", message="timed out")
     summary = phase(dead, a={"ok": 1}, b={"unreachable": 1})
     assert summary.dead == ["b"]
     assert summary.result == "failed"
 
 
-def test_a_playbook_that_did_not_start_is_told_in_ansibles_words() -> None:
+def test_a_playbook_that_did_not_start_is_told_in_ansibles_words():
     summary = Summary(
         [
             event(Kind.PHASE_START, hosts=("a",)),
@@ -69,7 +67,7 @@ def test_a_playbook_that_did_not_start_is_told_in_ansibles_words() -> None:
     assert failure.message == "the role 'x' was not found"
 
 
-def test_errors_of_the_versions_check_are_told_beside_a_dead_host_with_their_own_remedy() -> None:
+def test_errors_of_the_versions_check_are_told_beside_a_dead_host_with_their_own_remedy():
     summary = phase(
         event(Kind.UNREACHABLE, host="b", task="t", message="timed out"),
         event(Kind.CHECK, host="a", message="ceph differs.", remedy="Finish the upgrade."),
@@ -81,29 +79,29 @@ def test_errors_of_the_versions_check_are_told_beside_a_dead_host_with_their_own
     assert summary.failures[1].remedy == "Finish the upgrade."
 
 
-def test_a_dead_host_has_its_remedy_whatever_the_words() -> None:
+def test_a_dead_host_has_its_remedy_whatever_the_words():
     dead = event(Kind.UNREACHABLE, host="b", task="t", message="gone fishing")
     assert "power, network and sshd of b" in phase(dead, b={"unreachable": 1}).failures[0].remedy
 
 
-def test_the_slowest_tasks_come_first_and_are_few() -> None:
+def test_the_slowest_tasks_come_first_and_are_few():
     events = [event(Kind.OK, host="a", task=f"t{i}", seconds=float(i)) for i in range(50)]
     slowest = Summary(events).slowest
     assert [row["task"] for row in slowest[:2]] == ["t49", "t48"]
     assert len(slowest) == 20
 
 
-def test_a_task_is_among_the_slowest_once_with_its_slowest_host() -> None:
+def test_a_task_is_among_the_slowest_once_with_its_slowest_host():
     events = [event(Kind.OK, host=h, task="t", seconds=s) for h, s in (("a", 1.0), ("b", 3.0), ("c", 2.0))]
     assert Summary(events).slowest == [{"phase": "ceph", "task": "t", "host": "b", "seconds": 3.0}]
 
 
-def test_what_changed_where_is_told() -> None:
+def test_what_changed_where_is_told():
     events = [event(Kind.CHANGED, host=h, task="t", seconds=1.0) for h in "ab"]
     assert Summary(events).changes == [{"phase": "ceph", "task": "t", "hosts": ["a", "b"]}]
 
 
-def test_a_run_of_which_nothing_is_known_is_not_good() -> None:
+def test_a_run_of_which_nothing_is_known_is_not_good():
     assert Summary([event(Kind.PHASE_START, hosts=("a",))]).result == "failed"
 
 
@@ -134,7 +132,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize(("message", "wanted"), MESSAGES.items())
-def test_known_errors_have_their_remedy(message: str, wanted: str) -> None:
+def test_known_errors_have_their_remedy(message, wanted):
     assert wanted in remedy("n1", message)
 
 
@@ -150,20 +148,20 @@ def test_known_errors_have_their_remedy(message: str, wanted: str) -> None:
         "osd.3 is unreachable",
     ],
 )
-def test_errors_that_are_not_of_ssh_get_no_advice_about_it(message: str) -> None:
+def test_errors_that_are_not_of_ssh_get_no_advice_about_it(message):
     assert remedy("n1", message) == FALLBACK
 
 
-def test_every_document_that_a_remedy_names_exists() -> None:
+def test_every_document_that_a_remedy_names_exists():
     text = (Path(remedies.__file__).parent / "remedies.yml").read_text()
     named = re.findall(r"docs/[\w-]+\.md", text)
     assert named
     assert all((paths.home() / name).is_file() for name in named)
 
 
-def test_a_remedy_names_the_host() -> None:
+def test_a_remedy_names_the_host():
     assert "--limit n1`" in remedy("n1", "Host key verification failed.")
 
 
-def test_an_unknown_error_points_at_the_log() -> None:
+def test_an_unknown_error_points_at_the_log():
     assert remedy("n1", "", "flux capacitor empty") == FALLBACK
