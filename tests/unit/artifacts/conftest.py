@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -7,8 +6,9 @@ import pytest
 
 from avadm.artifacts import manifest
 from avadm.artifacts.commands import Done
+from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact, Wanted
-from avadm.artifacts.store import Store
+from avadm.artifacts.store import State, Store
 
 RECIPE = """
 toolchain: go1.26.8
@@ -29,15 +29,7 @@ class FakeCommands:
     fails: str = ""
     asked: list[tuple[tuple[str, ...], Path, dict[str, str]]] = field(default_factory=list)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        log: Path,
-        heard: Callable[[str], None] = lambda line: None,
-    ) -> Done:
+    def run(self, argv, *, cwd, env, log, heard=None):
         self.asked.append((tuple(argv), cwd, dict(env)))
         if self.fails and self.fails in argv:
             return Done(1, said=("it is broken",))
@@ -51,26 +43,60 @@ class FakeCommands:
                 return Done(0, "go1.26.8\n")
         return Done(0, f"{self.says}\n")
 
-    def stop(self) -> None:
+    def stop(self):
         pass
 
 
+@dataclass
+class Site:
+    """A cache, an artifact, and the commands that make it."""
+
+    artifact: Artifact
+    store: Store
+    commands: FakeCommands
+    told: list[str] = field(default_factory=list)
+
+    def maker(self, **more):
+        return Maker(self.store, "build", lambda name, text: self.told.append(text), self.commands, **more)
+
+    def make(self, artifact=None, **more):
+        """Make the artifact; return the record, None where it is there."""
+        return self.maker(**more).one(artifact or self.artifact)
+
+    def build(self, steps, artifact=None, toolchain=""):
+        """Make an artifact of these steps; return its folder."""
+        artifact = artifact or self.artifact
+        artifact.folder.mkdir(parents=True, exist_ok=True)
+        head = f"toolchain: {toolchain}\n" if toolchain else ""
+        (artifact.folder / "recipe.yml").write_text(f"{head}steps:\n{steps}")
+        self.make(artifact)
+        return self.store.folder(artifact)
+
+    @property
+    def made(self):
+        """Where its one file lies."""
+        return self.store.folder(self.artifact) / next(iter(self.artifact.files))
+
+    def is_(self, state, deep=True):
+        return self.store.state(self.artifact, deep=deep) is State[state]
+
+    def other_recipe(self):
+        with (self.artifact.folder / "recipe.yml").open("a") as recipe:
+            recipe.write("# other\n")
+
+
 @pytest.fixture
-def artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Artifact:
+def artifact(tmp_path, monkeypatch):
     monkeypatch.setattr(manifest, "FOLDER", tmp_path / "data")
     recipe = tmp_path / "data/recipes/thing"
     recipe.mkdir(parents=True)
     (recipe / "recipe.yml").write_text(RECIPE)
-    return Artifact(
-        name="thing",
-        title="a thing",
-        version="1.2.3",
-        files={"thing": Wanted(ask=("--version",), says="thing 1.2.3")},
-    )
+    files = {"thing": Wanted(ask=("--version",), says="thing 1.2.3")}
+    return Artifact(name="thing", title="a thing", version="1.2.3", files=files)
 
 
 @pytest.fixture
-def commands(tmp_path: Path) -> FakeCommands:
+def commands(tmp_path):
     module = tmp_path / "module"
     module.mkdir()
     (module / "main.go").write_text("worse\n")
@@ -80,5 +106,16 @@ def commands(tmp_path: Path) -> FakeCommands:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def at(artifact, store, commands):
+    return Site(artifact, store, commands)
+
+
+@pytest.fixture
+def packed(artifact, store, commands):
+    """The same, but what is made is an archive."""
+    return Site(artifact.model_copy(update={"files": {"out.tar": Wanted()}}), store, commands)

@@ -1,47 +1,22 @@
 import tarfile
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from avadm.artifacts import images, manifest
-from avadm.artifacts.make import Maker
-from avadm.artifacts.manifest import Artifact, Wanted
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import State
 from avadm.errors import AvadmError
-from tests.unit.artifacts.conftest import FakeCommands
-
-
-@dataclass
-class Site:
-    artifact: Artifact
-    store: Store
-    commands: FakeCommands
-
-    def build(self, steps: str, artifact: Artifact | None = None) -> Path:
-        artifact = artifact or self.artifact
-        artifact.folder.mkdir(parents=True, exist_ok=True)
-        (artifact.folder / "recipe.yml").write_text(f"steps:\n{steps}")
-        maker = Maker(self.store, "build", lambda name, text: None, self.commands)  # type: ignore[arg-type]
-        maker.one(artifact)
-        return self.store.folder(artifact)
-
-
-@pytest.fixture
-def at(artifact: Artifact, store: Store, commands: FakeCommands) -> Site:
-    return Site(artifact.model_copy(update={"files": {"out.tar": Wanted()}}), store, commands)
-
 
 MODULE = '  - module: {name: example.org/thing, version: v1.2.3, sum: "h1:right", to: src}\n'
+ARCHIVE = "  - archive: {folder: src, output: out.tar}\n"
 
 
-def test_files_are_removed_laid_over_added_to_and_packed(at: Site) -> None:
-    (at.commands.module).chmod(0o755)
-    (at.commands.module / "old.go").write_text("")
-    overlay = at.artifact.folder / "patch"
+def test_files_are_removed_laid_over_added_to_and_packed(packed):
+    packed.commands.module.chmod(0o755)
+    (packed.commands.module / "old.go").write_text("")
+    overlay = packed.artifact.folder / "patch"
     overlay.mkdir()
     (overlay / "new.go").write_text("new\n")
-    folder = at.build(
+    folder = packed.build(
         MODULE
         + "  - remove: {files: src/old.go}\n"
         + "  - overlay: {source: patch, to: src}\n"
@@ -52,66 +27,62 @@ def test_files_are_removed_laid_over_added_to_and_packed(at: Site) -> None:
         + "  - archive: {folder: root, output: out.tar}\n"
     )
     with tarfile.open(folder / "out.tar") as tar:
-        assert {m.name: m.mode & 0o777 for m in tar if m.isfile()} == {
-            "etc/main.go": 0o700,
-            "etc/new.go": 0o700,
-        }
-        assert tar.extractfile("etc/main.go").read() == b"worse\nmore\n"  # type: ignore[union-attr]
+        modes = {m.name: m.mode & 0o777 for m in tar if m.isfile()}
+        assert modes == {"etc/main.go": 0o700, "etc/new.go": 0o700}
+        assert tar.extractfile("etc/main.go").read() == b"worse\nmore\n"
 
 
-def test_a_pattern_that_finds_nothing_is_an_error(at: Site) -> None:
+def test_a_pattern_that_finds_nothing_is_an_error(packed):
     with pytest.raises(AvadmError, match="find files"):
-        at.build(MODULE + "  - remove: {files: src/nothing*}\n")
+        packed.build(MODULE + "  - remove: {files: src/nothing*}\n")
 
 
-def test_a_module_without_go_mod_gets_one(at: Site) -> None:
-    folder = at.build(MODULE + "  - archive: {folder: src, output: out.tar}\n")
+def test_a_module_without_go_mod_gets_one(packed):
+    folder = packed.build(MODULE + ARCHIVE)
     with tarfile.open(folder / "out.tar") as tar:
-        assert tar.extractfile("go.mod").read() == b"module example.org/thing\n"  # type: ignore[union-attr]
+        assert tar.extractfile("go.mod").read() == b"module example.org/thing\n"
 
 
-def test_an_image_of_what_another_artifact_has(at: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = at.artifact.model_copy(update={"name": "user", "needs": ("thing",)})
-    monkeypatch.setattr(manifest, "manifest", lambda: {"thing": at.artifact, "user": user})
-    thing = at.build(MODULE + "  - archive: {folder: src, output: out.tar}\n")
+@pytest.fixture
+def user(packed, monkeypatch):
+    """An artifact that needs the other one."""
+    user = packed.artifact.model_copy(update={"name": "user", "needs": ("thing",)})
+    monkeypatch.setattr(manifest, "manifest", lambda: {"thing": packed.artifact, "user": user})
+    return user
+
+
+def test_an_image_of_what_another_artifact_has(packed, user):
+    thing = packed.build(MODULE + ARCHIVE)
     steps = (
         "  - take: {artifact: thing, file: out.tar, to: layers/usr/thing.tar}\n"
         '  - image: {name: "avadm/user:1", layers: [layers], command: [x], output: out.tar}\n'
     )
-    folder = at.build(steps, user)
+    folder = packed.build(steps, user)
     image = images.read(folder / "out.tar")
     assert image is not None
-    told = at.store.variables(user)
-    assert told is not None
-    assert (told["files"]["out.tar"]["image"], told["files"]["out.tar"]["image_id"]) == (
-        "avadm/user:1",
-        image.id,
-    )
+    told = packed.store.variables(user)
+    told = told["files"]["out.tar"]
+    assert (told["image"], told["image_id"]) == ("avadm/user:1", image.id)
     assert thing.is_dir()
     # What it is made of is of another recipe now, and so is it.
-    (at.artifact.folder / "recipe.yml").open("a").write("# other\n")
-    assert at.store.state(user) is State.STALE
+    packed.other_recipe()
+    assert packed.store.state(user) is State.STALE
 
 
-def test_what_an_artifact_needs_is_made_before_it(at: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = at.artifact.model_copy(update={"name": "user", "needs": ("thing",)})
-    monkeypatch.setattr(manifest, "manifest", lambda: {"thing": at.artifact, "user": user})
-    (at.artifact.folder / "recipe.yml").write_text(
-        f"steps:\n{MODULE}  - archive: {{folder: src, output: out.tar}}\n"
-    )
-    at.build(
+def test_what_an_artifact_needs_is_made_before_it(packed, user):
+    (packed.artifact.folder / "recipe.yml").write_text(f"steps:\n{MODULE}{ARCHIVE}")
+    packed.build(
         "  - take: {artifact: thing, file: out.tar, to: a/b.tar}\n  - archive: {folder: a, output: out.tar}\n",
         user,
     )
-    assert at.store.state(at.artifact) is State.PRESENT
+    assert packed.store.state(packed.artifact) is State.PRESENT
 
 
-def test_a_small_debian_is_made_by_mmdebstrap(at: Site) -> None:
+def test_a_small_debian_is_made_by_mmdebstrap(packed):
+    steps = "  - debian: {release: bookworm, packages: [a, b], commands: [echo hi], output: debian.tar}\n"
     with pytest.raises(AvadmError, match=r"out\.tar is not there"):
-        at.build(
-            "  - debian: {release: bookworm, packages: [a, b], commands: [echo hi], output: debian.tar}\n"
-        )
-    [argv] = [a[0] for a in at.commands.asked if a[0][0] == "mmdebstrap"]
+        packed.build(steps)
+    [argv] = [a[0] for a in packed.commands.asked if a[0][0] == "mmdebstrap"]
     assert "--variant=minbase" in argv
     assert "--include=a,b" in argv
     assert any("echo hi" in a for a in argv)

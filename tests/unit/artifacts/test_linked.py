@@ -1,18 +1,15 @@
 import io
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from avadm.artifacts import golang, linked, recipe
-from avadm.artifacts.make import Maker
-from avadm.artifacts.manifest import Artifact, manifest
-from avadm.artifacts.store import Store
+from avadm.artifacts.manifest import manifest
 from avadm.errors import AvadmError
 from avadm.site import profile
-from tests.unit.artifacts.conftest import FakeCommands
+from tests.unit.fakes.made import tar
 
 # A program that is linked to this machine's C library.
 PROGRAM = Path(sys.executable).resolve()
@@ -34,32 +31,24 @@ def test_programs_in_archives_and_jars_are_found(tmp_path: Path, needed: str) ->
     with zipfile.ZipFile(jar, "w") as out:
         out.writestr("a/lib.so", PROGRAM.read_bytes())
         out.writestr("a/Main.class", b"\xca\xfe\xba\xbe")
-    with tarfile.open(tmp_path / "x.tar", "w") as tar:
-        for name, data in {"lib/x.jar": jar.getvalue(), "text": b"text"}.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    assert linked.needs(tmp_path / "x.tar") == {"x.tar/lib/x.jar/a/lib.so": needed}
+    packed = tar(tmp_path / "x.tar", {"lib/x.jar": jar.getvalue(), "text": "text"})
+    assert linked.needs(packed) == {"x.tar/lib/x.jar/a/lib.so": needed}
     assert needed
 
 
-def test_what_needs_a_newer_library_than_some_profile_has_is_no_artifact(
-    artifact: Artifact, commands: FakeCommands, store: Store, monkeypatch: pytest.MonkeyPatch, needed: str
-) -> None:
-    (commands.module / "main.go").chmod(0o644)
-    (commands.module / "main.go").write_bytes(PROGRAM.read_bytes())
+def test_what_needs_a_newer_library_than_some_profile_has_is_no_artifact(at, monkeypatch, needed):
+    (at.commands.module / "main.go").chmod(0o644)
+    (at.commands.module / "main.go").write_bytes(PROGRAM.read_bytes())
     steps = '  - module: {name: example.org/thing, version: v1.2.3, sum: "h1:right", to: src}\n'
-    build = "  - build: {package: ., folder: src, output: thing}\n"
-    (artifact.folder / "recipe.yml").write_text(f"toolchain: go1.26.8\nsteps:\n{steps}{build}")
-    maker = Maker(store, "build", lambda name, text: None, commands)  # type: ignore[arg-type]
+    steps += "  - build: {package: ., folder: src, output: thing}\n"
     monkeypatch.setattr(linked, "floor", lambda: "2.2.5")
     with pytest.raises(AvadmError) as caught:
-        maker.one(artifact)
+        at.build(steps, toolchain="go1.26.8")
     [finding] = caught.value.findings
     assert (finding.found, finding.wanted) == (f"glibc {needed}", "at most glibc 2.2.5")
-    assert store.record(artifact) is None
+    assert at.store.record(at.artifact) is None
     monkeypatch.setattr(linked, "floor", lambda: needed)
-    assert maker.one(artifact) is not None
+    assert at.make() is not None
 
 
 @pytest.mark.parametrize("name", manifest())

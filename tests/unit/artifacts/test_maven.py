@@ -8,11 +8,9 @@ import pytest
 
 from avadm.artifacts import maven, recipe
 from avadm.artifacts.commands import Done
-from avadm.artifacts.manifest import Artifact, Wanted, manifest
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.manifest import manifest
 from avadm.errors import AvadmError
 from tests.unit.artifacts.conftest import FakeCommands
-from tests.unit.artifacts.test_builder import Site
 
 MIRROR = "<settings xmlns='x'><mirrors><mirror><id>a</id><mirrorOf>{of}</mirrorOf><url>https://{of_url}/m</url></mirror></mirrors></settings>"
 SUPER = "<project xmlns='http://x'><repositories><repository><id>central</id><url>https://own.test/c</url></repository></repositories></project>"
@@ -34,9 +32,7 @@ def home(tmp_path: Path, conf: str = "") -> Path:
     ("of", "taken"),
     [("*", True), ("central", True), ("external:*", True), ("*,!central", False), ("external:http:*", False)],
 )
-def test_the_machine_s_own_mirror_of_the_central_repository_is_taken(
-    of: str, taken: bool, tmp_path: Path
-) -> None:
+def test_the_machine_s_own_mirror_of_the_central_repository_is_taken(of, taken, tmp_path):
     own = home(tmp_path, MIRROR.format(of=of, of_url="mirror.test"))
     found = maven.central(own, tmp_path / "none")
     assert found == ("https://mirror.test/m" if taken else "https://own.test/c")
@@ -64,7 +60,7 @@ def test_lists_are_read_as_they_are_written() -> None:
 class Fetching(FakeCommands):
     """Plays mvn: it brings two jars, and one that the recipe does without."""
 
-    def run(self, argv, **more):  # type: ignore[no-untyped-def,override]
+    def run(self, argv, **more):
         if argv[0] != "mvn":
             return super().run(argv, **more)
         target = Path(next(a.partition("=")[2] for a in argv if a.startswith("-DoutputDirectory=")))
@@ -82,43 +78,43 @@ STEPS = (
 
 
 @pytest.fixture
-def at(artifact: Artifact, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def at(packed, tmp_path, monkeypatch):
     own = home(tmp_path)
     (own / "bin/mvn").write_text("")
     monkeypatch.setattr(shutil, "which", lambda name: str(own / "bin/mvn"))
     monkeypatch.setattr(maven, "USER_SETTINGS", tmp_path / "none")
-    (artifact.folder / "pom.xml").write_text("<project/>")
-    one = artifact.model_copy(update={"files": {"out.tar": Wanted()}})
-    return Site(one, store, Fetching(tmp_path))
+    (packed.artifact.folder / "pom.xml").write_text("<project/>")
+    packed.commands = Fetching(tmp_path)
+    return packed
 
 
-def test_the_jars_of_the_list_are_packed_and_one_mirror_stands_for_all(at: Site, tmp_path: Path) -> None:
+def test_the_jars_of_the_list_are_packed_and_one_mirror_stands_for_all(at, tmp_path):
     (tmp_path / "a.jar").write_bytes(A)
     (tmp_path / "b.jar").write_bytes(B)
     (at.artifact.folder / "jars.sha256").write_text(maven.listed(maven.sums(tmp_path)))
     at.build(STEPS)
-    assert at.store.state(at.artifact, deep=True) is State.PRESENT
-    settings = at.commands.settings  # type: ignore[attr-defined]
+    assert at.is_("PRESENT")
+    settings = at.commands.settings
     assert settings.count("<mirrorOf>*</mirrorOf>") == 1
     assert "https://own.test/c" in settings
+
+
+OTHERS = "".join(f"{n * 64}  {name}.jar\n" for n, name in (("1", "a"), ("2", "b"), ("3", "c")))
 
 
 @pytest.mark.parametrize(
     ("listed", "said"),
     [
         ("", "a.jar is not in the list; b.jar is not in the list"),
-        (
-            f"{'1' * 64}  a.jar\n{'2' * 64}  b.jar\n{'3' * 64}  c.jar\n",
-            "c.jar is missing; a.jar has other bytes",
-        ),
+        (OTHERS, "c.jar is missing; a.jar has other bytes"),
     ],
 )
-def test_other_jars_than_the_list_s_are_refused_and_told(at: Site, listed: str, said: str) -> None:
+def test_other_jars_than_the_list_s_are_refused_and_told(at, listed, said):
     (at.artifact.folder / "jars.sha256").write_text(listed)
     with pytest.raises(AvadmError) as caught:
         at.build(STEPS)
     assert said in caught.value.findings[0].found
-    assert at.store.state(at.artifact) is State.ABSENT
+    assert at.is_("ABSENT", deep=False)
     assert "  a.jar" in at.store.log(at.artifact).read_text()
 
 

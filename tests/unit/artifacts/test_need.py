@@ -3,15 +3,12 @@ from dataclasses import replace
 import pytest
 
 from avadm.artifacts import manifest, need
-from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact
-from avadm.artifacts.store import Store
 from avadm.engine.digest import Digests
 from avadm.paths import home
 from avadm.plan.phases import PHASES
 from avadm.render import Vars
 from avadm.site.model import Site
-from tests.unit.artifacts.conftest import FakeCommands
 from tests.unit.plan.test_phases import site as make_site
 
 BASE = replace(PHASES[0], artifacts=("thing",))
@@ -29,27 +26,22 @@ def test_a_site_needs_what_the_phases_with_nodes_install(site: Site) -> None:
     assert [a.name for a in need.needed(site, (BASE, GRAFANA))] == ["thing"], "there is no grafana node"
 
 
-def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(
-    site: Site, artifact: Artifact, store: Store, commands: FakeCommands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(need, "needed", lambda _: [artifact])
-    assert need.variables(site, store) == {}
-    record = Maker(store, "build", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
-    assert record is not None
-    path = str(store.folder(artifact) / "thing")
-    told = {"version": "1.2.3", "files": {"thing": {"path": path, "sha256": record.files["thing"].sha256}}}
-    assert need.variables(site, store) == {"thing": told}
+def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monkeypatch):
+    monkeypatch.setattr(need, "needed", lambda _: [at.artifact])
+    assert need.variables(site, at.store) == {}
+    sha256 = at.make().files["thing"].sha256
+    told = {"version": "1.2.3", "files": {"thing": {"path": str(at.made), "sha256": sha256}}}
+    assert need.variables(site, at.store) == {"thing": told}
 
 
-def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(
-    site: Site, artifact: Artifact, store: Store, commands: FakeCommands
-) -> None:
+@pytest.mark.usefixtures("site")
+def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(at, store):
     [finding] = need.missing((BASE, PHASES[1]), store)
     assert "thing 1.2.3, which base installs, is absent" in finding.what
     assert "avadm artifacts build" in finding.remedy
-    Maker(store, "build", lambda name, text: None, commands).one(artifact)  # type: ignore[arg-type]
+    at.make()
     assert need.missing((BASE,), store) == []
-    (store.folder(artifact) / "thing").write_text("bitter\n")
+    at.made.write_text("bitter\n")
     [finding] = need.missing((BASE,), store)
     assert finding.found == "damaged"
 

@@ -1,36 +1,29 @@
+import gzip
 import hashlib
 import io
-import tarfile
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from avadm.artifacts import upstream
 from avadm.artifacts.manifest import Artifact, Download, Wanted
 from avadm.errors import AvadmError
+from tests.unit.fakes.made import tar
 
 URL = "https://example.org/thing"
 
 
 def artifact(**download: str) -> Artifact:
-    files = {"thing": Wanted()}
-    return Artifact(
-        name="t", title="t", version="1", files=files, upstream={"thing": Download(url=URL, **download)}
-    )
+    files, upstream = {"thing": Wanted()}, {"thing": Download(url=URL, **download)}
+    return Artifact(name="t", title="t", version="1", files=files, upstream=upstream)
 
 
-def opener(body: bytes) -> upstream.Opener:
-    def opened(url: str) -> IO[bytes]:
+def fetch(what, body, out, own=""):
+    def opened(url):
         assert url == URL
         return io.BytesIO(body)
 
-    return opened
-
-
-def fetch(what: Artifact, body: bytes, out: Path, own: str = "") -> None:
-    known = {URL: own} if own else {}
-    upstream.fetch(what, known, out, lambda text: None, opener(body))
+    upstream.fetch(what, {URL: own} if own else {}, out, lambda text: None, opened)
 
 
 def test_without_a_checksum_nothing_is_fetched(tmp_path: Path) -> None:
@@ -52,12 +45,7 @@ def test_the_users_checksum_does_where_the_manifest_has_none(tmp_path: Path) -> 
 
 
 def test_a_file_is_taken_out_of_an_archive(tmp_path: Path) -> None:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
-        info = tarfile.TarInfo("./bin/thing")
-        info.size = 3
-        tar.addfile(info, io.BytesIO(b"abc"))
-    body = archive.getvalue()
+    body = gzip.compress(tar(tmp_path / "archive", {"./bin/thing": "abc"}).read_bytes())
     checksum = hashlib.sha256(body).hexdigest()
     fetch(artifact(sha256=checksum, member="./bin/thing"), body, tmp_path)
     assert (tmp_path / "thing").read_bytes() == b"abc"
