@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import pytest
 
 from avadm.cli.nodes import compact, select
 from avadm.errors import AvadmError
-from avadm.site.model import Site
+from tests.unit.fakes.sites import node, site
 
 
 @pytest.mark.parametrize(
@@ -22,11 +20,9 @@ def test_compact(names, short):
 
 
 def test_select_by_name_pattern_and_role():
-    nodes = [{"name": f"stor{i}", "address": f"10.0.0.{i}", "roles": ["mon"]} for i in (1, 2, 3)]
-    network = {"management": "10.0.0.0/24", "domain": "t.example"}
-    site = Site.model_validate({"name": "t", "network": network, "nodes": nodes})
-    assert [n.name for n in select(site, "stor2")] == ["stor2"]
-    assert [n.name for n in select(site, "stor[13]")] == ["stor1", "stor3"]
-    assert len(select(site, "mon")) == 3
+    one = site(*(node(f"stor{i}", i, "mon") for i in (1, 2, 3)))
+    assert [n.name for n in select(one, "stor2")] == ["stor2"]
+    assert [n.name for n in select(one, "stor[13]")] == ["stor1", "stor3"]
+    assert len(select(one, "mon")) == 3
     with pytest.raises(AvadmError, match="matches no node"):
-        select(site, "stor1,gpu*")
+        select(one, "stor1,gpu*")

@@ -1,10 +1,8 @@
 """A first site file: proposals, ranges, and a text that loads."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
+from itertools import count
 
 import pytest
 
@@ -22,9 +20,34 @@ from avadm.sitefile.init import (
 )
 from avadm.sitefile.load import examine
 
+HOST = IPv4Address("10.0.0.1")
 
-def test_node() -> None:
-    assert parse_node("s1=10.0.0.1:mon,osd") == NewNode("s1", IPv4Address("10.0.0.1"), ("mon", "osd"))
+
+def nodes(number):
+    return propose([NewNode(f"n{i}", HOST + i) for i in range(number)])
+
+
+def text(network, proposed):
+    return text_of(NewSite("x", "x.example.com", network, tuple(proposed)))
+
+
+def filled(written):
+    """Return a text with a device wherever one is asked for."""
+    serials = count()
+    return re.sub(r"devices: \[(?=\]  #)", lambda m: f"{m[0]}{{serial: S{next(serials)}}}", written)
+
+
+@pytest.fixture
+def examined(tmp_path):
+    def look(written):
+        (tmp_path / "site.yml").write_text(written)
+        return examine(tmp_path / "site.yml")
+
+    return look
+
+
+def test_a_node_is_a_name_an_address_and_roles():
+    assert parse_node("s1=10.0.0.1:mon,osd") == NewNode("s1", HOST, ("mon", "osd"))
     assert parse_node("s1=10.0.0.1").roles == ()
     with pytest.raises(AvadmError):
         parse_node("s1")
@@ -39,67 +62,52 @@ def test_node() -> None:
         ("10.0.0.1,10.0.0.5 10.0.0.9", 3, "10.0.0.9"),
     ],
 )
-def test_ranges(text: str, names: int, last: str) -> None:
-    nodes = parse_addresses(text)
-    assert (len(nodes), str(nodes[-1].address)) == (names, last)
-    assert nodes[0].name in ("node1", "node01")
+def test_ranges(text, names, last):
+    found = parse_addresses(text)
+    assert (len(found), str(found[-1].address)) == (names, last)
+    assert found[0].name in ("node1", "node01")
 
 
 @pytest.mark.parametrize(
     "text", ["10.0.0.9-3", "10.0.0.1-10.9.0.1", "x", "10.0.0.0/8", "1.2.3", "10.0.0.1/33", "", "# none"]
 )
-def test_bad_ranges(text: str) -> None:
+def test_bad_ranges(text):
     with pytest.raises(AvadmError):
         parse_addresses(text)
 
 
-def test_file_of_addresses(tmp_path: Path) -> None:
+def test_file_of_addresses(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# hosts\nalpha 10.0.0.1\n10.0.0.2 beta  # comment\n10.0.0.7-8\n")
     assert [n.name for n in parse_addresses(str(path))] == ["alpha", "beta", "node3", "node4"]
 
 
-def test_management_holds_all() -> None:
-    assert management_of([IPv4Address("10.0.0.9"), IPv4Address("10.0.0.11")]) == IPv4Network("10.0.0.0/24")
-    assert management_of([IPv4Address("10.0.0.9"), IPv4Address("10.0.3.1")]) == IPv4Network("10.0.0.0/22")
+def test_management_holds_all():
+    assert management_of([HOST, HOST + 250]) == IPv4Network("10.0.0.0/24")
+    assert management_of([HOST, HOST + 3 * 256]) == IPv4Network("10.0.0.0/22")
 
 
-@pytest.mark.parametrize("count", [3, 4, 5, 6, 12, 64, 256])
-def test_proposal_lacks_only_devices(count: int, tmp_path: Path) -> None:
-    addresses = [IPv4Address("10.0.0.1") + i for i in range(count)]
-    nodes = propose([NewNode(f"n{i}", a) for i, a in enumerate(addresses)])
-    text = text_of(NewSite("x", "x.example.com", management_of(addresses), tuple(nodes)))
-    path = tmp_path / "site.yml"
-    path.write_text(text)
-    assert {f.check for f in examine(path)[1] if f.severity == "error"} == {"osd-without-devices"}
-    filled = text.replace("devices: []  #", "devices: [{serial: %}]  #")
-    for i in range(count):
-        filled = filled.replace("%", f"S{i}", 1)
-    path.write_text(filled)
-    site_file, findings = examine(path)
+@pytest.mark.parametrize("number", [3, 4, 5, 6, 12, 64, 256])
+def test_proposal_lacks_only_devices(number, examined):
+    proposed = nodes(number)
+    written = text(management_of([n.address for n in proposed]), proposed)
+    assert {f.check for f in examined(written)[1] if f.severity == "error"} == {"osd-without-devices"}
+    site_file, findings = examined(filled(written))
     assert site_file is not None, findings
 
 
-@pytest.mark.parametrize(("count", "masters"), [(6, 0), (7, 1), (8, 1), (9, 3), (12, 3), (64, 3), (256, 3)])
-def test_what_is_written_of_kubernetes_holds(count: int, masters: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "masters"), [(6, 0), (7, 1), (8, 1), (9, 3), (12, 3), (64, 3), (256, 3)])
+def test_what_is_written_of_kubernetes_holds(number, masters, examined):
     """The roles in the comments, and two virtual addresses: a site that is whole."""
-    addresses = [IPv4Address("10.0.0.1") + i for i in range(count)]
-    nodes = propose([NewNode(f"n{i}", a) for i, a in enumerate(addresses)])
-    text = text_of(NewSite("x", "x.example.com", IPv4Network("10.0.0.0/22"), tuple(nodes)))
-    text = re.sub(r"roles: \[.*\]  # with Kubernetes: ", "roles: ", text)
-    assert text.count("master]") == masters
+    written = re.sub(
+        r"roles: \[.*\]  # with Kubernetes: ", "roles: ", text(IPv4Network("10.0.0.0/22"), nodes(number))
+    )
+    assert written.count("master]") == masters
     if masters:
-        text = text.replace("# api_vip: ADDRESS", "api_vip: 10.0.3.1")
-        text = text.replace("# ingress_vip: ADDRESS", "ingress_vip: 10.0.3.2")
-        text = text.replace(
-            "# load_balancer: {first: ADDRESS, last: ADDRESS}",
-            "load_balancer: {first: 10.0.3.8, last: 10.0.3.9}",
-        )
-    for i in range(count):
-        text = text.replace("devices: []  #", f"devices: [{{serial: S{i}}}]  #", 1)
-    path = tmp_path / "site.yml"
-    path.write_text(text)
-    site_file, findings = examine(path)
+        for name, last in (("api_vip: ", 1), ("ingress_vip: ", 2), ("first: ", 8), ("last: ", 9)):
+            written = written.replace(f"{name}ADDRESS", f"{name}10.0.3.{last}")
+        written = re.sub(r"# (?=api_vip|ingress_vip|load_balancer)", "", written)
+    site_file, findings = examined(filled(written))
     assert site_file is not None, findings
     site = site_file.site
     assert len(site.with_role("master")) == len(site.with_role("etcd")) == masters
@@ -107,26 +115,23 @@ def test_what_is_written_of_kubernetes_holds(count: int, masters: int, tmp_path:
     assert not {n.name for n in site.with_role("master")} & {n.name for n in site.with_role("alertmanager")}
 
 
-def test_kubernetes_is_not_proposed_twice() -> None:
-    nodes = propose([NewNode(f"n{i}", IPv4Address("10.0.0.1") + i) for i in range(12)])
-    assert with_kubernetes(nodes)
-    assert with_kubernetes([*nodes, NewNode("m", IPv4Address("10.0.0.99"), ("master",))]) == {}
+def test_kubernetes_is_not_proposed_twice():
+    assert with_kubernetes(nodes(12))
+    assert with_kubernetes([*nodes(12), NewNode("m", IPv4Address("10.0.0.99"), ("master",))]) == {}
 
 
-def test_given_roles_are_kept() -> None:
-    nodes = [NewNode("a", IPv4Address("10.0.0.1"), ("mon",)), NewNode("b", IPv4Address("10.0.0.2"))]
-    assert propose(nodes) == nodes
+def test_given_roles_are_kept():
+    given = [NewNode("a", HOST, ("mon",)), NewNode("b", HOST + 1)]
+    assert propose(given) == given
 
 
 @pytest.mark.parametrize("value", ["no", "17", "a: b", "x # y", "'", "{{ lookup('pipe', 'id') }}", "é"])
-def test_values_are_quoted(value: str, tmp_path: Path) -> None:
-    node = NewNode("a", IPv4Address("10.0.0.1"))
-    path = tmp_path / "site.yml"
-    path.write_text(text_of(NewSite(value, value, IPv4Network("10.0.0.0/24"), (node,), user=value)))
-    assert not [f for f in examine(path)[1] if f.check.startswith("yaml")]
+def test_values_are_quoted(value, examined):
+    site = NewSite(value, value, IPv4Network("10.0.0.0/24"), (NewNode("a", HOST),), user=value)
+    assert not [f for f in examined(text_of(site))[1] if f.check.startswith("yaml")]
 
 
-def test_never_over_a_file(tmp_path: Path) -> None:
+def test_never_over_a_file(tmp_path):
     path = tmp_path / "site.yml"
     path.write_text("mine")
     with pytest.raises(AvadmError):

@@ -1,7 +1,5 @@
 """Loading: files that cannot be read, lines, and that nothing but AvadmError ever comes out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -18,28 +16,26 @@ BASE = (Path(__file__).parent / "base.yml").read_text()
 
 
 @pytest.fixture
-def site_path(tmp_path: Path) -> Path:
+def site_path(tmp_path):
     path = tmp_path / "site.yml"
     path.write_text(BASE)
     return path
 
 
-def test_lines_of_keys(site_path: Path) -> None:
-    site_file = load(site_path)
-    assert site_file.where(("network", "management")) == "site.yml:4"
-    assert site_file.where(("nodes", 3, "rack")) == "site.yml:17"
-    assert site_file.where(("nodes", 3, "devices", 0)) == "site.yml:14", (
-        "the nearest thing around what is not there"
-    )
+def test_lines_of_keys(site_path):
+    where = load(site_path).where
+    assert where(("network", "management")) == "site.yml:4"
+    assert where(("nodes", 3, "rack")) == "site.yml:17"
+    assert where(("nodes", 3, "devices", 0)) == "site.yml:14", "the nearest thing around what is not there"
 
 
-def test_ssh_files_are_beside_the_site_file(site_path: Path) -> None:
+def test_ssh_files_are_beside_the_site_file(site_path):
     site_file = load(site_path)
     assert site_file.ssh_key == site_path.parent / "id_ed25519"
     assert site_file.known_hosts == site_path.parent / "known_hosts"
 
 
-def test_load_raises_all_findings(site_path: Path) -> None:
+def test_load_raises_all_findings(site_path):
     site_path.write_text(BASE.replace("name: base", "name: B").replace("10.0.0.22", "10.0.0.21"))
     with pytest.raises(AvadmError) as raised:
         load(site_path)
@@ -58,39 +54,37 @@ def test_load_raises_all_findings(site_path: Path) -> None:
         (lambda p: p.symlink_to(p), "file-unreadable"),
     ],
 )
-def test_unreadable(tmp_path: Path, make: object, check: str) -> None:
+def test_unreadable(tmp_path, make, check):
     path = tmp_path / "site.yml"
-    make(path)  # type: ignore[operator]
+    make(path)
     with pytest.raises(AvadmError) as raised:
         examine(path)
     assert [f.check for f in raised.value.findings] == [check]
     assert raised.value.exit_code == 2
 
 
-def test_byte_order_mark_and_windows_lines(site_path: Path) -> None:
+def test_byte_order_mark_and_windows_lines(site_path):
     site_path.write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
     assert load(site_path).site.name == "base"
 
 
-def test_words_that_yaml_1_1_would_change(site_path: Path) -> None:
-    site_path.write_text(
-        BASE.replace("{serial: S1}", "{serial: 0123}").replace("{serial: S2}", "{serial: 12:30:00}")
-    )
+def test_words_that_yaml_1_1_would_change(site_path):
+    site_path.write_text(BASE.replace(" S1}", " 0123}").replace(" S2}", " 12:30:00}"))
     site = load(site_path).site
     assert [site.node(n).devices[0].serial for n in ("s1", "s2")] == ["0123", "12:30:00"]
 
 
 @pytest.mark.parametrize("text", ["a: " + "[" * 200_000, "{a: " * 50_000, "- " * 50_000, "? " * 5_000])
-def test_deep_nesting_ends_in_a_finding(site_path: Path, text: str) -> None:
+def test_deep_nesting_ends_in_a_finding(site_path, text):
     # libyaml's composer recurses on the C stack: without a limit before it, the interpreter crashes.
     site_path.write_text(text)
     assert {f.check for f in examine(site_path)[1]} == {"yaml-too-much"}
 
 
-def test_every_pattern_of_the_model_has_words() -> None:
+def test_every_pattern_of_the_model_has_words():
     schema = Site.model_json_schema()
 
-    def patterns(value: object) -> set[str]:
+    def patterns(value):
         if isinstance(value, dict):
             own = {value["pattern"]} if isinstance(value.get("pattern"), str) else set()
             return own.union(*(patterns(v) for v in value.values()))
@@ -104,59 +98,8 @@ YAMLISH = st.text(alphabet="ab01:-[]{}&*!?|>#'\"%@`,. \n\t<~é\x00", max_size=60
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.one_of(YAMLISH, st.text(max_size=60), st.binary(max_size=60)))
-def test_any_text(tmp_path: Path, data: str | bytes) -> None:
+def test_any_text(tmp_path, data):
     path = tmp_path / "site.yml"
     path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
     with pytest.raises(AvadmError):
         load(path)
-
-
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    cut=st.tuples(st.integers(0, len(BASE)), st.integers(0, 40)),
-    text=st.one_of(
-        YAMLISH, st.sampled_from(["null", "[]", "{}", "-1", "1e999", "true", "''", "10.0.0.0/0", "0" * 90])
-    ),
-)
-def test_mutated_site(tmp_path: Path, cut: tuple[int, int], text: str) -> None:
-    path = tmp_path / "site.yml"
-    start, length = cut
-    path.write_text(BASE[:start] + text + BASE[start + length :])
-    try:
-        site_file, findings = examine(path)
-    except AvadmError:
-        return
-    assert site_file is not None or any(f.severity == "error" for f in findings)
-    assert all(f.what and f.where.startswith("site.yml:") for f in findings)
-
-
-VALUES = st.recursive(
-    st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just("10.0.0.1/8")
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(value=VALUES, place=st.data())
-def test_any_value_at_any_place(tmp_path: Path, value: object, place: st.DataObject) -> None:
-    import yaml
-
-    site = yaml.safe_load(BASE)
-    site["packages"] = {"proxy": None, "sources": ["deb a b c"]}
-    site["components"]["ceph"] |= {"rbd_pools": [{"name": "a", "share": 0.1}], "filesystem": {"share": 0.1}}
-    here = site
-    while True:
-        key = place.draw(st.sampled_from(list(here) if isinstance(here, dict) else list(range(len(here)))))
-        if not isinstance(here[key], dict | list) or not here[key] or place.draw(st.booleans()):
-            break
-        here = here[key]
-    here[key] = value
-    path = tmp_path / "site.yml"
-    path.write_text(yaml.safe_dump(site, allow_unicode=True))
-    site_file, findings = examine(path)
-    assert site_file is not None or any(f.severity == "error" for f in findings)

@@ -12,10 +12,10 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from avadm.checks.collect import probe
-from avadm.render import Vars, core
+from avadm.render import core
 from avadm.site import profile
-from avadm.site.model import Site
 from avadm.sitefile import openpgp
+from tests.unit.fakes import sites
 
 ROLES = Path(__file__).parents[3] / "roles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
@@ -31,10 +31,8 @@ def armour(data: bytes, kind: str = "PUBLIC") -> str:
     body = base64.b64encode(data).decode()
     lines = [body[i : i + 64] for i in range(0, len(body), 64)]
     checksum = "=" + base64.b64encode(openpgp.crc24(data).to_bytes(3)).decode()
-    frame = f"PGP {kind} KEY BLOCK-----"
-    return "\n".join(
-        [f"-----BEGIN {frame}", "Version: a test", "", *lines, checksum, f"-----END {frame}", ""]
-    )
+    frame = f"PGP {kind} KEY BLOCK-----\n"
+    return "\n".join([f"-----BEGIN {frame}Version: a test\n", *lines, checksum, f"-----END {frame}"])
 
 
 def test_each_package_of_the_stated_profile_has_one_source() -> None:
@@ -56,16 +54,8 @@ def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
 
 
 def test_a_key_comes_to_nodes_as_every_apt_reads_it() -> None:
-    site = Site.model_validate(
-        {
-            "name": "t",
-            "network": {"management": "10.0.0.0/24", "domain": "t.test"},
-            "packages": {"keys": {"ceph": armour(KEY)}},
-            "nodes": [{"name": "a", "address": "10.0.0.1"}],
-        }
-    )
-    out = Vars()
-    core.render(site, profile.load("stated"), out)
+    site = sites.site(sites.node("a", 1), packages={"keys": {"ceph": armour(KEY)}})
+    out = sites.render(site, core, profile="stated")
     assert {name: base64.b64decode(key) for name, key in out.all["base_apt_keys"].items()} == {"ceph": KEY}
 
 

@@ -1,7 +1,6 @@
 """What the ceph roles are told: keys, configuration, placement groups, CRUSH places."""
 
 import base64
-import copy
 import struct
 
 import pytest
@@ -11,29 +10,18 @@ from hypothesis import strategies as st
 from avadm.errors import AvadmError
 from avadm.render import Vars, ceph
 from avadm.render.ceph_pgs import FLOOR, LIMIT_PER_OSD, pg_counts
-from avadm.site import profile as profiles
-from avadm.site.model import Site
+from tests.unit.fakes.sites import node, render, site
 
-STORAGE = {"roles": ["mon", "mgr", "osd", "mds"]}
-SITE = {
-    "name": "demo",
-    "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
-    "nodes": [
-        {"name": "s-1", "address": "10.0.0.1", "rack": "r1", "devices": [{"serial": "A"}], **STORAGE},
-        {"name": "s-2", "address": "10.0.0.2", "rack": "r2", "devices": [{"serial": "B"}], **STORAGE},
-        {"name": "s-3", "address": "10.0.0.3", "rack": "r3", "devices": [{"serial": "C"}], **STORAGE},
-        {"name": "c-1", "address": "10.0.0.4", "rack": "r1", "roles": ["client"]},
-    ],
-}
+STORAGE = [
+    node(f"s-{i}", i, "mon", "mgr", "osd", "mds", rack=f"r{i}", devices=[{"serial": f"S{i}"}])
+    for i in (1, 2, 3)
+]
+CLIENT = node("c-1", 4, "client", rack="r1")
 
 
 def rendered(profile="lab-bookworm", network=None, **components):
-    site = copy.deepcopy(SITE)
-    site["components"] = {"ceph": components}
-    site["network"] |= network or {}
-    out = Vars()
-    ceph.render(Site.model_validate(site), profiles.load(profile), out)
-    return out
+    one = site(*STORAGE, CLIENT, network=network, components={"ceph": components})
+    return render(one, ceph, profile=profile)
 
 
 def caps(out):
@@ -41,11 +29,7 @@ def caps(out):
 
 
 def test_a_site_without_monitors_gets_nothing():
-    site = copy.deepcopy(SITE)
-    site["nodes"] = site["nodes"][3:]
-    out = Vars()
-    ceph.render(Site.model_validate(site), profiles.load("lab-bookworm"), out)
-    assert out == Vars()
+    assert render(site(CLIENT), ceph) == Vars()
 
 
 def test_keys_have_cephs_own_form():
@@ -58,22 +42,9 @@ def test_keys_have_cephs_own_form():
 
 def test_each_entity_has_its_own_secret_and_none_is_in_the_inventory():
     out = rendered()
-    assert set(out.secrets) == {"vault_ceph_fsid"} | {
-        f"vault_ceph_key_{name}"
-        for name in [
-            "mon",
-            "client_admin",
-            "client_bootstrap_osd",
-            "client_cephfs",
-            "client_rbd",
-            "mgr_s_1",
-            "mgr_s_2",
-            "mgr_s_3",
-            "mds_s_1",
-            "mds_s_2",
-            "mds_s_3",
-        ]
-    }
+    entities = ["mon", *(f"client_{name}" for name in ("admin", "bootstrap_osd", "cephfs", "rbd"))]
+    entities += [f"{kind}_s_{i}" for kind in ("mgr", "mds") for i in (1, 2, 3)]
+    assert set(out.secrets) == {"vault_ceph_fsid", *(f"vault_ceph_key_{name}" for name in entities)}
     assert out.host("s-1")["ceph_mgr_key"] == "{{ vault_ceph_key_mgr_s_1 }}"
     assert all(one["key"].startswith("{{ vault_") for one in out.all["ceph_mon_entities"])
     assert "ceph_mgr_key" not in out.host("c-1")
@@ -81,11 +52,8 @@ def test_each_entity_has_its_own_secret_and_none_is_in_the_inventory():
 
 def test_clients_get_the_least_caps():
     found = caps(rendered(rbd_pools=[{"name": "rbd", "share": 0.2}, {"name": "vm", "share": 0.2}]))
-    assert found["client.cephfs"] == {
-        "mon": "allow r",
-        "mds": "allow rw",
-        "osd": "allow rw tag cephfs data=cephfs",
-    }
+    cephfs = {"mon": "allow r", "mds": "allow rw", "osd": "allow rw tag cephfs data=cephfs"}
+    assert found["client.cephfs"] == cephfs
     assert found["client.rbd"] == {"mon": "profile rbd", "osd": "profile rbd pool=rbd"}
     assert found["client.rbd-vm"] == {"mon": "profile rbd", "osd": "profile rbd pool=vm"}
     assert [name for name, one in found.items() if "allow *" in one.get("mon", "")] == ["client.admin"]
@@ -128,9 +96,8 @@ def test_later_releases_decide_nothing_themselves():
 
 
 def test_the_users_options_win_however_they_are_spelt():
-    config = rendered(config={"osd": {"osd memory target": 1}, "mon.s-1": {"debug-mon": 5}}).all[
-        "ceph_common_config"
-    ]
+    own = {"osd": {"osd memory target": 1}, "mon.s-1": {"debug-mon": 5}}
+    config = rendered(config=own).all["ceph_common_config"]
     assert config["osd"] == {"osd_memory_target": 1}
     assert config["mon.s-1"] == {"debug_mon": 5}
 
@@ -138,23 +105,19 @@ def test_the_users_options_win_however_they_are_spelt():
 def test_osds_hang_under_their_rack():
     out = rendered()
     assert out.host("s-2")["ceph_common_crush_location"] == "root=default rack=r2 host=s-2"
-    assert out.host("s-2")["ceph_osd_devices"] == [{"serial": "B", "device_class": "ssd"}]
+    assert out.host("s-2")["ceph_osd_devices"] == [{"serial": "S2", "device_class": "ssd"}]
     assert "ceph_common_crush_location" not in out.host("c-1")
     assert out.all["ceph_common_osds"] == 3
 
 
 def test_the_failure_domain_names_the_rule():
-    assert rendered(failure_domain="rack").all["ceph_rbd_rule"] == {
-        "name": "replicated_rack",
-        "failure_domain": "rack",
-    }
+    rule = rendered(failure_domain="rack").all["ceph_rbd_rule"]
+    assert rule == {"name": "replicated_rack", "failure_domain": "rack"}
 
 
 def test_the_storage_network_is_used_once_every_osd_node_is_on_it():
-    assert (
-        "cluster_network"
-        not in rendered(network={"storage": "10.1.0.0/24"}).all["ceph_common_config"]["global"]
-    )
+    config = rendered(network={"storage": "10.1.0.0/24"}).all["ceph_common_config"]
+    assert "cluster_network" not in config["global"]
 
 
 def test_every_stand_by_is_wanted():

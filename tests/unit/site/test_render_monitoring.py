@@ -1,36 +1,22 @@
 """What the monitoring roles are told: targets, peers, labels."""
 
-import copy
-
 import pytest
 
-from avadm.render import Vars
-from avadm.render.monitoring import render
-from avadm.site import profile as profiles
-from avadm.site.model import Site
-
-SITE = {
-    "name": "demo",
-    "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
-    "ssh": {"port": 2222},
-    "nodes": [
-        {"name": "s1", "address": "10.0.0.1", "rack": "r1", "roles": ["mon", "mgr", "osd"]},
-        {"name": "s2", "address": "10.0.0.2", "rack": "r2", "roles": ["mgr"]},
-        {"name": "m1", "address": "10.0.0.3", "roles": ["prometheus", "alertmanager", "grafana"]},
-        {"name": "m2", "address": "10.0.0.4", "roles": ["prometheus", "alertmanager"]},
-        {"name": "c1", "address": "10.0.0.5"},
-    ],
-}
+from avadm.render import monitoring
+from tests.unit.fakes.sites import node, render, site
 
 
-def rendered(profile="lab-bookworm", *, grafana=True, **monitoring):
-    site = copy.deepcopy(SITE)
-    if not grafana:
-        site["nodes"][2]["roles"].remove("grafana")
-    site["components"] = {"monitoring": monitoring}
-    out = Vars()
-    render(Site.model_validate(site), profiles.load(profile), out)
-    return out
+def rendered(profile="lab-bookworm", *, grafana=True, **knobs):
+    one = site(
+        node("s1", 1, "mon", "mgr", "osd", rack="r1"),
+        node("s2", 2, "mgr", rack="r2"),
+        node("m1", 3, "prometheus", "alertmanager", *(["grafana"] if grafana else [])),
+        node("m2", 4, "prometheus", "alertmanager"),
+        node("c1", 5),
+        ssh={"port": 2222},
+        components={"monitoring": knobs},
+    )
+    return render(one, monitoring, profile=profile)
 
 
 def addresses(out, job):
@@ -41,38 +27,29 @@ def probes(out, name):
     return [g["targets"][0] for g in out.all["prometheus_targets"]["probe"] if g["labels"]["probe"] == name]
 
 
-def test_every_node_is_scraped_with_its_labels():
+def test_every_node_is_scraped_with_its_labels_and_one_without_roles_matches_none():
     groups = rendered().all["prometheus_targets"]["node"]
     assert [g["targets"] for g in groups] == [[f"10.0.0.{i}:9100"] for i in range(1, 6)]
-    assert groups[0]["labels"] == {
-        "instance": "s1:9100", "node": "s1", "rack": "r1", "roles": ",mon,mgr,osd,",
-    }  # fmt: skip
+    first = {"instance": "s1:9100", "node": "s1", "rack": "r1", "roles": ",mon,mgr,osd,"}
+    assert groups[0]["labels"] == first
+    assert groups[4]["labels"]["roles"] == ","
 
 
-def test_a_node_without_roles_has_a_roles_label_that_matches_none():
-    assert rendered().all["prometheus_targets"]["node"][4]["labels"]["roles"] == ","
-
-
-def test_all_managers_are_scraped_since_any_may_become_active():
-    assert addresses(rendered(), "ceph") == ["10.0.0.1:9283", "10.0.0.2:9283"]
-
-
-def test_monitoring_watches_itself():
-    out = rendered()
-    assert addresses(out, "prometheus") == ["10.0.0.3:9090", "10.0.0.4:9090"]
-    assert addresses(out, "alertmanager") == ["10.0.0.3:9093", "10.0.0.4:9093"]
+@pytest.mark.parametrize(
+    ("job", "port", "nodes"),
+    [("ceph", 9283, (1, 2)), ("prometheus", 9090, (3, 4)), ("alertmanager", 9093, (3, 4))],
+    ids=["any manager may become active", "monitoring itself", "and its alerts"],
+)
+def test_all_that_may_serve_is_scraped(job, port, nodes):
+    assert addresses(rendered(), job) == [f"10.0.0.{i}:{port}" for i in nodes]
 
 
 def test_probes_go_where_the_site_file_says():
     out = rendered()
     assert probes(out, "ssh") == [f"10.0.0.{i}:2222" for i in range(1, 6)]
-    assert probes(out, "mon-v1") == ["10.0.0.1:6789"]
-    assert probes(out, "mon-v2") == ["10.0.0.1:3300"]
+    assert (probes(out, "mon-v1"), probes(out, "mon-v2")) == (["10.0.0.1:6789"], ["10.0.0.1:3300"])
     assert probes(out, "prometheus") == ["http://10.0.0.3:9090/-/ready", "http://10.0.0.4:9090/-/ready"]
-
-
-def test_old_ceph_has_no_second_messenger_to_probe():
-    assert probes(rendered(profile="stated"), "mon-v2") == []
+    assert probes(rendered(profile="stated"), "mon-v2") == [], "old ceph has no second messenger"
 
 
 def test_every_prometheus_sends_to_every_alertmanager():
@@ -105,10 +82,8 @@ def test_a_sites_own_prometheus_gets_what_it_can_scrape_itself():
 
 
 def test_grafana_asks_both_replicas():
-    assert rendered().all["grafana_datasources"] == [
-        {"name": "m1", "url": "http://10.0.0.3:9090"},
-        {"name": "m2", "url": "http://10.0.0.4:9090"},
-    ]
+    asked = {d["name"]: d["url"] for d in rendered().all["grafana_datasources"]}
+    assert asked == {"m1": "http://10.0.0.3:9090", "m2": "http://10.0.0.4:9090"}
 
 
 def test_grafanas_password_is_made_where_there_is_grafana():

@@ -8,43 +8,37 @@ from ansible.template import Templar
 from ruamel.yaml import YAML
 
 from avadm.pki import plan
-from avadm.pki import store as pki
 from avadm.pki.model import Authority
-from avadm.render import Vars, monitoring, monitoring_tls
+from avadm.render import monitoring, monitoring_tls
 from avadm.site import profile as profiles
-from avadm.site.model import Site
+from tests.unit.fakes import sites
+from tests.unit.fakes.sites import node
 
 ROLE = Path(__file__).parents[3] / "roles/alertmanager"
 NODES = [
-    {"name": "m1", "address": "10.0.0.11", "roles": ["prometheus", "alertmanager"]},
-    {"name": "m2", "address": "10.0.0.12", "roles": ["alertmanager"]},
-    {"name": "w1", "address": "10.0.0.21", "roles": ["client"]},
+    node("m1", 11, "prometheus", "alertmanager"),
+    node("m2", 12, "alertmanager"),
+    node("w1", 21, "client"),
 ]
 
 
 def site(**knobs):
-    network = {"management": "10.0.0.0/24", "domain": "demo.test"}
-    parts = {"monitoring": knobs}
-    return Site.model_validate({"name": "demo", "network": network, "nodes": NODES, "components": parts})
+    return sites.site(*NODES, components={"monitoring": knobs})
 
 
 @pytest.fixture
 def made(tmp_path):
-    """Return a function that renders a site: variables, certificates and keys."""
+    """Return a function that renders a site: its variables, and the store of its certificates."""
 
     def make(one, profile="lab-bookworm"):
-        keys, out = {name: new() for name, new in pki.makers(one).items()}, Vars()
-        pki.issue(pki.Store.open(tmp_path / "demo.yml"), one, keys)
-        store = pki.Store.open(tmp_path / "demo.yml")
-        monitoring.render(one, profiles.load(profile), out)
-        monitoring_tls.render(one, profiles.load(profile), store, out)
-        return out, store, keys
+        store = sites.issued(one, tmp_path)
+        return sites.render(one, monitoring, monitoring_tls, profile=profile, store=store), store
 
     return make
 
 
 def test_members_and_prometheus_alone_have_a_certificate(made):
-    out, store, _ = made(site())
+    out, store = made(site())
     ours = [leaf for leaf in plan.leaves(site()) if leaf.authority is Authority.MONITORING]
     assert {leaf.name for leaf in ours} == {"alertmanager-m1", "alertmanager-m2", "prometheus-alerts"}
     for name in ("m1", "m2"):
@@ -54,7 +48,7 @@ def test_members_and_prometheus_alone_have_a_certificate(made):
 
 
 def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
-    out, store, _ = made(site())
+    out, store = made(site())
     client = out.all["prometheus_alertmanagers_client"]
     assert out.all["prometheus_clients"][client]["certificate"] == store.leaf("prometheus-alerts")
     assert out.all["prometheus_jobs"]["alertmanager"]["client"] == client
@@ -69,7 +63,7 @@ def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
     ids=["a release that knows no TLS", "the site's own monitoring"],
 )
 def test_elsewhere_it_is_as_it_was(made, profile, knobs):
-    out, _, _ = made(site(**knobs), profile)
+    out, _ = made(site(**knobs), profile)
     assert not monitoring_tls.guarded(site(**knobs), profiles.load(profile))
     assert not {"prometheus_clients", "prometheus_alertmanagers_client"} & set(out.all)
     probes = out.all["prometheus_targets"].get("probe", [])
@@ -82,10 +76,9 @@ def test_elsewhere_it_is_as_it_was(made, profile, knobs):
 )
 def test_the_role_asks_for_certificates_at_both_ports(tls):
     yaml = YAML(typ="safe")
-    have = {
-        **yaml.load((ROLE / "defaults/main.yml").read_text()),
-        **yaml.load((ROLE / "vars/main.yml").read_text()),
-    }
+    have = {}
+    for part in ("defaults", "vars"):
+        have |= yaml.load((ROLE / part / "main.yml").read_text())
     templar = Templar(DataLoader(), variables={**have, "alertmanager_tls": tls, "ansible_managed": "x"})
     args = templar.template((ROLE / "templates/default.j2").read_text())
     assert ("--web.config.file=" in args, "--cluster.tls-config=" in args) == (bool(tls), bool(tls))

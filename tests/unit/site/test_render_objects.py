@@ -1,6 +1,5 @@
 """What the object store's roles are told, and that a site without one is told nothing of it."""
 
-import copy
 import json
 import stat
 
@@ -14,19 +13,9 @@ from avadm.plan.phases import PHASES
 from avadm.render import Vars, ceph, core, etcd_store, monitoring, objects
 from avadm.site import object_pools
 from avadm.site import profile as profiles
-from avadm.site.model import Site
+from tests.unit.fakes import sites
+from tests.unit.fakes.sites import node
 
-STORAGE = {"roles": ["mon", "mgr", "osd", "rgw"]}
-SITE = {
-    "name": "demo",
-    "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
-    "nodes": [
-        {"name": "s1", "address": "10.0.0.1", "devices": [{"serial": "A"}], **STORAGE},
-        {"name": "s2", "address": "10.0.0.2", "devices": [{"serial": "B"}], **STORAGE},
-        {"name": "c1", "address": "10.0.0.4", "roles": ["client", "prometheus"]},
-        {"name": "c2", "address": "10.0.0.5", "roles": ["prometheus", "alertmanager"]},
-    ],
-}
 OWN = {
     "vip": "10.0.0.99",
     "users": [{"name": "ai-lab", "quota_mib": 10, "quota_objects": 7}, {"name": "free"}],
@@ -39,26 +28,28 @@ EXTERNAL = {
 }
 
 
-def site(store):
-    data = copy.deepcopy(SITE)
-    data["components"] = {"object_store": store} if store is not None else {}
-    if store is None or store.get("provider") == "external":
-        for node in data["nodes"]:
-            node["roles"] = [r for r in node["roles"] if r != "rgw"]
-    return Site.model_validate(data)
+MEMBERS = [node("k1", 6, "etcd"), node("k2", 7, "etcd")]
+
+
+def site(store, *members):
+    served = ["rgw"] if store and store is OWN else []
+    return sites.site(
+        node("s1", 1, "mon", "mgr", "osd", *served, devices=[{"serial": "A"}]),
+        node("s2", 2, "mon", "mgr", "osd", *served, devices=[{"serial": "B"}]),
+        node("c1", 4, "client", "prometheus"),
+        node("c2", 5, "prometheus", "alertmanager"),
+        *members,
+        components={"object_store": store} if store else {},
+    )
 
 
 @pytest.fixture
 def made(tmp_path):
-    def render(store, profile="lab-bookworm"):
-        one, chosen = site(store), profiles.load(profile)
-        path = tmp_path / "demo.yml"
-        pki.issue(pki.Store.open(path), one, {name: make() for name, make in pki.makers(one).items()})
+    def render(store, *members, profile="lab-bookworm"):
+        one = site(store, *members)
         out = Vars(all={"base_hosts": "10.0.0.1 s1"})
-        ceph.render(one, chosen, out)
-        monitoring.render(one, chosen, out)
-        objects.render(one, chosen, pki.Store.open(path), out)
-        return out
+        store = sites.issued(one, tmp_path)
+        return sites.render(one, ceph, monitoring, objects, profile=profile, store=store, out=out)
 
     return render
 
@@ -95,51 +86,44 @@ def test_a_gateway_may_use_its_pools_and_make_none(made):
 
 def test_keys_are_in_the_vault_and_quotas_in_bytes(made):
     out = made(OWN)
-    first = out.all["ceph_rgw_users"][0]
-    assert first == {
-        "name": "ai-lab",
-        "access_key": "{{ vault_s3_access_ai_lab }}",
-        "secret_key": "{{ vault_s3_secret_ai_lab }}",
-        "max_bytes": 10 << 20,
-        "max_objects": 7,
-    }
-    assert {"vault_s3_access_ai_lab", "vault_s3_secret_ai_lab"} <= set(out.secrets)
-    names = [u["name"] for u in out.all["ceph_rgw_users"]]
-    assert names == ["ai-lab", "free"]
-    free = out.all["ceph_rgw_users"][1]
-    assert (free["max_bytes"], free["max_objects"]) == (-1, -1)
+    first, free = out.all["ceph_rgw_users"]
+    names = {f"{kind}_key": f"vault_s3_{kind}_ai_lab" for kind in ("access", "secret")}
+    assert set(names.values()) <= set(out.secrets)
+    keys = {key: f"{{{{ {name} }}}}" for key, name in names.items()}
+    assert first == {"name": "ai-lab", **keys, "max_bytes": 10 << 20, "max_objects": 7}
+    assert (free["name"], free["max_bytes"], free["max_objects"]) == ("free", -1, -1)
     bucket = out.all["ceph_rgw_buckets"][0]
     assert (bucket["name"], bucket["versioning"]) == ("data", True)
     assert bucket["secret_key"] == first["secret_key"]
 
 
-MEMBERS = [{"name": f"k{i}", "address": f"10.0.0.{5 + i}", "roles": ["etcd"]} for i in (1, 2)]
+def packages(store):
+    """Return what a member of etcd needs."""
+    one = site(store, *MEMBERS)
+    return core.packages(one, one.nodes[-1], profiles.load("stated"))
 
 
-@pytest.mark.parametrize("store", [OWN, EXTERNAL, None])
-def test_members_of_etcd_have_users_of_their_own_for_copies_in_the_sites_own_store_alone(
-    made, monkeypatch, store
-):
-    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
-    out, one = made(store), site(store)
-    if store is not OWN:
-        assert "etcd_store" not in json.dumps([out.all, out.hosts])
-        assert "avadm-etcd" not in json.dumps(out.all)
-        assert "python3-boto3" not in core.packages(one, one.nodes[-1], profiles.load("stated"))
-        return
+@pytest.mark.parametrize("store", [EXTERNAL, None])
+def test_without_a_store_of_its_own_a_site_makes_no_users_for_copies_of_etcd(made, store):
+    out = made(store, *MEMBERS)
+    assert "etcd_store" not in json.dumps([out.all, out.hosts])
+    assert "avadm-etcd" not in json.dumps(out.all)
+    assert "python3-boto3" not in packages(store)
+
+
+def test_members_of_etcd_have_users_of_their_own_for_copies(made):
+    out = made(OWN, *MEMBERS)
     users = {u["name"]: u for u in out.all["ceph_rgw_users"] if u["name"].startswith("avadm-")}
     assert list(users) == ["avadm-etcd", "avadm-etcd-k1", "avadm-etcd-k2"]
     assert {(u["max_bytes"], u["max_objects"]) for u in users.values()} == {(-1, -1)}
     at = {"endpoint": "https://objects.demo.test:7443", "region": "default", "bucket": "avadm-etcd"}
-    for node in ("k1", "k2"):
-        keys = {f"{k}_key": f"{{{{ vault_s3_{k}_avadm_etcd_{node} }}}}" for k in ("access", "secret")}
-        assert out.hosts[node]["etcd_store"] == at | keys
-        assert {k: users[f"avadm-etcd-{node}"][k] for k in keys} == keys
-        assert {f"vault_s3_access_avadm_etcd_{node}", f"vault_s3_secret_avadm_etcd_{node}"} <= set(
-            out.secrets
-        )
+    for member in ("k1", "k2"):
+        keys = {f"{k}_key": f"{{{{ vault_s3_{k}_avadm_etcd_{member} }}}}" for k in ("access", "secret")}
+        assert out.hosts[member]["etcd_store"] == at | keys
+        assert {k: users[f"avadm-etcd-{member}"][k] for k in keys} == keys
+        assert {key.strip("{} ") for key in keys.values()} <= set(out.secrets)
     assert "BEGIN CERTIFICATE" in out.all["etcd_store_ca_certificate"]
-    assert "python3-boto3" in core.packages(one, one.nodes[-1], profiles.load("stated"))
+    assert "python3-boto3" in packages(OWN)
 
 
 def allowed(policy):
@@ -154,9 +138,8 @@ def allowed(policy):
     }
 
 
-def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_bucket(made, monkeypatch):
-    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
-    out = made(OWN)
+def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_bucket(made):
+    out = made(OWN, *MEMBERS)
     bucket = out.all["ceph_rgw_buckets"][-1]
     assert (bucket["name"], bucket["versioning"]) == ("avadm-etcd", False)
     may = allowed(bucket["policy"])
@@ -172,32 +155,26 @@ def test_a_member_changes_its_own_copies_alone_reads_all_and_has_no_key_of_the_b
     assert not {"vault_s3_access_avadm_etcd", "vault_s3_secret_avadm_etcd"} & set(out.secrets)
 
 
-def test_copies_go_to_an_external_store_with_the_key_for_them_alone(made, monkeypatch):
-    monkeypatch.setitem(SITE, "nodes", [*SITE["nodes"], *MEMBERS])
-    theirs = {
-        **EXTERNAL,
-        "external": {**EXTERNAL["external"], "region": "z0", "etcd_copies": {"bucket": "etcd"}},
-    }
-    out, one = made(theirs), site(theirs)
+def test_copies_go_to_an_external_store_with_the_key_for_them_alone(made):
+    there = {**EXTERNAL["external"], "region": "z0", "etcd_copies": {"bucket": "etcd"}}
+    theirs = {**EXTERNAL, "external": there}
+    out, one = made(theirs, *MEMBERS), site(theirs, *MEMBERS)
     names = {f"{k}_key": f"vault_etcd_copies_{k}_key" for k in ("access", "secret")}
     at = {"endpoint": "https://s3.kodo.test", "region": "z0", "bucket": "etcd"}
-    for node in ("k1", "k2"):
-        assert out.hosts[node]["etcd_store"] == at | {k: f"{{{{ {v} }}}}" for k, v in names.items()}
+    for member in ("k1", "k2"):
+        assert out.hosts[member]["etcd_store"] == at | {k: f"{{{{ {v} }}}}" for k, v in names.items()}
     assert out.all["etcd_store_ca_certificate"] == ""
     # Neither bucket nor policy is ours to make there.
     assert [b["name"] for b in out.all["ceph_rgw_buckets"]] == ["data"]
-    assert "python3-boto3" in core.packages(one, one.nodes[-1], profiles.load("stated"))
+    assert "python3-boto3" in packages(theirs)
     held = {"vault_objects_access_key": "A", "vault_objects_secret_key": "S"}
     assert [f.found for f in objects.missing(one, held)] == [f"no {name}" for name in names.values()]
     assert objects.missing(one, {**held, **dict.fromkeys(names.values(), "x")}) == []
 
 
 def test_no_two_members_share_a_key():
-    names = [
-        Site.model_validate({**SITE, "nodes": [{**MEMBERS[0], "name": n}]}).nodes[0]
-        for n in ("a-b", "a--b", "ab")
-    ]
-    assert len({etcd_store.key_names(node) for node in names}) == 3
+    members = sites.site(*(node(name, 6, "etcd") for name in ("a-b", "a--b", "ab"))).nodes
+    assert len({etcd_store.key_names(member) for member in members}) == 3
 
 
 def test_certificates_name_the_store_its_buckets_and_every_address(made):
@@ -205,8 +182,7 @@ def test_certificates_name_the_store_its_buckets_and_every_address(made):
     leaf = next(one for one in plan.leaves(site(OWN)) if one.name == "rgw-s2")
     assert leaf.names == ("objects.demo.test", "*.objects.demo.test", "s2", "s2.demo.test")
     assert leaf.addresses == ("10.0.0.99", "10.0.0.2", "127.0.0.1")
-    assert leaf.server
-    assert not leaf.client
+    assert (leaf.server, leaf.client) == (True, False)
 
 
 def test_every_node_knows_the_name_and_monitoring_asks_there(made):
@@ -220,7 +196,7 @@ def test_every_node_knows_the_name_and_monitoring_asks_there(made):
 
 @pytest.mark.parametrize("profile", profiles.names())
 def test_every_profile_names_the_packages(made, profile):
-    out = made(OWN, profile)
+    out = made(OWN, profile=profile)
     for role in ("ceph_rgw", "objects_vip", "objects_client"):
         assert out.all[f"{role}_packages"]
 
@@ -253,10 +229,8 @@ def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
     assert kept["endpoint"] == "https://objects.demo.test:7443"
     assert kept["environment"]["AWS_REQUEST_CHECKSUM_CALCULATION"] == "when_required"
     assert objects.held_authority(tmp_path / "demo.yml") == kept["ca_certificate"]
-    assert kept["users"]["ai-lab"] == {
-        "access_key": "VAULT_S3_ACCESS_AI_LAB",
-        "secret_key": "VAULT_S3_SECRET_AI_LAB",
-    }
+    keys = {f"{kind}_key": f"VAULT_S3_{kind.upper()}_AI_LAB" for kind in ("access", "secret")}
+    assert kept["users"]["ai-lab"] == keys
 
 
 def test_keys_are_long_and_never_the_same():

@@ -8,60 +8,43 @@ import yaml
 from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.plan.phases import PHASES
-from avadm.render import Vars, volumes
-from avadm.site import profile as profiles
-from avadm.site.model import Site
+from avadm.render import volumes
+from tests.unit.fakes import sites
+from tests.unit.fakes.sites import node
 
-PROFILE = profiles.load("lab-bookworm")
 PHASE = next(p for p in PHASES if p.name == "volumes")
 
 
-def site(master: bool = True, local: int = 0, knobs: dict[str, object] | None = None, **ceph: object) -> Site:
-    nodes: list[dict[str, object]] = [{"name": "s1", "address": "10.0.0.9", "roles": ["mon", "mgr", "osd"]}]
-    if master:
-        nodes.append({"name": "m1", "address": "10.0.0.11", "roles": ["etcd", "master"]})
+def site(master=True, local=0, knobs=None, **ceph):
+    """Return a site with five workers, of which the last ones have local volumes and the second no mount."""
+    nodes = [node("s1", 9, "mon", "mgr", "osd")]
+    nodes += [node("m1", 11, "etcd", "master")] if master else []
     for i in range(1, 6):
-        roles = ["worker"] if i == 2 else ["client", "worker"]
-        nodes.append({"name": f"w{i}", "address": f"10.0.0.{20 + i}", "roles": roles})
-        if i > 5 - local:
-            nodes[-1]["local_volumes_gib"] = 100
-    network = {"management": "10.0.0.0/24", "domain": "demo.test", "api_vip": "10.0.0.250"}
-    given = {
-        "name": "demo",
-        "network": network,
-        "nodes": nodes,
-        "components": {"ceph": ceph, "kubernetes": knobs or {}},
-    }
-    return Site.model_validate(given)
+        own = {"local_volumes_gib": 100} if i > 5 - local else {}
+        nodes.append(node(f"w{i}", 20 + i, *(["worker"] if i == 2 else ["client", "worker"]), **own))
+    return sites.site(*nodes, components={"ceph": ceph, "kubernetes": knobs or {}})
 
 
-def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(tmp_path: Path) -> None:
-    one, out = site(), Vars()
-    keys = {name: make() for name, make in pki.makers(one).items()}
-    store = pki.Store.open(tmp_path / "demo.yml")
-    pki.issue(store, one, keys)
-    volumes.render(one, PROFILE, pki.Store.open(tmp_path / "demo.yml"), out)
+def rendered(one, tmp_path, profile="lab-bookworm", keys=None):
+    return sites.render(one, volumes, profile=profile, store=sites.issued(one, tmp_path, keys))
+
+
+def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(tmp_path):
+    one = site()
+    keys = sites.keys(one)
+    out = rendered(one, tmp_path, keys=keys)
     turns = {name: own["kube_volumes_turn"] for name, own in out.hosts.items() if "kube_volumes_turn" in own}
     assert turns == {"w1": 0, "w3": 1, "w4": 2}
     assert [n.name for n in plan.provisioners(one)] == list(turns)
-    assert all(
-        out.hosts[n]["kube_volumes_provisioner_certificate"] and out.hosts[n]["kube_volumes_key"]
-        for n in turns
-    )
+    for own in (out.hosts[name] for name in turns):
+        assert own["kube_volumes_provisioner_certificate"] and own["kube_volumes_key"]
     assert out.all["kube_volumes_entity"] == "client.cephfs-volumes"
     assert list(out.secrets) == ["vault_ceph_key_client_cephfs_volumes"]
     text = yaml.safe_dump([out.all, out.hosts])
     assert [name for name, value in keys.items() if value in text] == []
 
 
-def rendered(one: Site, tmp_path: Path, profile: str = "lab-bookworm") -> Vars:
-    store, out = pki.Store.open(tmp_path / "demo.yml"), Vars()
-    pki.issue(store, one, {name: make() for name, make in pki.makers(one).items()})
-    volumes.render(one, profiles.load(profile), pki.Store.open(tmp_path / "demo.yml"), out)
-    return out
-
-
-def test_each_node_makes_volumes_as_a_user_of_its_own_and_those_of_the_site_as_another() -> None:
+def test_each_node_makes_volumes_as_a_user_of_its_own_and_those_of_the_site_as_another():
     users = {leaf.name: (leaf.user, leaf.group, leaf.owner) for leaf in plan.leaves(site(local=2))}
     assert users["volumes-w5"] == ("avadm:volumes:w5", "avadm:volumes", "volumes-w5")
     assert users["volumes-w4"] == ("avadm:volumes:w4", "avadm:volumes", "volumes-w4")
@@ -72,7 +55,7 @@ def test_each_node_makes_volumes_as_a_user_of_its_own_and_those_of_the_site_as_a
     assert "volumes" not in {user for user, *_ in users.values()}
 
 
-def test_nodes_with_local_volumes_make_their_own_and_three_of_them_tell(tmp_path: Path) -> None:
+def test_nodes_with_local_volumes_make_their_own_and_three_of_them_tell(tmp_path):
     out = rendered(site(local=4), tmp_path)
     own = {name: v for name, v in out.hosts.items() if "kube_volumes_local_gib" in v}
     tells = {name: v["kube_volumes_local_tells"] for name, v in own.items()}
@@ -83,9 +66,7 @@ def test_nodes_with_local_volumes_make_their_own_and_three_of_them_tell(tmp_path
 
 
 @pytest.mark.parametrize(("profile", "mapper"), [("stated", "krbd"), ("lab-bookworm", "rbd-fuse")])
-def test_the_profile_says_how_images_are_mapped_and_the_site_where_they_are(
-    tmp_path: Path, profile: str, mapper: str
-) -> None:
+def test_the_profile_says_how_images_are_mapped_and_the_site_where_they_are(tmp_path, profile, mapper):
     pools = [{"name": "rbd"}, {"name": "fast"}]
     rbd = rendered(site(rbd_pools=pools), tmp_path, profile).all["kube_volumes_rbd"]
     assert rbd == {"pool": "rbd", "entity": "client.rbd", "mapper": mapper}
@@ -96,29 +77,27 @@ def test_the_profile_says_how_images_are_mapped_and_the_site_where_they_are(
     assert rendered(site(rbd_pools=[]), tmp_path, profile).all["kube_volumes_rbd"] == {}
 
 
-@pytest.mark.parametrize(
-    "one", [site(master=False), site(filesystem=None)], ids=["no master", "no file system"]
-)
-def test_a_site_without_masters_or_file_system_has_no_volumes(one: Site) -> None:
-    out = Vars()
-    volumes.render(one, PROFILE, pki.Store(Path("none")), out)
+@pytest.mark.parametrize("lacks", [{"master": False}, {"filesystem": None}], ids=str)
+def test_a_site_without_masters_or_file_system_has_no_volumes(lacks):
+    one = site(**lacks)
+    out = sites.render(one, volumes, store=pki.Store(Path("none")))
     assert (out.all, out.secrets) == ({}, {})
     assert PHASE.hosts(one) == ()
 
 
-def test_monitors_masters_and_clients_take_part() -> None:
+def test_monitors_masters_and_clients_take_part():
     assert PHASE.hosts(site()) == ("s1", "m1", "w1", "w3", "w4", "w5")
 
 
 @pytest.mark.parametrize(
-    ("one", "wanted"),
+    ("has", "wanted"),
     [
-        (site(local=1, rbd_pools=[{"name": "rbd"}]), ["cephfs", "rbd", "local"]),
-        (site(rbd_pools=[]), ["cephfs"]),
-        (site(local=1, filesystem=None), []),
-        (site(master=False), []),
+        ({"local": 1, "rbd_pools": [{"name": "rbd"}]}, ["cephfs", "rbd", "local"]),
+        ({"rbd_pools": []}, ["cephfs"]),
+        ({"local": 1, "filesystem": None}, []),
+        ({"master": False}, []),
     ],
     ids=["all", "cephfs alone", "no file system", "no master"],
 )
-def test_a_site_has_the_storage_classes_that_it_has_means_for(one: Site, wanted: list[str]) -> None:
-    assert volumes.classes(one) == wanted
+def test_a_site_has_the_storage_classes_that_it_has_means_for(has, wanted):
+    assert volumes.classes(site(**has)) == wanted

@@ -1,0 +1,52 @@
+"""Sites in a few words: a node is one call, and what every site must have besides is there."""
+
+import inspect
+
+from avadm.pki import store as pki
+from avadm.render import Vars
+from avadm.site import profile as profiles
+from avadm.site.model import Site
+
+NETWORK = {"management": "10.0.0.0/24", "domain": "demo.test"}
+
+
+def node(name, last, *roles, **more):
+    """Return a node at 10.0.0.LAST."""
+    return {"name": name, "address": f"10.0.0.{last}", "roles": list(roles), **more}
+
+
+def data(*nodes, network=None, **more):
+    """Return what stands in a site file with these nodes; where there are masters they have their address."""
+    masters = any("master" in n["roles"] for n in nodes)
+    network = {**NETWORK, **({"api_vip": "10.0.0.250"} if masters else {}), **(network or {})}
+    return {"name": "demo", "network": network, "nodes": list(nodes), **more}
+
+
+def site(*nodes, **more):
+    return Site.model_validate(data(*nodes, **more))
+
+
+def keys(one):
+    """Return new private keys for all certificates of a site, as its vault would hold them."""
+    return {name: make() for name, make in pki.makers(one).items()}
+
+
+def issued(one, folder, held=None):
+    """Return the store of a site's certificates, which are made in a folder."""
+    pki.issue(pki.Store.open(folder / "demo.yml"), one, keys(one) if held is None else held)
+    return pki.Store.open(folder / "demo.yml")
+
+
+def render(one, *modules, profile="lab-bookworm", store=None, out=None):
+    """Return the variables that modules of avadm.render make of a site."""
+    out = out or Vars()
+    given = {
+        "site": one,
+        "profile": profiles.load(profile),
+        "store": store,
+        "certificates": store,
+        "out": out,
+    }
+    for module in modules:
+        module.render(*(given[name] for name in inspect.signature(module.render).parameters))
+    return out
