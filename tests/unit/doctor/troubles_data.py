@@ -1,42 +1,27 @@
 """Troubles of the object store, the cache and the logs, as troubles.py has those of all else."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 from tests.unit.doctor.healthy_data import answer, master, mount, shipper, store, usage
-from tests.unit.doctor.troubles import Case, Data, parts, put, replace
+from tests.unit.doctor.troubles import Case, bad, parts, put, warn
 
 REFUSED = "curl: (7) Failed to connect to 10.0.0.11 port 7443: Connection refused"
+DEAD = answer(0, REFUSED)
+STORES, MASTERS, CLIENTS = ("stor1", "stor2"), ("mast1", "mast2", "mast3"), ("comp1", "comp2")
 
 
-def everywhere(part: str, value: Any, *nodes: str) -> Callable[[Data], Any]:
-    def change(data: Data) -> None:
+def each(nodes, part, value=None, **members):
+    """Return a change of several nodes: of a part, or of some of its members."""
+
+    def change(data):
         for node in nodes:
-            parts(data, node)[part] = value
+            put(f"{node} {part}", value, **members)(data)
 
     return change
 
 
-def usages(value: Any) -> Callable[[Data], Any]:
-    def change(data: Data) -> None:
-        for node in ("stor1", "stor2"):
-            put(node, "objects", usage=value)(data)
-
-    return change
-
-
-def nobody_serves(data: Data) -> None:
-    dead = answer(0, REFUSED)
-    for node in ("stor1", "stor2"):
-        put(node, "objects", gateway=dead, address=dead)(data)
-
-
-def alone(page: Any) -> Callable[[Data], Any]:
+def alone(page):
     """Return a change to a site with one master."""
 
-    def change(data: Data) -> None:
+    def change(data):
         for node in data["site"]["nodes"]:
             if node["name"] in ("mast2", "mast3"):
                 node["roles"] = [r for r in node["roles"] if r != "cache-master"]
@@ -45,103 +30,84 @@ def alone(page: Any) -> Callable[[Data], Any]:
     return change
 
 
-def lacks(data: Data) -> None:
+def lacks(data):
     # One of them still remembers a name that the other has not seen.
     parts(data, "comp1")["cache_mount"] = mount(lacks=["s3", "old"])
     parts(data, "comp2")["cache_mount"] = mount(lacks=["s3"])
 
 
-MASTERS = ("mast1", "mast2", "mast3")
+def gateway(node, **values):
+    return put(f"{node} objects", **values)
+
+
+def leads(node, *page, **more):
+    return put(f"{node} cache_master", master(0.0, *page, **more))
+
+
+def mounted(*given, **values):
+    return put("comp2 cache_mount", mount(*given, **values))
+
+
+def kept(*given, node="comp1", **values):
+    return put(f"{node} log_store", store(*given, **values))
+
+
+def ships(node, *given, **values):
+    return put(f"{node} log_shipper", shipper(*given, **values))
+
+
+UNCOUNTED = usage(age=None, timer=None)
+NO_ROOM = {"Worker_CapacityTotal": 0.0}
 DEAF = {"said": "http://10.0.0.21:19999/: Connection refused", "values": {}}
-DATA_CASES: tuple[Case, ...] = (
-    Case(
-        "objects-gateway", "stor1", "Connection refused", put("stor1", "objects", gateway=answer(0, REFUSED))
+DATA_CASES = (
+    bad("objects-gateway", "stor1", "Connection refused", gateway("stor1", gateway=DEAD)),
+    bad("objects-gateway", "stor2", "HTTP 503", gateway("stor2", gateway=answer(503))),
+    bad("objects-address", "stor1", "2 of 2 gateways answer at their own", gateway("stor1", address=DEAD)),
+    bad(
+        "objects-address", "stor2", "no gateway answers", each(STORES, "objects", gateway=DEAD, address=DEAD)
     ),
-    Case("objects-gateway", "stor2", "HTTP 503", put("stor2", "objects", gateway=answer(503))),
+    warn("objects-quota", "user ai", "95 of 100 bytes, 95%", each(STORES, "objects", usage=usage(95.0))),
     Case(
-        "objects-address",
-        "stor1",
-        "2 of 2 gateways answer at their own",
-        put("stor1", "objects", address=answer(0, REFUSED)),
+        "objects-quota", "cluster", "has counted lately", each(STORES, "objects", usage=UNCOUNTED), "unknown"
     ),
-    Case("objects-address", "stor2", "no gateway answers", nobody_serves),
-    Case("objects-quota", "user ai", "95 of 100 bytes, 95%", usages(usage(95.0)), "warn"),
-    Case("objects-quota", "cluster", "has counted lately", usages(usage(age=None, timer=None)), "unknown"),
-    Case(
-        "objects-usage", "stor1", "40 minutes old", put("stor1", "objects", usage=usage(age=2400.0)), "warn"
-    ),
-    Case(
-        "objects-usage",
-        "stor1",
-        "there are none yet, and the timer does not run",
-        put("stor1", "objects", usage=usage(age=None, timer=None)),
-        "warn",
-    ),
-    Case("cache-leader", "mast1", "none of 3 masters leads", everywhere("cache_master", master(), *MASTERS)),
-    Case("cache-leader", "mast2", "Connection refused", everywhere("cache_master", DEAF, *MASTERS)),
-    Case("cache-leader", "mast3", "does not answer", replace("mast3", "cache_master", DEAF), "warn"),
-    Case("cache-leader", "mast3", "mast2 and mast3 lead", replace("mast3", "cache_master", master(0.0, 2.0))),
-    Case("cache-leader", "mast1", "the only master does not lead; mast1: http", alone(DEAF)),
-    Case(
+    warn("objects-usage", "stor1", "40 minutes old", gateway("stor1", usage=usage(age=2400.0))),
+    warn("objects-usage", "stor1", "none yet, and the timer does not run", gateway("stor1", usage=UNCOUNTED)),
+    bad("cache-leader", "mast1", "none of 3 masters leads", each(MASTERS, "cache_master", master())),
+    bad("cache-leader", "mast2", "Connection refused", each(MASTERS, "cache_master", DEAF)),
+    warn("cache-leader", "mast3", "does not answer", put("mast3 cache_master", DEAF)),
+    bad("cache-leader", "mast3", "mast2 and mast3 lead", leads("mast3", 2.0)),
+    bad("cache-leader", "mast1", "the only master does not lead; mast1: http", alone(DEAF)),
+    warn(
         "cache-workers",
         "cluster",
         "counts 1 workers, the site file has 2; 1 are lost",
-        replace("mast2", "cache_master", master(0.0, 1.0, Cluster_LostWorkers=1.0)),
-        "warn",
+        leads("mast2", 1.0, Cluster_LostWorkers=1.0),
     ),
-    Case("cache-workers", "cluster", "counts 0 workers", alone(master(None, 0.0)), "warn"),
+    warn("cache-workers", "cluster", "counts 0 workers", alone(master(None, 0.0))),
     Case("cache-workers", "cluster", "no master leads", alone(DEAF), "unknown"),
-    Case("cache-worker", "comp1", "refused", replace("comp1", "cache_worker", DEAF)),
-    Case(
-        "cache-worker", "comp1", "no room", put("comp1", "cache_worker", values={"Worker_CapacityTotal": 0.0})
-    ),
-    Case(
-        "cache-mount", "comp2", "nothing is mounted", replace("comp2", "cache_mount", mount("", lacks=None))
-    ),
-    Case(
-        "cache-mount",
-        "comp2",
-        "fuse.ceph-fuse is mounted",
-        put("comp2", "cache_mount", kind="fuse.ceph-fuse"),
-    ),
-    Case(
-        "cache-mount",
-        "comp2",
-        "does not answer: no answer in time",
-        replace("comp2", "cache_mount", mount(answers=False, said="no answer in time", lacks=None)),
-    ),
-    Case("cache-mount", "comp2", "cannot be listed: x", put("comp2", "cache_mount", said="x", lacks=None)),
-    Case("cache-stores", "cluster", "no /s3,", lacks),
+    bad("cache-worker", "comp1", "refused", put("comp1 cache_worker", DEAF)),
+    bad("cache-worker", "comp1", "no room", put("comp1 cache_worker", values=NO_ROOM)),
+    bad("cache-mount", "comp2", "nothing is mounted", mounted("", lacks=None)),
+    bad("cache-mount", "comp2", "fuse.ceph-fuse is mounted", mounted("fuse.ceph-fuse")),
+    bad("cache-mount", "comp2", "not answer: in time", mounted(answers=False, said="in time", lacks=None)),
+    bad("cache-mount", "comp2", "cannot be listed: x", mounted(said="x", lacks=None)),
+    bad("cache-stores", "cluster", "no /s3,", lacks),
     Case(
         "cache-stores",
         "cluster",
         "no client could list",
-        everywhere("cache_mount", mount("", lacks=None), "comp1", "comp2"),
+        each(CLIENTS, "cache_mount", mount("", lacks=None)),
         "unknown",
     ),
-    Case("logs-store", "comp1", "refused", replace("comp1", "log_store", store(status=0, said=REFUSED))),
-    Case("logs-store", "comp1", "HTTP 500", replace("comp1", "log_store", store(status=500))),
-    Case("logs-disk", "comp1", "takes no more", replace("comp1", "log_store", store(400))),
-    Case("logs-disk", "comp1", "takes no more", replace("comp1", "log_store", store(read_only=1.0))),
-    Case("logs-disk", "comp2", "900 MiB", replace("comp2", "log_store", store(900)), "warn"),
-    Case("logs-watch", "comp2", "15 minutes old", replace("comp2", "log_store", store(age=900.0)), "warn"),
-    Case(
-        "logs-shipper", "mast1", "inactive (dead)", replace("mast1", "log_shipper", shipper("inactive", None))
-    ),
-    Case("logs-shipper", "mast1", "does not answer", replace("mast1", "log_shipper", shipper(up=0.0))),
-    Case(
-        "logs-lost",
-        "stor3",
-        "of 2.0 h ago it has lost 7 lines that comp1",
-        replace("stor3", "log_shipper", shipper(dropped=7.0)),
-        "warn",
-    ),
-    Case(
-        "logs-lost",
-        "stor3",
-        "20000 lines wait",
-        replace("stor3", "log_shipper", shipper(waiting=2e4)),
-        "warn",
-    ),
-    Case("logs-lost", "stor3", "10 minutes old", replace("stor3", "log_shipper", shipper(age=600.0)), "warn"),
+    bad("logs-store", "comp1", "refused", kept(status=0, said=REFUSED)),
+    bad("logs-store", "comp1", "HTTP 500", kept(status=500)),
+    bad("logs-disk", "comp1", "takes no more", kept(400)),
+    bad("logs-disk", "comp1", "takes no more", kept(read_only=1.0)),
+    warn("logs-disk", "comp2", "900 MiB", kept(900, node="comp2")),
+    warn("logs-watch", "comp2", "15 minutes old", kept(age=900.0, node="comp2")),
+    bad("logs-shipper", "mast1", "inactive (dead)", ships("mast1", "inactive", None)),
+    bad("logs-shipper", "mast1", "does not answer", ships("mast1", up=0.0)),
+    warn("logs-lost", "stor3", "of 2.0 h ago it has lost 7 lines that comp1", ships("stor3", dropped=7.0)),
+    warn("logs-lost", "stor3", "20000 lines wait", ships("stor3", waiting=2e4)),
+    warn("logs-lost", "stor3", "10 minutes old", ships("stor3", age=600.0)),
 )
