@@ -1,4 +1,4 @@
-"""What a file of avadm's own may hold after a dying disk, an editor or a merge: data of tests/unit/cli/test_bad_files.py."""
+"""What a file of avadm's own may hold after a dying disk, an editor or a merge; tests/unit/cli tries all of it."""
 
 GARBAGE = {
     "empty": b"",

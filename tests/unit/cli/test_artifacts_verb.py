@@ -1,8 +1,7 @@
 import json
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from avadm.artifacts import commands
 from avadm.artifacts.commands import Done
@@ -15,7 +14,7 @@ class Go:
 
     asked = 0
 
-    def run(self, argv, **kwargs):  # type: ignore[no-untyped-def]
+    def run(self, argv, **kwargs):
         Go.asked += 1
         if argv[1:3] == ("env", "GOVERSION"):
             return Done(0, "go1.26.8\n")
@@ -24,12 +23,12 @@ class Go:
         program.write_bytes(b"pause")
         return Done(0)
 
-    def stop(self) -> None:
+    def stop(self):
         pass
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("AVADM_HOME", str(tmp_path))
     monkeypatch.setattr(commands, "LocalCommands", Go)
@@ -37,17 +36,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def avadm(*words: str) -> Result:
+def avadm(*words):
     return CliRunner().invoke(cli, ["artifacts", *words], standalone_mode=False)
 
 
-def test_list_works_without_a_site_and_names_every_artifact() -> None:
+def test_list_works_without_a_site_and_names_every_artifact():
     data = json.loads(avadm("list", "--json").output)
     assert [row["name"] for row in data["artifacts"]] == list(manifest())
     assert {(row["state"], row["needed"]) for row in data["artifacts"]} == {("absent", None)}
 
 
-def test_build_makes_list_shows_and_verify_finds_damage(cache: Path) -> None:
+def test_build_makes_list_shows_and_verify_finds_damage(cache):
     told = avadm("build", "pause")
     assert told.return_value == 0
     assert "compile pause" in told.output
@@ -62,13 +61,13 @@ def test_build_makes_list_shows_and_verify_finds_damage(cache: Path) -> None:
     assert "damaged" in told.output
 
 
-def test_verify_finds_what_is_not_there() -> None:
+def test_verify_finds_what_is_not_there():
     told = avadm("verify", "pause", "--json")
     assert told.return_value == 1
     assert json.loads(told.output)["artifacts"] == [{"name": "pause", "version": "1", "state": "absent"}]
 
 
-def test_fetch_says_all_that_is_without_a_checksum() -> None:
+def test_fetch_says_all_that_is_without_a_checksum():
     told = avadm("fetch", "kubernetes", "coredns", "--json")
     assert told.return_value == 2
     findings = json.loads(told.output[told.output.index("{") :])["findings"]
@@ -77,5 +76,5 @@ def test_fetch_says_all_that_is_without_a_checksum() -> None:
 
 
 @pytest.mark.parametrize("text", ["nothing", "https://x=12", f"={'0' * 64}", f"https://x={'g' * 64}"])
-def test_a_checksum_that_is_none_is_refused(text: str) -> None:
+def test_a_checksum_that_is_none_is_refused(text):
     assert "64 hex digits" in str(avadm("fetch", "kubernetes", "--sha256", text).exception)

@@ -1,26 +1,17 @@
 """Broken files beside the site file (ledger, vault, host keys, runs, reports): a sentence, never a traceback."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from avadm.cli.main import cli
 from avadm.errors import AvadmError
 from tests.controls.garbage import GARBAGE
-from tests.unit.cli import test_apply_verbs
-from tests.unit.cli.test_apply_verbs import Fake
-
-fake = test_apply_verbs.fake
-avadm = test_apply_verbs.avadm
 
 
 @pytest.fixture
-def done(avadm: Callable[..., Result], tmp_path: Path) -> Path:
+def done(avadm, tmp_path):
     """A site on which everything was done; its folder."""
     assert avadm("apply", "-q").exit_code == 0
     return tmp_path
@@ -30,7 +21,7 @@ READ = (GARBAGE["odd serial"],)
 """What is a ledger all the same."""
 
 
-def told(result: Result, *codes: int) -> str:
+def told(result, *codes):
     """Assert that a verb ended in a sentence; return it."""
     if isinstance(result.exception, AvadmError):
         assert result.exception.exit_code in codes
@@ -41,9 +32,7 @@ def told(result: Result, *codes: int) -> str:
     return result.output
 
 
-def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(
-    avadm: Callable[..., Result], done: Path
-) -> None:
+def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(avadm, done):
     shutil.rmtree(done / "nodes")  # nor is there a copy
     for name in ("ledger.json", "fingerprints.json"):
         path = done / ".avadm" / "t" / name
@@ -58,21 +47,16 @@ def test_a_damaged_ledger_or_fingerprints_cost_nothing_but_work(
 
 
 @pytest.mark.parametrize("name", ["site.vault.yml", "site.vault-pass"])
-def test_a_damaged_vault_or_its_password_stops_apply_and_changes_nothing(
-    avadm: Callable[..., Result], done: Path, fake: Fake, name: str
-) -> None:
-    fake.requests.clear()
+def test_a_damaged_vault_or_its_password_stops_apply_and_changes_nothing(avadm, done, playbooks, name):
     for garbage in GARBAGE.values():
         (done / name).write_bytes(garbage)
         assert name in told(avadm("apply", "--full", "-q"), 2)
         assert (done / name).read_bytes() == garbage
-    assert fake.requests == []
+    assert playbooks.requests == []
 
 
 @pytest.mark.parametrize("name", ["summary.json", "plan.json", "events.jsonl"])
-def test_a_damaged_run_folder_is_still_listed_and_shown(
-    avadm: Callable[..., Result], done: Path, name: str
-) -> None:
+def test_a_damaged_run_folder_is_still_listed_and_shown(avadm, done, name):
     folder = (done / "runs" / "latest").resolve()
     for garbage in GARBAGE.values():
         (folder / name).write_bytes(garbage)
@@ -82,7 +66,7 @@ def test_a_damaged_run_folder_is_still_listed_and_shown(
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-def test_what_is_no_report_is_not_verified(tmp_path: Path, garbage: bytes) -> None:
+def test_what_is_no_report_is_not_verified(tmp_path, garbage):
     folder = tmp_path / "report"
     folder.mkdir()
     for name in ("manifest.json", "report.json", "results.json"):
@@ -92,9 +76,7 @@ def test_what_is_no_report_is_not_verified(tmp_path: Path, garbage: bytes) -> No
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-def test_a_default_site_that_is_no_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, garbage: bytes
-) -> None:
+def test_a_default_site_that_is_no_path(tmp_path, monkeypatch, garbage):
     monkeypatch.setenv("AVADM_HOME", str(tmp_path))
     monkeypatch.delenv("AVADM_SITE", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -104,19 +86,8 @@ def test_a_default_site_that_is_no_path(
 
 
 @pytest.mark.parametrize("variable", ["AVADM_RUNS", "AVADM_CACHE"])
-def test_a_file_where_a_folder_is_wanted(
-    avadm: Callable[..., Result], done: Path, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_a_file_where_a_folder_is_wanted(avadm, done, monkeypatch, variable):
     (done / "file").write_text("x")
     monkeypatch.setenv(variable, str(done / "file"))
     for verb in (["apply", "--full", "-q"], ["runs", "list"], ["status"]):
         told(avadm(*verb), 0, 2)
-
-
-def test_what_is_no_plan_is_not_done(avadm: Callable[..., Result], done: Path, fake: Fake) -> None:
-    fake.requests.clear()
-    path = done / "plan.json"
-    for garbage in GARBAGE.values():
-        path.write_bytes(garbage)
-        assert str(path) in told(avadm("apply", "--plan", str(path)), 2)
-    assert fake.requests == []

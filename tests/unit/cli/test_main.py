@@ -15,120 +15,92 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 
 
-def avadm(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "avadm", *argv],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | env,
-    )
-
-
 @pytest.mark.parametrize("verb", sorted(frame.VERBS))
-def test_every_verb_has_help(verb: str) -> None:
+def test_every_verb_has_help(verb):
     result = CliRunner().invoke(frame.cli, [verb, "--help"])
     assert result.exit_code == 0, result.output
     assert result.output.startswith("Usage:")
 
 
-def test_a_mistyped_verb_is_told_the_nearest_and_exits_2() -> None:
-    result = avadm("aply")
-    assert result.returncode == 2
-    assert "Did you mean 'apply'?" in result.stderr
+def test_a_mistyped_verb_is_told_the_nearest_and_exits_2(called):
+    code, _, said = called("aply")
+    assert code == 2
+    assert "Did you mean 'apply'?" in said
 
 
-def test_no_site_file_is_a_sentence_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def home(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_no_site_file_is_a_sentence_with_a_remedy(home):
     with pytest.raises(AvadmError) as caught:
         _ = frame.App().resolved_site
     assert "site init" in caught.value.findings[0].remedy
 
 
-def test_the_site_is_looked_for_in_the_flag_then_here_then_the_pointer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AVADM_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+def test_the_site_is_looked_for_in_the_flag_then_here_then_the_pointer(home):
     pointer = paths.default_site_pointer()
     pointer.parent.mkdir()
     pointer.write_text("/somewhere/site.yml\n")
     assert frame.App().resolved_site == Path("/somewhere/site.yml")
-    (tmp_path / "site.yml").touch()
-    assert frame.App().resolved_site == tmp_path / "site.yml"
+    (home / "site.yml").touch()
+    assert frame.App().resolved_site == home / "site.yml"
     assert frame.App(Path("/flag.yml")).resolved_site == Path("/flag.yml")
 
 
-def _main_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str | None:
-    @click.command()
-    def boom() -> None:
-        raise error
+@pytest.fixture
+def ended(called, monkeypatch):
+    """Return a function: call a verb that ends in an error; its exit status and what it complained."""
 
-    monkeypatch.setattr(frame, "cli", boom)
-    monkeypatch.setattr(sys, "argv", ["avadm"])
-    with pytest.raises(SystemExit) as caught:
-        frame.main()
-    return caught.value.code
+    def run(error, verb="site"):
+        @click.command()
+        def boom():
+            raise error
+
+        monkeypatch.setattr(frame.Verbs, "get_command", lambda *_: boom)
+        code, _, said = called(verb)
+        return code, said
+
+    return run
 
 
 def test_an_unexpected_error_is_one_sentence_and_its_traceback_lies_in_a_private_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    ended, tmp_path, monkeypatch
+):
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path))
-    assert _main_with(monkeypatch, ValueError("odd")) == 2
-    shown = capsys.readouterr().err
-    assert "Traceback" not in shown
-    assert "ValueError: odd" in shown
+    code, said = ended(ValueError("odd"))
+    assert (code, "Traceback" in said, "ValueError: odd" in said) == (2, False, True)
     [crash] = (tmp_path / "crashes").iterdir()
     assert "Traceback" in crash.read_text()
     assert crash.stat().st_mode & 0o077 == 0
 
 
-def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unexpected_error_is_told_where_its_traceback_cannot_be_kept(ended, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("AVADM_CACHE", str(tmp_path / "file" / "cache"))
-    assert _main_with(monkeypatch, ValueError("odd")) == 2
-    shown = capsys.readouterr().err
-    assert "ValueError: odd" in shown
-    assert "AVADM_CACHE" in shown
+    code, said = ended(ValueError("odd"))
+    assert (code, "AVADM_CACHE" in said, "ValueError: odd" in said) == (2, True, True)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_ctrl_c_ends_in_a_sentence(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _main_with(monkeypatch, error) == 2
-    shown = capsys.readouterr().err
-    assert "Stopped by you" in shown
-    assert "Traceback" not in shown
-
-
 @pytest.mark.parametrize(
     ("verb", "told"), [("apply", "where it stood"), ("preflight", "changes nothing"), ("site", "by you.\n")]
 )
-def test_a_stopped_verb_tells_what_is_true_of_it(
-    verb: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    @click.command()
-    def stopped() -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(frame.Verbs, "get_command", lambda *_: stopped)
-    monkeypatch.setattr(sys, "argv", ["avadm", verb])
-    with pytest.raises(SystemExit) as caught:
-        frame.main()
-    assert caught.value.code == 2
-    assert told in capsys.readouterr().err
+def test_a_stopped_verb_ends_in_a_sentence_that_is_true_of_it(ended, error, verb, told):
+    code, said = ended(error, verb)
+    assert code == 2
+    assert "Stopped by you" in said and told in said
+    assert "Traceback" not in said
 
 
-def test_findings_decide_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _main_with(monkeypatch, AvadmError(Finding("x", "bad"), exit_code=1)) == 1
+def test_findings_decide_the_exit_code(ended):
+    assert ended(AvadmError(Finding("x", "bad"), exit_code=1))[0] == 1
 
 
-def test_a_finding_of_many_hosts_is_printed_once_and_errors_last(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_of_many_hosts_is_printed_once_and_errors_last(capsys):
     print_findings(
         [
             Finding("c", "Clock is off.", host="a"),
@@ -142,17 +114,17 @@ def test_a_finding_of_many_hosts_is_printed_once_and_errors_last(capsys: pytest.
     assert shown.index("Little memory.") < shown.index("Clock is off.")
 
 
-def test_brackets_in_findings_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+def test_brackets_in_findings_are_no_markup(capsys):
     print_findings([Finding("x", "wanted [bold]", found="[red]x[/red]")])
     assert "[red]x[/red]" in capsys.readouterr().err
 
 
-def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_json(capsys):
     print_json({"a": [1, Path("/x")]})
     assert json.loads(capsys.readouterr().out) == {"a": [1, "/x"]}
 
 
-def _shell(argv: str, rest: str) -> subprocess.CompletedProcess[str]:
+def _shell(argv, rest):
     """Run avadm in bash with what follows it; the exit status is avadm's own."""
     # A buffered standard output breaks later than an unbuffered one: as users have it.
     env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -161,7 +133,7 @@ def _shell(argv: str, rest: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def bad_site(tmp_path: Path) -> Path:
+def bad_site(tmp_path):
     path = tmp_path / "bad.yml"
     path.write_text("name: x\n")
     return path
@@ -172,15 +144,13 @@ def bad_site(tmp_path: Path) -> Path:
     ("argv", "code"),
     [("--help", 0), ("site show --schema", 0), ("accept list", 0), ("site check BAD --json", 2)],
 )
-def test_a_reader_that_went_away_changes_no_exit_status(
-    bad_site: Path, argv: str, code: int, rest: str
-) -> None:
+def test_a_reader_that_went_away_changes_no_exit_status(bad_site, argv, code, rest):
     result = _shell(argv.replace("BAD", str(bad_site)), rest)
     assert (result.returncode, result.stderr) == (code, "")
 
 
 @pytest.mark.parametrize("argv", ["--help", "site show --schema", "accept list", "site check BAD --json"])
-def test_a_full_device_is_a_finding(bad_site: Path, argv: str) -> None:
+def test_a_full_device_is_a_finding(bad_site, argv):
     result = _shell(argv.replace("BAD", str(bad_site)), ">/dev/full")
     assert result.returncode == 2
     assert "No space left on device" in result.stderr

@@ -12,8 +12,8 @@ PHASES = {"base": ("a", "b", "c"), "ceph": ("a", "b")}
 GROUPS = {"a": "mon", "b": "osd", "c": "osd"}
 
 
-def ev(t: float, kind: Kind, phase: str = "base", **more: object) -> Event:
-    return Event(t, phase, kind, **more)  # type: ignore[arg-type]
+def ev(t, kind, phase="base", **more):
+    return Event(t, phase, kind, **more)
 
 
 RECORDED = [
@@ -25,32 +25,31 @@ RECORDED = [
 ]
 
 
-def model(events: list[Event]) -> Model:
+def model(events):
     out = Model(PHASES, GROUPS)
     for event in events:
         out.add(event)
     return out
 
 
-def lines(events: list[Event], *, now: float = 110.0, terminal: bool = True) -> str:
-    console = Console(file=io.StringIO(), width=100, force_terminal=terminal, color_system=None)
+def lines(events, *, now=110.0, **more):
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, **more)
     live = LiveDisplay(model(events), console, clock=lambda: now)
     with console.capture() as captured:
         console.print(live.render())
     return captured.get()
 
 
-def plain(events: list[Event]) -> list[str]:
+def plain(events):
     console = Console(file=io.StringIO(), width=200)
     shown = Plain(Model(PHASES, GROUPS), console)
     with shown:
         for event in events:
             shown(event)
-    assert isinstance(console.file, io.StringIO)
     return [line[9:] for line in console.file.getvalue().splitlines()]
 
 
-def test_the_model_knows_who_is_through_and_who_is_waited_for() -> None:
+def test_the_model_knows_who_is_through_and_who_is_waited_for():
     view = model(RECORDED).phases["base"]
     assert view.finished == {"a", "b"}
     assert view.waited_for(110.0) == [("c", 10.0)]
@@ -58,30 +57,25 @@ def test_the_model_knows_who_is_through_and_who_is_waited_for() -> None:
     assert view.changed == 1
 
 
-def test_a_new_task_starts_with_nobody_waited_for() -> None:
+def test_a_new_task_starts_with_nobody_waited_for():
     view = model([*RECORDED, ev(111, Kind.TASK_START, task="next")]).phases["base"]
     assert (view.working, view.finished, view.task) == ({}, set(), "next")
 
 
-def test_the_live_lines_tell_phase_task_hosts_and_the_group_waited_for() -> None:
-    text = lines(RECORDED)
-    base, waiting, ceph = text.splitlines()
-    assert "base : Install" in base
-    assert "2/3" in base
-    assert "in trouble: b" in base
-    assert "osd" in waiting
-    assert "waiting for c" in waiting
-    assert "10 s" in waiting
-    assert "ceph" in ceph
+def test_the_live_lines_tell_phase_task_hosts_and_the_group_waited_for():
+    told = lines(RECORDED, color_system=None).splitlines()
+    wanted = [("base : Install", "2/3", "in trouble: b"), ("osd", "waiting for c", "10 s"), ("ceph",)]
+    assert len(told) == len(wanted)
+    assert [w for line, words in zip(told, wanted, strict=True) for w in words if w not in line] == []
 
 
-def test_events_may_come_in_while_the_lines_are_drawn() -> None:
+def test_events_may_come_in_while_the_lines_are_drawn():
     known = model(RECORDED)
 
     class Meanwhile(float):
         """A time that, when read, lets another thread's events in."""
 
-        def __rsub__(self, other: float) -> float:
+        def __rsub__(self, other):
             host = f"new{len(known.phases)}"
             known.add(ev(100, Kind.HOST_START, host=host))
             known.add(ev(100, Kind.PHASE_START, host, hosts=("a",)))
@@ -93,17 +87,17 @@ def test_events_may_come_in_while_the_lines_are_drawn() -> None:
     assert len(known.phases) > len(PHASES)
 
 
-def test_a_short_wait_names_nobody() -> None:
+def test_a_short_wait_names_nobody():
     assert "waiting for" not in lines(RECORDED, now=101.0)
 
 
-def test_an_ended_phase_tells_its_result_and_time() -> None:
+def test_an_ended_phase_tells_its_result_and_time():
     text = lines([*RECORDED, ev(140, Kind.PHASE_END, message="done", seconds=65.0)])
     assert "done, 1 changed" in text
     assert "1 min 05 s" in text
 
 
-def test_plain_lines_tell_starts_failures_and_ends_but_not_every_task() -> None:
+def test_plain_lines_tell_starts_failures_and_ends_but_not_every_task():
     events = [*RECORDED]
     events += [ev(103.5 + i / 10, Kind.TASK_START, task=f"t{i}") for i in range(10)]
     events += [
@@ -120,12 +114,12 @@ def test_plain_lines_tell_starts_failures_and_ends_but_not_every_task() -> None:
     ]
 
 
-def test_plain_lines_tell_a_long_wait_when_anything_happens() -> None:
+def test_plain_lines_tell_a_long_wait_when_anything_happens():
     told = plain([*RECORDED, ev(140, Kind.RETRY, host="c", task="base : Install")])
     assert told[-1] == "base        base : Install: waiting for c, 40 s"
 
 
-def test_the_display_fits_the_console() -> None:
+def test_the_display_fits_the_console():
     pipe = Console(file=io.StringIO())
     terminal = Console(file=io.StringIO(), force_terminal=True)
     assert type(display(Model({}), pipe)) is Plain
@@ -133,16 +127,12 @@ def test_the_display_fits_the_console() -> None:
     assert type(display(Model({}), terminal, quiet=True)) is Quiet
 
 
-def test_no_color_leaves_no_colour_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_leaves_no_colour_codes(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    live = LiveDisplay(model(RECORDED), console, clock=lambda: 110.0)
-    with console.capture() as captured:
-        console.print(live.render())
-    assert "\x1b[3" not in captured.get()
+    assert "\x1b[3" not in lines(RECORDED)
 
 
-def test_an_event_costs_the_display_little() -> None:
+def test_an_event_costs_the_display_little():
     # 256 hosts x 400 tasks are 200,000 events: at 50 us each they cost 10 s of a core. The bound is wider, as
     # other work on the machine slows this one: it is there for what grows with the number of hosts.
     shown = Quiet(Model({"base": [f"n{i}" for i in range(256)]}))
@@ -156,10 +146,10 @@ def test_an_event_costs_the_display_little() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (59.4, "59 s"), (65, "1 min 05 s"), (3780, "1 h 03 min")]
 )
-def test_durations_are_for_people(seconds: float, text: str) -> None:
+def test_durations_are_for_people(seconds, text):
     assert duration(seconds) == text
 
 
-def test_the_first_line_that_says_something() -> None:
+def test_the_first_line_that_says_something():
     assert first_line("\n  \n word \nmore") == "word"
     assert len(first_line("x" * 500)) == 160

@@ -2,161 +2,137 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import Result
 
-from avadm.errors import AvadmError
-from tests.unit.cli.test_apply_proof import Fake, Run, avadm, fake, installed
+from tests.controls.garbage import GARBAGE
+from tests.unit.fakes.cli import refusals
 
-__all__ = ["avadm", "fake", "installed"]  # fixtures
+pytestmark = pytest.mark.usefixtures("keeping")
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> str:
+def kept(tmp_path):
     return str(tmp_path / "plan.json")
 
 
-def refusals(result: Result) -> list[Any]:
-    assert isinstance(result.exception, AvadmError), result.output
-    assert result.exception.exit_code == 2
-    return result.exception.findings
-
-
-def test_what_a_plan_says_is_done_and_nothing_else(installed: Run, fake: Fake, kept: str) -> None:
-    fake.values["comp1", "file /etc/base"] = "wrong"
+def test_what_a_plan_says_is_done_and_nothing_else(installed, nodes, playbooks, kept):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
     said = installed("plan", "--out", kept)
     assert said.exit_code == 0
     assert f"apply --plan {kept}" in said.output
-    assert fake.requests == []
+    assert playbooks.phases == []
     assert Path(kept).stat().st_mode & 0o777 == 0o600
     done = installed("apply", "--plan", kept)
     assert done.exit_code == 0, done.output
-    assert fake.requests == ["base"]
-    assert fake.values["comp1", "file /etc/base"] == "right"
+    assert playbooks.phases == ["base"]
+    assert nodes.values["comp1", "file /etc/base"] == "right"
 
 
-def test_a_plan_of_an_installation_is_done_though_secrets_are_made_only_then(
-    avadm: Run, fake: Fake, kept: str
-) -> None:
+def test_a_plan_of_an_installation_is_done_though_secrets_are_made_only_then(avadm, playbooks, kept):
     avadm("plan", "--out", kept)
     assert avadm("apply", "--plan", kept).exit_code == 0
-    assert set(fake.requests) == {"base", "ceph", "monitoring", "cephfs", "rbd"}
+    assert set(playbooks.phases) == {"base", "ceph", "monitoring", "cephfs", "rbd"}
 
 
-def test_phases_and_limit_are_those_of_the_plan(avadm: Run, fake: Fake, kept: str) -> None:
+def test_phases_and_limit_are_those_of_the_plan(avadm, nodes, playbooks, kept):
     avadm("plan", "base", "--limit", "comp*", "--out", kept)
     assert avadm("apply", "--plan", kept).exit_code == 0
-    assert fake.requests == ["base"]
-    assert {host for host, item in fake.values if item == "file /etc/base"} == {"comp1", "comp2"}
+    assert playbooks.phases == ["base"]
+    assert {host for host, item in nodes.values if item == "file /etc/base"} == {"comp1", "comp2"}
 
 
-def test_going_on_after_a_failure_keeps_to_the_limit_of_the_plan(avadm: Run, fake: Fake, kept: str) -> None:
+def test_going_on_after_a_failure_keeps_to_the_limit_of_the_plan(avadm, playbooks, kept):
     avadm("plan", "base", "--limit", "comp*", "--out", kept)
-    fake.failing = {"base"}
+    playbooks.failing = {"base"}
     failed = avadm("apply", "--plan", kept, "--json")
     assert failed.exit_code == 1
     assert json.loads(failed.stdout)["next"].endswith("apply base --limit comp1,comp2")
 
 
-def test_drift_that_came_after_the_plan_is_refused_with_each_difference(
-    installed: Run, fake: Fake, kept: str
-) -> None:
-    fake.values["comp1", "file /etc/base"] = "wrong"
+def test_drift_that_came_after_the_plan_is_refused_with_each_difference(installed, nodes, playbooks, kept):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
     installed("plan", "--out", kept)
-    fake.values["comp1", "file /etc/base"] = "worse"
-    fake.values["stor1", "unit ceph"] = "!stopped"
+    nodes.values["comp1", "file /etc/base"] = "worse"
+    nodes.values["stor1", "unit ceph"] = "!stopped"
     found = refusals(installed("apply", "--plan", kept))
-    assert fake.requests == []
+    assert playbooks.phases == []
     assert {(f.where.partition(": ")[2], f.found, f.wanted) for f in found} == {
         ("base on comp1: file /etc/base", "drift: worse", "drift: wrong"),
         ("ceph on stor1: unit ceph", "drift: !stopped", "as recorded"),
     }
 
 
-def test_what_somebody_mended_after_the_plan_is_refused_too(installed: Run, fake: Fake, kept: str) -> None:
-    fake.values["comp1", "file /etc/base"] = "wrong"
+def test_what_somebody_mended_after_the_plan_is_refused_too(installed, nodes, kept):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
     installed("plan", "--out", kept)
-    fake.values["comp1", "file /etc/base"] = "right"
+    nodes.values["comp1", "file /etc/base"] = "right"
     (found,) = refusals(installed("apply", "--plan", kept))
     assert (found.found, found.wanted) == ("as recorded", "drift: wrong")
 
 
 def test_a_changed_site_file_is_refused_with_the_phases_and_nodes_that_it_concerns(
-    installed: Run, fake: Fake, kept: str, tmp_path: Path
-) -> None:
+    installed, playbooks, kept, tmp_path
+):
     installed("plan", "--out", kept)
     site = tmp_path / "site.yml"
     site.write_text(site.read_text().replace("example.test", "other.test"))
     found = refusals(installed("apply", "--plan", kept))
     assert {f.check for f in found} == {"plan-outdated"}
     assert any("inputs" in f.found for f in found), found
-    assert fake.requests == []
+    assert playbooks.phases == []
 
 
-@pytest.mark.parametrize(
-    ("content", "check"),
-    [
-        ("", "plan-unreadable"),
-        ("{", "plan-unreadable"),
-        ("[]", "plan-unreadable"),
-        ('{"version": 1}', "plan-unreadable"),
-        ("\x00\xff", "plan-unreadable"),
-    ],
-)
-def test_what_is_no_plan_is_refused(installed: Run, fake: Fake, kept: str, content: str, check: str) -> None:
-    Path(kept).write_text(content, encoding="latin-1")
-    assert refusals(installed("apply", "--plan", kept))[0].check == check
-    assert fake.requests == []
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
+def test_what_is_no_plan_is_refused(avadm, playbooks, kept, content):
+    Path(kept).write_bytes(content)
+    (found,) = refusals(avadm("apply", "--plan", kept))
+    assert (found.check, kept in found.where) == ("plan-unreadable", True)
+    assert playbooks.phases == []
 
 
 @pytest.mark.parametrize(("key", "value"), [("version", 2), ("avadm", "0.0.1"), ("site", "other")])
-def test_a_plan_of_something_else_is_refused(
-    installed: Run, fake: Fake, kept: str, key: str, value: Any
-) -> None:
+def test_a_plan_of_something_else_is_refused(installed, playbooks, kept, key, value):
     installed("plan", "--out", kept)
     data = json.loads(Path(kept).read_text())
     Path(kept).write_text(json.dumps({**data, key: value}))
     (found,) = refusals(installed("apply", "--plan", kept))
     assert (found.check, found.found) == ("plan-of-another", str(value))
-    assert fake.requests == []
+    assert playbooks.phases == []
 
 
 @pytest.mark.parametrize("words", [["base"], ["--limit", "comp1"], ["--full"], ["--check"], ["--resume"]])
-def test_a_plan_and_another_choice_are_not_taken_together(
-    installed: Run, fake: Fake, kept: str, words: list[str]
-) -> None:
+def test_a_plan_and_another_choice_are_not_taken_together(installed, playbooks, kept, words):
     installed("plan", "--out", kept)
     assert installed("apply", "--plan", kept, *words).exit_code == 2
-    assert fake.requests == []
+    assert playbooks.phases == []
 
 
-def test_offline_keeps_nothing_and_tries_nothing(avadm: Run, kept: str) -> None:
+def test_offline_keeps_nothing_and_tries_nothing(avadm, kept):
     for words in (["--deep"], ["--out", kept]):
         assert avadm("plan", "--offline", *words).exit_code == 2
     assert not Path(kept).exists()
 
 
-def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed: Run, fake: Fake, tmp_path: Path) -> None:
-    fake.values["comp1", "file /etc/base"] = "wrong"
+def test_a_deep_plan_tries_what_has_to_run_and_only_that(installed, nodes, playbooks, tmp_path):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
     ledger = (tmp_path / ".avadm" / "t" / "ledger.json").read_text()
-    fake.mends = False
+    playbooks.mends = False
     said = installed("plan", "--deep")
     assert said.exit_code == 0, said.output
-    assert fake.requests == ["base"]
-    assert fake.checks == [True]
-    assert "base: would change on stor1, stor2, stor3, comp1, comp2: r : t" in said.output
+    assert playbooks.phases == ["base"]
+    assert [r.check for r in playbooks.requests] == [True]
+    assert "base: would change on stor1, stor2, stor3, comp1, comp2: role : Work" in said.output
     assert (tmp_path / ".avadm" / "t" / "ledger.json").read_text() == ledger
     data = json.loads(installed("plan", "--deep", "--json").stdout)
     assert data["changes"] == [
-        {"phase": "base", "task": "r : t", "hosts": ["stor1", "stor2", "stor3", "comp1", "comp2"]}
+        {"phase": "base", "task": "role : Work", "hosts": ["stor1", "stor2", "stor3", "comp1", "comp2"]}
     ]
 
 
-def test_a_deep_plan_that_finds_a_task_which_would_fail_says_so(installed: Run, fake: Fake) -> None:
-    fake.values["comp1", "file /etc/base"] = "wrong"
-    fake.failing = {"base"}
+def test_a_deep_plan_that_finds_a_task_which_would_fail_says_so(installed, nodes, playbooks):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
+    playbooks.failing = {"base"}
     said = installed("plan", "--deep")
     assert said.exit_code == 1
     assert "base: cannot be told" in said.output

@@ -1,65 +1,55 @@
 """The verb `site`, as a user types it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from avadm.cli.main import cli
-from avadm.errors import AvadmError
+from tests.unit.fakes.cli import refusal
 
 EXAMPLES = Path(__file__).parents[3] / "inventory"
 
 
-def run(*args: object, stdin: str = "") -> Result:
+def run(*args, stdin=""):
     return CliRunner().invoke(cli, [str(a) for a in args], input=stdin, standalone_mode=False)
 
 
-def test_check_good() -> None:
+def test_check_good():
     result = run("site", "check", EXAMPLES / "small.yml")
     assert result.return_value == 0
     assert "good (12 nodes" in result.output
 
 
-def test_check_bad(tmp_path: Path) -> None:
+def test_check_bad(tmp_path):
     path = tmp_path / "site.yml"
     path.write_text("name: x\n")
     result = run("site", "check", path, "--json")
     assert result.return_value == 2
     data = json.loads(result.output)
-    assert data["ok"] is False
-    assert [f["check"] for f in data["findings"]] == ["missing-key", "missing-key"]
-    assert data["findings"][0]["where"] == "site.yml:1 network"
+    found = [(f["check"], f["where"]) for f in data["findings"]]
+    assert (data["ok"], found) == (False, [("missing-key", f"site.yml:1 {k}") for k in ("network", "nodes")])
 
 
-def test_check_missing(tmp_path: Path) -> None:
-    result = run("site", "check", tmp_path / "nowhere.yml")
-    assert isinstance(result.exception, AvadmError)
-    assert result.exception.exit_code == 2
-
-
-def test_show() -> None:
+def test_show():
     result = run("--site", EXAMPLES / "small.yml", "site", "show")
     assert "storage1" in result.output
     assert "10.20.0.0/24" in result.output
 
 
-def test_show_json() -> None:
+def test_show_json():
     data = json.loads(run("--site", EXAMPLES / "lab.yml", "site", "show", "--json").output)
     assert data["site"]["nodes"][0]["roles"] == ["mon", "mgr", "osd"]
     assert data["profile"]["name"] == "lab-bookworm"
 
 
-def test_show_profiles_and_schema() -> None:
+def test_show_profiles_and_schema():
     assert "stated" in run("site", "show", "--profiles").output
     assert "stated" in [p["name"] for p in json.loads(run("site", "show", "--profiles", "--json").output)]
     assert json.loads(run("site", "show", "--schema").output)["title"] == "avadm site file"
 
 
-def test_render(tmp_path: Path) -> None:
+def test_render(tmp_path):
     (tmp_path / "lab.yml").write_text((EXAMPLES / "lab.yml").read_text())
     result = run("--site", tmp_path / "lab.yml", "site", "render", "--out", tmp_path / "inventory", "--json")
     data = json.loads(result.output)
@@ -67,32 +57,28 @@ def test_render(tmp_path: Path) -> None:
     assert (tmp_path / "inventory/hosts.yml").is_file()
 
 
-def test_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_use(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_HOME", str(tmp_path))
     run("site", "use", EXAMPLES / "lab.yml")
     assert (tmp_path / ".avadm/site").read_text() == f"{EXAMPLES / 'lab.yml'}\n"
 
 
-def test_init_by_flags(tmp_path: Path) -> None:
+def test_init_by_flags(tmp_path):
     path = tmp_path / "site.yml"
     flags = ["--name", "x", "--domain", "x.example.com", "--addresses", "10.0.0.11-16"]
     result = run("site", "init", path, *flags)
     assert result.exception is None
     assert "node1 has the role osd but no approved device" in result.output
     assert run("site", "check", path).return_value == 2
-    again = run("site", "init", path, *flags)
-    assert isinstance(again.exception, AvadmError)
-    assert again.exception.findings[0].check == "file-exists"
+    assert refusal(run("site", "init", path, *flags)).check == "file-exists"
 
 
-def test_init_asks(tmp_path: Path) -> None:
+def test_init_asks(tmp_path):
     path = tmp_path / "site.yml"
     result = run("site", "init", path, stdin="x\nx.example.com\n10.0.0.11-13\n\n\nlab-bookworm\n")
     assert result.exception is None
     assert "profile: lab-bookworm" in path.read_text()
 
 
-def test_init_without_answers(tmp_path: Path) -> None:
-    result = run("site", "init", tmp_path / "site.yml")
-    assert isinstance(result.exception, AvadmError)
-    assert "--name" in result.exception.findings[0].wanted
+def test_init_without_answers(tmp_path):
+    assert "--name" in refusal(run("site", "init", tmp_path / "site.yml")).wanted

@@ -17,7 +17,7 @@ from avadm.engine.summary import Failure
         ("canceled", {"A-FS1": "PASS"}, "Stopped after 8 s"),
     ],
 )
-def test_an_acceptance_run_is_told_by_its_verdicts(result: str, states: dict[str, str], wanted: str) -> None:
+def test_an_acceptance_run_is_told_by_its_verdicts(result, states, wanted):
     text = headline(
         {
             "verb": "accept",

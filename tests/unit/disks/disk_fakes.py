@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from avadm.runner.fleet import Result
-from tests.unit.cli.nodes import Nodes
+from tests.unit.fakes.nodes import Nodes
 
 SITE = """# Our room.
 version: 1

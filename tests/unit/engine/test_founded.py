@@ -15,8 +15,8 @@ from avadm.render.inventory import render_inventory
 from avadm.runner.events import Event, Kind
 from avadm.runner.manages import manages
 from avadm.sitefile.load import load
-from tests.unit.cli.test_apply_verbs import SITE
 from tests.unit.engine.conftest import Bench, step
+from tests.unit.fakes.cli import SITE
 
 
 @pytest.fixture
