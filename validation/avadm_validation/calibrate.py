@@ -1,7 +1,8 @@
 """Proposes lab thresholds from repeated runs: ``python -m avadm_validation.calibrate REPORT.json... [--factor 0.35]``.
 
 For each criterion of the lab that is judged by a mean, it prints what belongs under ``seen`` (the worst run's mean, the largest
-variation of a run's repetitions), and factor × that mean (for ``<=``: mean / factor), rounded to two digits.
+variation of a run's repetitions), and factor × that mean (for ``<=``: mean / factor), rounded to two digits. For each time of
+which every sample must hold it prints the worst, and twice that.
 Run it on at least five reports, some of a busy machine: a limit of a quiet one is no limit of the lab's. Write down which.
 """
 
@@ -38,21 +39,27 @@ def threshold(criterion: Criterion, worst: float, factor: float) -> float:
     return float((math.floor if at_least else math.ceil)(value / scale) * scale)
 
 
+def is_time(criterion: Criterion) -> bool:
+    """Tell whether a criterion is of a time that no sample may exceed."""
+    return criterion.rule == "each" and criterion.op == "<=" and criterion.unit in ("s", "ms")
+
+
 def lines(reports: Sequence[Report], factor: float, machine: str) -> list[str]:
-    """Return a line for each criterion that a mean judges."""
+    """Return a line for each criterion that a mean judges, and for each time that no sample may exceed."""
     found, out = runs(reports), []
     for criterion in parse(source("lab"), "lab"):
         seen = found.get(criterion.id, [])
-        if criterion.rule != "mean":
+        if criterion.rule != "mean" and not is_time(criterion):
             continue
         if len(seen) < 2:
             out.append(f"{criterion.id}: measured {len(seen)} times; two runs are the least")
             continue
         values = [mean for mean, _ in seen]
         worst, cov = (min if criterion.op == ">=" else max)(values), max(c for _, c in seen)
+        share, more = (0.5, "") if is_time(criterion) else (factor, f", cov: {cov:.2f}")
         out.append(
-            f"{criterion.id}: threshold: {threshold(criterion, worst, factor):g}, seen: {{worst: {worst:.3g}, cov: {cov:.2f}}}"
-            f"  # {len(seen)} runs, mean {stats.mean(values):.4g}, {machine}; × {factor:g}"
+            f"{criterion.id}: threshold: {threshold(criterion, worst, share):g}, seen: {{worst: {worst:.3g}{more}}}"
+            f"  # {len(seen)} runs, mean {stats.mean(values):.4g}, {machine}; × {share:g}"
         )
     return out
 

@@ -1,9 +1,12 @@
 """The lab's thresholds decide: a healthy lab passes, busy or not, and what is planted fails (docs/acceptance.md)."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
+from avadm_validation.calibrate import is_time, lines
 from avadm_validation.protocol.criteria import parse, source
 from avadm_validation.protocol.model import Sample, Verdict
 from avadm_validation.protocol.verdict import judge
@@ -12,6 +15,11 @@ from avadm_validation.suites.runner import efforts, longer
 
 MEANS = {c.id: c for c in parse(source("lab")) if c.rule == "mean"}
 PLANTED = {i for i, c in MEANS.items() if c.seen and c.seen.faulty}
+TIMES = {c.id: c for c in parse(source("lab")) if is_time(c)}
+# What a setting or a promise bounds, and not the machine's load.
+BOUND = {"preconditions.skew", "K-QUOTA.freed", "A-S3-5.pause", "A-LOG-ARRIVE.latest"}
+# A site's number, until a busy lab is measured: whoever fills `seen` takes it out of here.
+NOT_MEASURED = {"K-API.write-p99", "K-API.get-p99", "K-API.list-p99"}
 RUNS = 40_000
 
 
@@ -84,3 +92,30 @@ def test_the_simulation_judges_as_the_protocol_does():
     c = MEANS["A-FS1.create"]
     for values, wanted in (((97, 105, 114, 123, 131), Verdict.PASS), ((20, 25, 27, 26, 22), Verdict.FAIL)):
         assert judge([Sample(value=v, extract="rate") for v in values], c, "lab")[0] is wanted
+
+
+def test_a_time_lies_between_twice_the_worst_of_a_healthy_lab_and_its_fault():
+    assert {i for i, c in TIMES.items() if c.seen is None} == BOUND | NOT_MEASURED
+    for c in (c for c in TIMES.values() if c.seen):
+        assert c.threshold >= 2 * c.seen.worst, c.id
+        assert c.seen.faulty is None or c.threshold <= 0.8 * c.seen.faulty, c.id
+
+
+def test_what_runs_measured_is_proposed_with_the_worst_of_them():
+    """Twice the slowest for a time, a third of the slowest mean for a rate."""
+
+    def report(p99, rate):
+        metrics = [("K-API", "write-p99", p99, None), ("A-FS1", "create", rate, 0.1 * p99)]
+        checks = [
+            SimpleNamespace(id=i, metrics=[SimpleNamespace(name=n, mean=m, cov=v)]) for i, n, m, v in metrics
+        ]
+        return SimpleNamespace(checks=checks)
+
+    said = {
+        one.partition(":")[0]: one for one in lines([report(0.4, 200), report(0.9, 500)], 0.35, "2 cores")
+    }
+    assert said["K-API.write-p99"].startswith(
+        "K-API.write-p99: threshold: 1.8, seen: {worst: 0.9}  # 2 runs, mean 0.65, 2 cores"
+    )
+    assert "threshold: 70, seen: {worst: 200, cov: 0.09}" in said["A-FS1.create"]
+    assert "measured 0 times" in said["K-API.get-p99"]

@@ -27,11 +27,11 @@ class Seen(Model):
     """What healthy labs measured, and what a planted fault leaves: a threshold of class lab lies between the two."""
 
     worst: float
-    """The worst mean of a healthy lab's run, a busy machine's included, in the metric's unit."""
-    cov: float
-    """The largest coefficient of variation of such a run's repetitions."""
+    """The worst mean of a healthy lab's run (with rule ``each`` its worst value), a busy machine's included."""
+    cov: float = 0.0
+    """The largest coefficient of variation of such a run's repetitions; 0 where there are none."""
     faulty: float | None = None
-    """The best mean that the metric's negative control lets through; None where a lab plants none."""
+    """The best that the metric's negative control lets through; None where there is none."""
 
 
 class Criterion(Model):
@@ -69,4 +69,4 @@ class Criterion(Model):
     excepted: str = ""
     """Why it may fail here; empty where it may not: what is measured and fails is then EXCEPTED, never PASS."""
     seen: Seen | None = None
-    """What the threshold is derived from; every criterion of class lab that a mean judges has it."""
+    """What the threshold is derived from; every criterion of class lab that a mean judges has it, and times that are measured."""
