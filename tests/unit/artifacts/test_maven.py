@@ -9,8 +9,8 @@ import pytest
 from avadm.artifacts import maven, recipe
 from avadm.artifacts.commands import Done
 from avadm.artifacts.manifest import manifest
-from avadm.errors import AvadmError
 from tests.unit.artifacts.conftest import FakeCommands
+from tests.unit.fakes.errors import refused
 
 MIRROR = "<settings xmlns='x'><mirrors><mirror><id>a</id><mirrorOf>{of}</mirrorOf><url>https://{of_url}/m</url></mirror></mirrors></settings>"
 SUPER = "<project xmlns='http://x'><repositories><repository><id>central</id><url>https://own.test/c</url></repository></repositories></project>"
@@ -111,9 +111,7 @@ OTHERS = "".join(f"{n * 64}  {name}.jar\n" for n, name in (("1", "a"), ("2", "b"
 )
 def test_other_jars_than_the_list_s_are_refused_and_told(at, listed, said):
     (at.artifact.folder / "jars.sha256").write_text(listed)
-    with pytest.raises(AvadmError) as caught:
-        at.build(STEPS)
-    assert said in caught.value.findings[0].found
+    assert said in refused(at.build, STEPS)[0].found
     assert at.is_("ABSENT", deep=False)
     assert "  a.jar" in at.store.log(at.artifact).read_text()
 

@@ -12,6 +12,7 @@ from avadm.errors import AvadmError
 from avadm.plan.phases import PHASES, Phase
 from avadm.records.ledger import Entry, Ledger, State
 from avadm.render import Vars
+from tests.unit.fakes.errors import refused
 
 BASE, CEPH = PHASES[0], PHASES[1]
 MONITORING = next(p for p in PHASES if p.name == "monitoring")
@@ -52,9 +53,7 @@ def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 1, "phases": {"a": 1}}'])
 def test_a_broken_ledger_is_told_with_a_remedy(tmp_path: Path, text: str) -> None:
     (tmp_path / "ledger.json").write_text(text)
-    with pytest.raises(AvadmError) as caught:
-        Ledger(tmp_path / "ledger.json", "t")
-    assert caught.value.findings[0].remedy
+    assert refused(Ledger, tmp_path / "ledger.json", "t")[0].remedy
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from avadm.errors import AvadmError
 from avadm.lab import cacher
 from avadm.lab.cacher import Cacher
 from avadm.lab.proc import LocalProc, start_ticks
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc
 
 HERE = IPv4Address("127.0.0.1")
@@ -29,56 +30,51 @@ def owner(store, slot, lab, pid):
     (store / slot / "owner.json").write_text(json.dumps({"lab": lab, "pid": pid, "ticks": start_ticks(pid)}))
 
 
-def test_starts_on_the_gateway_address_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(cacher, "answers", lambda address, pid: True)
-    proc = FakeProc()
-    proc.on_spawn = lambda argv: os.getpid()
-    assert Cacher(proc, tmp_path, "lab", HERE).ensure()
-    assert proc.spawned == [["/usr/sbin/apt-cacher-ng", "-c", f"{tmp_path}/1/conf"]]
+@pytest.fixture
+def start(tmp_path):
+    """Return a function: what is started for a lab."""
+
+    def start():
+        proc = FakeProc()
+        proc.on_spawn = lambda argv: os.getpid()
+        assert Cacher(proc, tmp_path, "lab", HERE).ensure() is bool(proc.spawned)
+        return [" ".join(argv) for argv in proc.spawned]
+
+    return start
+
+
+@pytest.mark.usefixtures("listening")
+def test_starts_on_the_gateway_address_only(tmp_path, start):
+    assert start() == [f"/usr/sbin/apt-cacher-ng -c {tmp_path}/1/conf"]
     conf = (tmp_path / "1/conf/acng.conf").read_text()
     assert "BindAddress: 127.0.0.1\n" in conf
     assert f"CacheDir: {tmp_path}/1/cache\n" in conf
 
 
-def test_a_living_daemon_is_left_alone(tmp_path, listening):
+def test_a_living_daemon_is_left_alone(tmp_path, listening, start):
     owner(tmp_path, "1", "lab", os.getpid())
-    proc = FakeProc()
-    assert not Cacher(proc, tmp_path, "lab", HERE).ensure()
-    assert proc.spawned == []
+    assert start() == []
 
 
-def test_two_labs_never_share_a_cache_folder(tmp_path, listening):
+def test_two_labs_never_share_a_cache_folder(tmp_path, listening, start):
     owner(tmp_path, "1", "other", os.getpid())
-    proc = FakeProc()
-    proc.on_spawn = lambda argv: os.getpid()
-    Cacher(proc, tmp_path, "lab", HERE).ensure()
-    assert proc.spawned[0][-1] == f"{tmp_path}/2/conf"
+    assert start()[0].endswith(f" {tmp_path}/2/conf")
 
 
-def test_a_dead_labs_cache_is_used_again(tmp_path, listening):
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1/owner.json").write_text(json.dumps({"lab": "other", "pid": 2**22 + 1, "ticks": 5}))
-    proc = FakeProc()
-    proc.on_spawn = lambda argv: os.getpid()
-    Cacher(proc, tmp_path, "lab", HERE).ensure()
-    assert proc.spawned[0][-1] == f"{tmp_path}/1/conf"
+DEAD = json.dumps({"lab": "other", "pid": 2**22 + 1, "ticks": 5})
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"lab": "lab", "pid": null}'])
-def test_a_damaged_owner_file_means_a_free_slot(tmp_path, listening, text):
+@pytest.mark.parametrize("text", [DEAD, "", "[]", "{}", '{"lab": "lab", "pid": null}'])
+def test_a_dead_labs_cache_is_used_again_and_one_of_a_damaged_owner_file(tmp_path, listening, start, text):
     (tmp_path / "1").mkdir()
     (tmp_path / "1/owner.json").write_text(text)
-    proc = FakeProc()
-    proc.on_spawn = lambda argv: os.getpid()
-    assert Cacher(proc, tmp_path, "lab", HERE).ensure()
+    assert start()[0].endswith(f" {tmp_path}/1/conf")
 
 
 def test_daemon_that_dies_at_once_is_told_with_its_last_words(tmp_path, monkeypatch):
     monkeypatch.setattr(cacher, "answers", lambda address, pid: False)
     monkeypatch.setattr(cacher, "_PROGRAM", "/bin/false")
-    with pytest.raises(AvadmError) as error:
-        Cacher(LocalProc(), tmp_path, "lab", HERE).ensure()
-    assert error.value.findings[0].check == "lab-apt-cache"
+    assert refused(Cacher(LocalProc(), tmp_path, "lab", HERE).ensure)[0].check == "lab-apt-cache"
 
 
 def test_a_daemon_that_does_not_get_the_port_is_told_and_ended(tmp_path, monkeypatch):

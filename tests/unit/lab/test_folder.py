@@ -1,9 +1,9 @@
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config
 from avadm.private import write_private
+from tests.unit.fakes.errors import refused
 
 
 def test_no_lab_where_there_is_no_state(tmp_path):
@@ -21,17 +21,14 @@ def test_remembers_the_configuration(tmp_path):
 def test_damaged_memory_is_a_finding(tmp_path, text):
     folder = Folder(tmp_path)
     folder.state.write_text(text)
-    with pytest.raises(AvadmError) as error:
-        folder.config()
-    assert error.value.findings[0].check == "lab-state"
-    assert "lab down" in error.value.findings[0].remedy
+    finding, *_ = refused(folder.config)
+    assert finding.check == "lab-state"
+    assert "lab down" in finding.remedy
 
 
 def test_refuses_a_folder_with_something_else_in_it(tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(AvadmError) as error:
-        Folder(tmp_path).check()
-    assert "thesis.txt" in error.value.findings[0].found
+    assert "thesis.txt" in refused(Folder(tmp_path).check)[0].found
 
 
 def test_never_removes_a_folder_that_is_not_a_labs(tmp_path):

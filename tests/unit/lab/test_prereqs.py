@@ -2,16 +2,18 @@ import shutil
 
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab import prereqs
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 
 
 @pytest.fixture
 def policy(monkeypatch, tmp_path):
+    """Where the policy lies that keeps services from starting; whoever installs is root."""
     monkeypatch.setattr(prereqs, "_POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(prereqs, "_SYSTEMD", tmp_path / "systemd")
     monkeypatch.setattr(prereqs, "_INIT_SCRIPTS", tmp_path)
+    as_user(monkeypatch, 0)
     return tmp_path / "policy-rc.d"
 
 
@@ -23,19 +25,17 @@ def as_user(monkeypatch, uid):
     monkeypatch.setattr(prereqs.os, "geteuid", lambda: uid)
 
 
-def test_names_each_missing_package_once(monkeypatch):
-    without(monkeypatch, "docker", "dockerd", "mmdebstrap")
-    assert prereqs.missing() == ["docker.io", "mmdebstrap"]
-
-
-def test_a_docker_client_without_its_daemon_is_not_enough(monkeypatch):
-    without(monkeypatch, "dockerd")
-    assert prereqs.missing() == ["docker.io"]
+@pytest.mark.parametrize(
+    ("programs", "packages"),
+    [(("docker", "dockerd", "mmdebstrap"), ["docker.io", "mmdebstrap"]), (("dockerd",), ["docker.io"])],
+)
+def test_names_each_missing_package_once_and_a_docker_client_is_not_enough(monkeypatch, programs, packages):
+    without(monkeypatch, *programs)
+    assert prereqs.missing() == packages
 
 
 def test_nothing_missing_runs_nothing(monkeypatch, policy):
     without(monkeypatch)
-    as_user(monkeypatch, 0)
     proc = FakeProc()
     assert prereqs.ensure(proc, Said()) == []
     assert proc.calls == []
@@ -43,7 +43,6 @@ def test_nothing_missing_runs_nothing(monkeypatch, policy):
 
 def test_installs_in_one_transaction_and_starts_no_service(monkeypatch, policy):
     without(monkeypatch, "mmdebstrap", "apt-cacher-ng")
-    as_user(monkeypatch, 0)
     proc = FakeProc()
 
     def install(argv):
@@ -59,7 +58,6 @@ def test_installs_in_one_transaction_and_starts_no_service(monkeypatch, policy):
 def test_leaves_the_machines_own_policy(monkeypatch, policy):
     policy.write_text("mine")
     without(monkeypatch, "mmdebstrap")
-    as_user(monkeypatch, 0)
     prereqs.ensure(FakeProc(), Said())
     assert policy.read_text() == "mine"
 
@@ -67,7 +65,6 @@ def test_leaves_the_machines_own_policy(monkeypatch, policy):
 @pytest.mark.parametrize("programs", [(), ("mmdebstrap",)], ids=["nothing missing", "one missing"])
 def test_our_own_policy_of_a_killed_installation_goes(monkeypatch, policy, programs):
     without(monkeypatch, *programs)
-    as_user(monkeypatch, 0)
     with prereqs._NoServices():
         left = policy.read_text()
     policy.write_text(left)
@@ -84,7 +81,6 @@ def test_our_own_policy_of_a_killed_installation_goes(monkeypatch, policy, progr
 )
 def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy, tmp_path, systemd, commands):
     without(monkeypatch, "dockerd", "apt-cacher-ng", "mmdebstrap")
-    as_user(monkeypatch, 0)
     if systemd:
         (tmp_path / "systemd").mkdir()
     for name in ("apt-cacher-ng", "docker"):
@@ -98,7 +94,6 @@ def test_what_was_installed_does_not_start_at_the_next_boot(monkeypatch, policy,
 
 def test_services_that_were_there_before_stay_enabled(monkeypatch, policy):
     without(monkeypatch, "mmdebstrap")
-    as_user(monkeypatch, 0)
     proc = FakeProc()
     prereqs.ensure(proc, Said())
     assert proc.ran("disable") == []
@@ -106,26 +101,18 @@ def test_services_that_were_there_before_stay_enabled(monkeypatch, policy):
 
 def test_policy_goes_when_the_installation_fails(monkeypatch, policy):
     without(monkeypatch, "mmdebstrap")
-    as_user(monkeypatch, 0)
     proc = FakeProc()
     proc.on("install", rc=100, stderr="E: Unable to locate package mmdebstrap")
-    with pytest.raises(AvadmError) as error:
-        prereqs.ensure(proc, Said())
-    assert "Unable to locate" in error.value.findings[0].found
+    assert "Unable to locate" in refused(prereqs.ensure, proc, Said())[0].found
     assert not policy.exists()
 
 
 def test_without_apt_all_are_named_with_the_command(monkeypatch, policy):
     without(monkeypatch, "apt-get", "mmdebstrap", "dockerd")
-    as_user(monkeypatch, 0)
-    with pytest.raises(AvadmError) as error:
-        prereqs.ensure(FakeProc(), Said())
-    assert "docker.io mmdebstrap" in error.value.findings[0].remedy
+    assert "docker.io mmdebstrap" in refused(prereqs.ensure, FakeProc(), Said())[0].remedy
 
 
 def test_an_ordinary_user_is_told_to_use_sudo(monkeypatch, policy):
     without(monkeypatch)
     as_user(monkeypatch, 1000)
-    with pytest.raises(AvadmError) as error:
-        prereqs.ensure(FakeProc(), Said())
-    assert "sudo" in error.value.findings[0].remedy
+    assert "sudo" in refused(prereqs.ensure, FakeProc(), Said())[0].remedy

@@ -18,12 +18,12 @@ from rich.console import Console
 from avadm.cli.progress import Plain
 from avadm.cli.progress_model import Model
 from avadm.engine.recorder import Recorder
-from avadm.errors import AvadmError
 from avadm.records.runfolder import RunFolder
 from avadm.runner import ansible
 from avadm.runner.ansible import AnsibleRunner, PlaybookRun
 from avadm.runner.events import Event, Kind
 from avadm.runner.redact import Redactor
+from tests.unit.fakes.errors import refused
 
 SECRET = "correct-horse-battery"
 
@@ -175,9 +175,7 @@ def test_a_playbook_ends_with_us_even_if_we_are_killed(tmp_path):
 
 def test_a_missing_ansible_is_a_finding(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    with pytest.raises(AvadmError) as caught:
-        AnsibleRunner(Redactor())
-    assert caught.value.findings[0].remedy
+    assert refused(AnsibleRunner, Redactor())[0].remedy
 
 
 def test_the_environment_has_a_utf8_locale_pinned_keys_and_the_measured_strategy(monkeypatch, tmp_path):

@@ -2,10 +2,10 @@ import os
 
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab.docker import engine as module
 from avadm.lab.docker.engine import Engine
 from avadm.lab.proc import LocalProc, end, start_ticks
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 
 GONE = 2**22 + 1  # above the kernel's largest pid
@@ -69,9 +69,7 @@ def test_one_that_dies_is_told_with_the_end_of_its_log(engine, proc):
     proc.on_spawn = lambda argv: GONE
     engine.store.mkdir()
     (engine.store / "dockerd.log").write_text("info\nfailed to start daemon: no iptables\n")
-    with pytest.raises(AvadmError) as error:
-        engine.ensure(Said())
-    assert "no iptables" in error.value.findings[0].found
+    assert "no iptables" in refused(engine.ensure, Said())[0].found
 
 
 @pytest.fixture

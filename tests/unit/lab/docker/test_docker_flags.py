@@ -1,8 +1,8 @@
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab.docker import flags
 from avadm.lab.docker.client import Docker
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 
 
@@ -63,9 +63,7 @@ def test_throw_away_containers_are_thrown_away(proc, tmp_path):
 
 def test_nothing_works_is_told_with_each_reason(proc, tmp_path):
     proc.on("docker run", rc=125, stderr="operation not permitted")
-    with pytest.raises(AvadmError) as error:
-        choose(proc, tmp_path)
-    assert error.value.findings[0].found.count("operation not permitted") == len(flags.CANDIDATES)
+    assert refused(choose, proc, tmp_path)[0].found.count("operation not permitted") == len(flags.CANDIDATES)
 
 
 def test_open_files_as_many_as_the_daemon_may_have(tmp_path):

@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab.docker import image
 from avadm.lab.docker.client import Docker
 from avadm.lab.layout import Config
 from avadm.site import profile
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc, Said
 
 
@@ -46,9 +46,7 @@ def test_a_failed_build_leaves_nothing_behind(tmp_path):
     proc = FakeProc()
     builds(proc)
     proc.on("^mmdebstrap", rc=25, stderr="E: unable to download")
-    with pytest.raises(AvadmError) as error:
-        ensure(proc, tmp_path)
-    assert "unable to download" in error.value.findings[0].found
+    assert "unable to download" in refused(ensure, proc, tmp_path)[0].found
     assert list(tmp_path.iterdir()) == []
 
 

@@ -22,10 +22,32 @@ def test_no_attached_device_at_all(proc, tmp_path):
     assert Loops(proc, tmp_path).all() == []
 
 
-def test_attaches_at_the_number_that_the_container_knows(proc, tmp_path):
-    kernel = FakeLoops(proc)
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=5) == 5
-    assert kernel.at == {5: str(tmp_path / "a.img")}
+@pytest.mark.parametrize(
+    ("before", "wanted", "after"),
+    [
+        ({}, 5, {5: "a.img"}),
+        ({0: "theirs"}, 0, {0: "theirs", 1: "a.img"}),
+        ({3: "a.img"}, 1, {1: "a.img"}),
+        ({3: "a.img", 1: "theirs"}, 1, {3: "a.img", 1: "theirs"}),
+        ({3: "a.img"}, None, {3: "a.img"}),
+        ({3: "a.img (deleted)"}, None, {3: "a.img (deleted)", 0: "a.img"}),
+    ],
+    ids=[
+        "at the number that the container knows",
+        "at another where a stranger has ours",
+        "moved back to the wanted number",
+        "where it is if the wanted number is taken",
+        "already",
+        "beside a deleted file of the same name",
+    ],
+)
+def test_a_file_is_attached(proc, tmp_path, before, wanted, after):
+    at = lambda numbers: {n: f"{tmp_path}/{name}" for n, name in numbers.items()}  # noqa: E731
+    kernel = FakeLoops(proc, at(before))
+    got = Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=wanted)
+    assert kernel.at == at(after)
+    assert after[got] == "a.img"
+    assert bool(proc.ran("losetup /dev|--detach")) is (before != after)
 
 
 def test_is_a_solid_state_disk_for_ceph(proc, tmp_path):
@@ -34,54 +56,21 @@ def test_is_a_solid_state_disk_for_ceph(proc, tmp_path):
     assert proc.ran("echo 0 > /sys/block/loop0/queue/rotational")
 
 
-def test_takes_another_number_where_a_stranger_has_ours(proc, tmp_path):
-    kernel = FakeLoops(proc, {0: "/theirs"})
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=0) == 1
-    assert kernel.at[0] == "/theirs"
-
-
-def test_moves_back_to_the_wanted_number(proc, tmp_path):
-    kernel = FakeLoops(proc, {3: str(tmp_path / "a.img")})
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=1) == 1
-    assert kernel.at == {1: str(tmp_path / "a.img")}
-
-
-def test_stays_where_it_is_if_the_wanted_number_is_taken(proc, tmp_path):
-    kernel = FakeLoops(proc, {3: str(tmp_path / "a.img"), 1: "/theirs"})
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=1) == 3
-    assert kernel.at == {3: str(tmp_path / "a.img"), 1: "/theirs"}
-
-
-def test_attached_already(proc, tmp_path):
-    FakeLoops(proc, {3: str(tmp_path / "a.img")})
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img") == 3
-    assert not proc.ran("losetup /dev|--detach")
-
-
-def test_a_deleted_file_of_the_same_name_is_not_the_file(proc, tmp_path):
-    FakeLoops(proc, {3: f"{tmp_path}/a.img (deleted)"})
-    assert Loops(proc, tmp_path).attach(tmp_path / "a.img") == 0
-
-
 def test_makes_the_device_node_where_nothing_else_does(proc, tmp_path):
     FakeLoops(proc)
     Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=4711)
     assert proc.ran("mknod") == ["mknod -m 660 /dev/loop4711 b 7 4711"]
 
 
-def test_drops_only_devices_of_its_own_folder(proc, tmp_path):
+@pytest.mark.parametrize(("stale_only", "left"), [(False, [0, 2]), (True, [0, 1, 2])])
+def test_drops_only_devices_of_its_own_folder_and_stale_ones_alone_when_asked_so(
+    proc, tmp_path, stale_only, left
+):
     disks = tmp_path / "disks"
-    kernel = FakeLoops(
-        proc, {0: "/theirs", 1: f"{disks}/a.img", 2: f"{disks}2/a.img", 3: f"{disks}/b.img (deleted)"}
-    )
-    assert Loops(proc, disks).drop() == 2
-    assert sorted(kernel.at) == [0, 2]
-
-
-def test_drops_stale_ones_only_when_asked_so(proc, tmp_path):
-    kernel = FakeLoops(proc, {1: f"{tmp_path}/a.img", 3: f"{tmp_path}/b.img (deleted)"})
-    assert Loops(proc, tmp_path).drop(stale_only=True) == 1
-    assert sorted(kernel.at) == [1]
+    at = {0: "/theirs", 1: f"{disks}/a.img", 2: f"{disks}2/a.img", 3: f"{disks}/b.img (deleted)"}
+    kernel = FakeLoops(proc, at)
+    assert Loops(proc, disks).drop(stale_only=stale_only) == 4 - len(left)
+    assert sorted(kernel.at) == left
 
 
 def test_disk_files_are_sparse_and_never_overwritten(proc, tmp_path):

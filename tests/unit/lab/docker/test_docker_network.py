@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from avadm.errors import AvadmError
 from avadm.lab.docker import network
 from avadm.lab.docker.client import Docker
 from avadm.lab.layout import Config
+from tests.unit.fakes.errors import refused
 from tests.unit.lab.fakes import FakeProc
 
 CONFIG = Config()
@@ -13,13 +13,8 @@ CONFIG = Config()
 
 def net(name="avadm-lab", subnet="10.77.0.0/24", lab: str | None = "lab", **more):
     labels = {"avadm.lab": lab} if lab else {}
-    return {
-        "Id": f"id-{name}",
-        "Name": name,
-        "IPAM": {"Config": [{"Subnet": subnet}]},
-        "Labels": labels,
-        **more,
-    }
+    ipam = {"Config": [{"Subnet": subnet}]}
+    return {"Id": f"id-{name}", "Name": name, "IPAM": ipam, "Labels": labels, **more}
 
 
 def machine(*nets, routes=(), bridge=True):
@@ -55,9 +50,7 @@ def test_made_again_where_a_killed_engine_left_no_bridge():
 
 def test_a_strangers_network_of_that_name_is_not_touched():
     proc = machine(net(lab=None))
-    with pytest.raises(AvadmError) as error:
-        network.ensure(Docker(proc), CONFIG, "/f")
-    assert error.value.findings[0].check == "lab-network"
+    assert refused(network.ensure, Docker(proc), CONFIG, "/f")[0].check == "lab-network"
     assert not proc.ran(" rm ")
 
 
@@ -83,9 +76,13 @@ def test_one_network_is_told_once():
     assert len(network.overlaps(CONFIG, [net("other", lab=None)], routes)) == 1
 
 
-def test_own_network_and_own_routes_are_no_overlap():
-    assert not network.overlaps(CONFIG, [net()], [{"dst": "10.77.0.0/24", "dev": "avadm-lab"}])
-
-
-def test_neighbouring_and_ipv6_networks_are_no_overlap():
-    assert not network.overlaps(CONFIG, [net("a", "10.78.0.0/24", None), net("b", "fd00::/64", None)], [])
+@pytest.mark.parametrize(
+    ("nets", "routes"),
+    [
+        ([net()], [{"dst": "10.77.0.0/24", "dev": "avadm-lab"}]),
+        ([net("a", "10.78.0.0/24", None), net("b", "fd00::/64", None)], []),
+    ],
+    ids=["its own", "neighbours and IPv6"],
+)
+def test_no_overlap(nets, routes):
+    assert not network.overlaps(CONFIG, nets, routes)

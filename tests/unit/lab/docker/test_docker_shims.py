@@ -1,11 +1,7 @@
 """What a node gets so that docker and kubelet run in it."""
 
-import importlib.machinery
-import importlib.util
 import io
 import json
-import os
-import subprocess
 import sys
 import tarfile
 from itertools import pairwise
@@ -18,11 +14,14 @@ from avadm.lab.docker import nodefiles, shims
 from avadm.lab.docker.client import Docker
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, nodes
+from tests.unit.fakes.roles import program
+from tests.unit.fakes.running import sh, stub
 from tests.unit.lab.fakes import FakeProc
 
 CONFIG = Config(name="x", masters=1)
 NODES = {n.name: n for n in nodes(CONFIG)}
-FILES = Path(shims.__file__).parent / "files"
+RUNC_LAB = Path(shims.__file__).parent / "files/runc-lab"
+shim = program(RUNC_LAB)
 
 
 def test_only_nodes_of_kubernetes_have_volumes_and_the_kernels_log():
@@ -82,18 +81,6 @@ def test_remove_takes_the_labs_volumes_and_cgroups_and_no_others(tmp_path):
     assert left == {"avadm-x-y-comp1", "avadm-x-comp2", "system"}
 
 
-def runc_lab():
-    loader = importlib.machinery.SourceFileLoader("runc_lab", str(FILES / "runc-lab"))
-    spec = importlib.util.spec_from_loader("runc_lab", loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-    return module
-
-
 @pytest.mark.parametrize(
     ("argv", "file"),
     [
@@ -107,21 +94,18 @@ def runc_lab():
     ],
 )
 def test_the_runtime_finds_what_is_asked_for(argv, file):
-    assert runc_lab().configuration(argv) == file
+    assert shim.configuration(argv) == file
 
 
 def test_the_runtime_asks_for_nothing_that_cannot_be_had():
-    shim = runc_lab()
     # A node without CAP_SYS_RESOURCE (24) and CAP_SYS_TIME (25).
     have = shim.had("Name:\tx\nCapEff:\t0\nCapBnd:\t000001fffcffffff\n")
     assert {"CAP_CHOWN", "CAP_SYS_ADMIN", "CAP_CHECKPOINT_RESTORE"} <= have
     assert not {"CAP_SYS_RESOURCE", "CAP_SYS_TIME"} & have
     caps = {"bounding": ["CAP_SYS_RESOURCE", "CAP_CHOWN", "CAP_SYS_TIME"], "effective": ["CAP_CHOWN"]}
     got = shim.reduced({"process": {"oomScoreAdj": -998, "capabilities": caps}}, have)["process"]
-    assert got == {
-        "oomScoreAdj": 0,
-        "capabilities": {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"]},
-    }
+    left = {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"]}
+    assert got == {"oomScoreAdj": 0, "capabilities": left}
     assert shim.reduced({"process": {"oomScoreAdj": 1000}}, have) == {"process": {"oomScoreAdj": 1000}}
     assert shim.reduced({"process": {"args": ["x"]}}, have) == {"process": {"args": ["x"]}}
     further = {"args": ["x"], "capabilities": {"bounding": ["CAP_SYS_TIME", "CAP_CHOWN"]}}
@@ -129,7 +113,6 @@ def test_the_runtime_asks_for_nothing_that_cannot_be_had():
 
 
 def test_the_runtime_gives_a_privileged_container_the_node_s_devices():
-    shim = runc_lab()
     node = shim.allowed("b *:* m\nc 1:3 rwm\nc 136:* rwm\n")
     assert node == [
         {"type": "b", "access": "m", "allow": True},
@@ -146,22 +129,16 @@ def test_the_runtime_gives_a_privileged_container_the_node_s_devices():
     assert rules(every, node) == [{"allow": False, "access": "rwm"}, *node]
     assert rules([{"allow": True, "type": "a", "access": "rwm"}], node)[1:] == node
     assert rules(every, []) == every
-    usual = [
-        {"allow": False, "access": "rwm"},
-        {"allow": True, "type": "c", "major": 1, "minor": 3, "access": "rwm"},
-    ]
+    null = {"allow": True, "type": "c", "major": 1, "minor": 3, "access": "rwm"}
+    usual = [{"allow": False, "access": "rwm"}, null]
     assert rules(list(usual), node) == usual
 
 
 def test_the_runtime_becomes_runc_with_the_same_arguments(tmp_path):
-    runc = tmp_path / "runc"
-    runc.write_text('#!/bin/sh\necho "$@"\n')
-    runc.chmod(0o755)
+    env = stub(tmp_path / "runc", 'echo "$@"')
     (tmp_path / "config.json").write_text(json.dumps({"process": {"oomScoreAdj": -998}}))
-    argv = [str(FILES / "runc-lab"), "create", "--bundle", str(tmp_path), "id"]
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run([sys.executable, *argv], capture_output=True, text=True, env=env, check=True)
-    assert done.stdout.split() == argv[1:]
+    argv = ["create", "--bundle", str(tmp_path), "id"]
+    assert sh(sys.executable, RUNC_LAB, *argv, env=env, check=True).stdout.split() == argv
     assert json.loads((tmp_path / "config.json").read_text())["process"]["oomScoreAdj"] == 0
 
 
