@@ -1,24 +1,19 @@
 """make bench: what is printed and kept of figures, and that a goal missed is told."""
 
-import importlib.util
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-PATH = Path(__file__).parents[3] / "bench" / "run.py"
+from tests.unit.fakes.scripts import load
 
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
     """The script as a module, with folders of its own."""
-    spec = importlib.util.spec_from_file_location("bench_run", PATH)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "bench_run", module)
-    spec.loader.exec_module(module)
+    module = load("bench/run.py")
     monkeypatch.setattr(module, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(module, "DOCUMENT", tmp_path / "performance.md")
     monkeypatch.setattr(sys, "argv", ["run.py"])
@@ -41,9 +36,7 @@ def figures(ratio=1.2):
             "controller CPU per host and task": 0.02,
             "preflight of 64 hosts, s": 9.5,
         },
-        "preflight": [
-            {"hosts": 64, "wall_s": 9.5, "controller_cpu_s": 1.2, "errors": 0, "warnings": 0},
-        ],
+        "preflight": [{"hosts": 64, "wall_s": 9.5, "controller_cpu_s": 1.2, "errors": 0, "warnings": 0}],
     }
 
 

@@ -1,7 +1,5 @@
 """Which ports a node's services take: all that the roles listen on, each with the program that may."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -79,11 +77,6 @@ def test_a_name_service_on_loopback_is_in_nobody_s_way(monkeypatch) -> None:
     assert probe.listening({53, 443}) == {"443": []}
     monkeypatch.setattr(probe, "read", lambda path: head + row.format("0100000A", 53, 9))
     assert probe.listening({53}) == {"53": []}
-
-
-def test_the_page_of_ports_is_as_the_components_say() -> None:
-    argv = [sys.executable, str(ROLES.parent / "scripts/ports-table"), "--check"]
-    assert subprocess.run(argv, check=False).returncode == 0, "run scripts/ports-table"
 
 
 def test_two_parts_of_one_node_never_want_one_port() -> None:

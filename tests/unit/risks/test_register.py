@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,6 @@ from avadm.risks.register import Risk, least_packages, register
 
 ROOT = Path(__file__).parents[3]
 SECURITY = FOLDER / "recipes/kubernetes/security"
-
-
-def test_the_committed_page_is_current() -> None:
-    argv = [sys.executable, str(ROOT / "scripts/risks-table"), "--check"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_shows_a_risk_is_there() -> None:

@@ -1,31 +1,24 @@
 """scripts/faults-table: what was stored becomes a page; a later run's row takes an earlier one's place."""
 
 import json
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 
 import pytest
 
 from tests.lab.record import Tried, write
-
-SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "faults-table"
+from tests.unit.fakes.scripts import load
 
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    loader = SourceFileLoader("faults_table", str(SCRIPT))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
+    module = load("scripts/faults-table")
     monkeypatch.setattr(module, "TARGET", tmp_path / "faults.md")
     monkeypatch.setattr(module, "KEPT", tmp_path / "faults.json")
     return module
 
 
 def test_rows_become_a_page_and_later_ones_win(script, monkeypatch, tmp_path):
-    first = write(
-        [Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)], tmp_path / "1"
-    )
+    away = Tried("reboot", "stor1 | power", "back", "t::a", "it stays away", False, 3.4)
+    first = write([away], tmp_path / "1")
     rows = [Tried("reboot", "stor1 | power", "back", "t::a", "all back", True, 3.6)]
     rows.append(Tried("negative control", "slow link", "A-FS1 FAIL", "t::b", "A-FS1 FAIL", True, 20))
     second = write(rows, tmp_path / "2")
@@ -39,13 +32,10 @@ def test_rows_become_a_page_and_later_ones_win(script, monkeypatch, tmp_path):
 
 
 def test_a_part_that_runs_again_leaves_the_other_rows_and_the_notes(script, monkeypatch, tmp_path):
-    first = [
-        Tried("reboot", "stor1", "back", "t::a", "away", False, 3),
-        Tried("kill", "x", "y", "t::b", "y", True, 1),
-    ]
-    monkeypatch.setattr(
-        "sys.argv", ["faults-table", "--note=on one machine", str(write(first, tmp_path / "1"))]
-    )
+    first = [Tried("reboot", "stor1", "back", "t::a", "away", False, 3)]
+    first.append(Tried("kill", "x", "y", "t::b", "y", True, 1))
+    written = str(write(first, tmp_path / "1"))
+    monkeypatch.setattr("sys.argv", ["faults-table", "--note=on one machine", written])
     assert script.main() == 0
     again = [Tried("reboot", "stor1", "back", "t::a", "came back", True, 4)]
     monkeypatch.setattr("sys.argv", ["faults-table", str(write(again, tmp_path / "2"))])
