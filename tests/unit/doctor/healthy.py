@@ -1,9 +1,6 @@
 """A snapshot of a site in which nothing is wrong, as plain data: tests change it."""
 
-from __future__ import annotations
-
 import copy
-from typing import Any
 
 from avadm.doctor.checks import admission as asked
 from avadm.doctor.model import Snapshot
@@ -26,42 +23,36 @@ NODES = {n: (a, [*r, *GIVEN.get(n, ()), "log-shipper"], d, g) for n, (a, r, d, g
 CEPH = "16.2.15"
 
 
-def unit(active: str = "active", sub: str = "running", **more: Any) -> dict[str, Any]:
+def unit(active="active", sub="running", **more):
     base = {"active": active, "sub": sub, "enabled": True, "type": "simple", "condition": True}
     return {**base, "result": "success", "restarts": 0, **more}
 
 
-def mount(point: str = "/", free: float = 60.0, **more: Any) -> dict[str, Any]:
+def mount(point="/", free=60.0, **more):
     base = {"point": point, "device": "/dev/sda1", "read_only": False, "total_mib": 100000}
     return {**base, "free_percent": free, "free_mib": int(free * 1000), "inodes_percent": 90.0, **more}
 
 
-def kube_node(ready: str = "True", **more: Any) -> dict[str, Any]:
+def kube_node(ready="True", **more):
     conditions = {"Ready": [ready, "kubelet is posting ready status"], "DiskPressure": ["False", ""]}
     return {"conditions": conditions, "kubelet": "1.9.11", "cordoned": False, "gpus": 0, **more}
 
 
-def pod(**more: Any) -> dict[str, Any]:
+def pod(**more):
     base = {"namespace": "lab", "name": "p1", "node": "comp1", "phase": "Running", "reason": "", "age_s": 900}
     return {**base, "restarts": 0, "waiting": "", "message": "", "killed": "", "late_s": 0, **more}
 
 
-def etcd() -> dict[str, Any]:
+def etcd():
     metrics = {"etcd_server_has_leader": 1.0, "etcd_mvcc_db_total_size_in_bytes": 50 * 2.0**20}
     metrics |= {"etcd_server_quota_backend_bytes": 8 * 2.0**30, "process_start_time_seconds": NOW - 9 * DAY}
     members = {n: [f"https://{a}:2379"] for n, (a, roles, _, _) in NODES.items() if "etcd" in roles}
     held = [NOW - 5 * DAY, NOW - 1200]
-    return {
-        "metrics": metrics,
-        "sync_s": 0.004,
-        "syncs": 20,
-        "members": members,
-        "alarms": [],
-        "snapshots": held,
-    }
+    disk = {"sync_s": 0.004, "syncs": 20, "snapshots": held}
+    return {"metrics": metrics, "members": members, "alarms": [], **disk}
 
 
-def ceph() -> dict[str, Any]:
+def ceph():
     names = ["stor1", "stor2", "stor3"]
     osds = {str(i): {"up": 1, "in": 1, "address": f"10.0.0.{11 + i // 2}"} for i in range(6)}
     base = {"fsid": "f", "health": "HEALTH_OK", "checks": {}, "quorum": names, "monitors": names, "flags": ""}
@@ -69,53 +60,37 @@ def ceph() -> dict[str, Any]:
     return {**base, "osds": osds, "versions": versions, "filesystems": ["cephfs"], "boots": {"1": 1}}
 
 
-def kubernetes() -> dict[str, Any]:
+def kubernetes():
     nodes = {n: kube_node() for n, row in NODES.items() if {"master", "worker"} & set(row[1])}
     nodes["comp2"]["gpus"] = 4
-    counts = {
-        "comp1": {"pods": 6, "addressed": 5, "gpus": 0},
-        "comp2": {"pods": 4, "addressed": 4, "gpus": 2},
-    }
+    one, two = {"pods": 6, "addressed": 5, "gpus": 0}, {"pods": 4, "addressed": 4, "gpus": 2}
+    counts = {"comp1": one, "comp2": two}
     base = {"version": "1.9.11", "since": NOW - 30 * DAY, "nodes": nodes, "counts": counts}
     return {**base, "pods": [], "troubled": 0, "events": {}}
 
 
-def admission() -> dict[str, Any]:
+def admission():
     """Return what the API is told to ask, as the role kube_admission registers it (test_doctor_admission.py)."""
-    hooks = {
-        name: {
-            "policy": policy,
-            "url": asked.URL,
-            "selector": selector,
-            "rules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": [o], "resources": [r]}
-                for o, r in pairs
-            ],
-        }
-        for name, (policy, selector, pairs, _) in asked.WEBHOOKS.items()
-    }
+    hooks, core = {}, {"apiGroups": [""], "apiVersions": ["v1"]}
+    for name, (policy, selector, pairs, _) in asked.WEBHOOKS.items():
+        rules = [{**core, "operations": [verb], "resources": [kind]} for verb, kind in pairs]
+        hooks[name] = {"policy": policy, "url": asked.URL, "selector": selector, "rules": rules}
     policy = {"allowPrivilegeEscalation": False, "volumes": sorted(asked.HARMLESS)}
     return {"webhooks": hooks, "policies": {asked.POLICY: policy}, "passed": ["kube-system"]}
 
 
-def defences() -> dict[str, Any]:
+def defences():
     """Return every server of Kubernetes as it should be, also where only some run."""
-    plain: dict[str, dict[str, str]] = {
-        s: {} for s in ("kube-controller-manager", "kube-scheduler", "kube-proxy")
-    }
+    plain = {name: {} for name in ("kube-controller-manager", "kube-scheduler", "kube-proxy")}
     api = {"anonymous-auth": "false", "insecure-port": "0", "profiling": "false"}
     api["admission-control"] = ",".join(("NamespaceLifecycle", *asked.PLUGINS))
     kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
     flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
-    return {
-        "commits": dict.fromkeys(flags, "avadm.2"),
-        "flags": flags,
-        "packages": {"runc": ["1.1.15", True]},
-        "rules": [],
-    }
+    built = {"commits": dict.fromkeys(flags, "avadm.2"), "packages": {"runc": ["1.1.15", True]}}
+    return {**built, "flags": flags, "rules": []}
 
 
-def everywhere(name: str) -> dict[str, Any]:
+def everywhere(name):
     """Return the parts that every node tells."""
     own = [NODES[name][0], "127.0.0.1"]
     own += ["10.0.0.250"] if name == "mast2" else []
@@ -134,40 +109,37 @@ def everywhere(name: str) -> dict[str, Any]:
     }
 
 
-def by_role(name: str) -> dict[str, dict[str, Any]]:
+def programs(name):
+    return {"installed": CEPH, "running": {name: CEPH}, "deaf": [], "replaced": []}
+
+
+def by_role(name):
     """Return role to the parts that its nodes tell beside."""
+    plugins = ["calico", "calico-ipam", "portmap"]
+    cni = {
+        "folder": True,
+        "there": [*plugins, "loopback"],
+        "named": plugins,
+        "broken": "",
+        "lock_is_folder": False,
+    }
     kube = {
         "calico": {"ready": True, "said": ""},
-        "cni": {
-            "folder": True,
-            "there": ["calico", "calico-ipam", "loopback", "portmap"],
-            "configurations": ["/etc/cni/net.d/10-calico.conflist"],
-            "named": ["calico", "calico-ipam", "portmap"],
-            "broken": "",
-            "lock_is_folder": False,
-        },
+        "cni": {**cni, "configurations": ["/etc/cni/net.d/10-calico.conflist"]},
         "containers": {"count": 2, "deaf": []},
         "defences": defences(),
     }
-    programs = {"installed": CEPH, "running": {f"osd.{name}": CEPH}, "deaf": [], "replaced": []}
-    mds = {
-        "state": "up:active" if name == "stor1" else "up:standby",
-        "clients": {},
-        "operations": 0,
-        "oldest_s": 0.0,
-    }
+    mds = {"state": "up:standby", "clients": {}, "operations": 0, "oldest_s": 0.0}
     if name == "stor1":
-        mds["clients"] = {"comp1": 1, "comp2": 2}
+        mds |= {"state": "up:active", "clients": {"comp1": 1, "comp2": 2}}
+    watchdog = {"name": "Watchdog", "severity": "none", "node": "", "summary": "", "remedy": ""}
+    own = {"prometheus_tsdb_wal_corruptions_total": 0.0, "prometheus_config_last_reload_successful": 1.0}
+    seen = [{"index": i, "used_mib": 3, "total_mib": 16384} for i in range(4)]
     return {
-        "mon": {"ceph_programs": programs, "ceph": ceph()},
+        "mon": {"ceph_programs": programs(f"osd.{name}"), "ceph": ceph()},
         "mds": {"mds": {f"mds.{name}": mds}},
         "client": {
-            "ceph_programs": {
-                "installed": CEPH,
-                "running": {"client.admin": CEPH},
-                "deaf": [],
-                "replaced": [],
-            },
+            "ceph_programs": programs("client.admin"),
             "cephfs": {"kind": "fuse.ceph-fuse", "answers": True, "said": "", "seconds": 0.02},
         },
         "etcd": {"etcd": etcd(), "etcd_peers": {"authorities": 1}},
@@ -181,61 +153,27 @@ def by_role(name: str) -> dict[str, dict[str, Any]]:
         },
         "worker": {"dns": {"10.96.0.10": "ok"}, **kube},
         "dns": {"dns": {"10.0.0.31": "ok", "10.96.0.10": "ok"}},
-        "gpu": {
-            "gpu": {
-                "uvm": True,
-                "devices": 4,
-                "seen": [{"index": i, "used_mib": 3, "total_mib": 16384} for i in range(4)],
-                "said": "",
-            }
-        },
-        "prometheus": {
-            "prometheus": {
-                "targets": 60,
-                "down": [],
-                "firing": [{"name": "Watchdog", "severity": "none", "node": "", "summary": "", "remedy": ""}],
-                "own": {
-                    "prometheus_tsdb_wal_corruptions_total": 0.0,
-                    "prometheus_config_last_reload_successful": 1.0,
-                },
-            }
-        },
+        "gpu": {"gpu": {"uvm": True, "devices": 4, "seen": seen, "said": ""}},
+        "prometheus": {"prometheus": {"targets": 60, "down": [], "firing": [watchdog], "own": own}},
     }
 
 
-def data() -> dict[str, Any]:
+def data():
     """Return the snapshot's data; each call a new one."""
-    nodes = {}
+    nodes, keys = {}, ("name", "address", "roles", "devices", "gpus")
     for name, (_, roles, _, _) in NODES.items():
         parts = everywhere(name)
         for role in roles:
             parts |= by_role(name).get(role, {})
         parts |= data_parts(name)
-        nodes[name] = {
-            "silent": "",
-            "clock": {"offset_ms": 3.0, "error_ms": 8.0},
-            "parts": parts,
-            "errors": {},
-        }
-    for name, part in (
-        ("mast3", "kubernetes"),
-        ("mast3", "admission"),
-        ("mast3", "calico_pool"),
-        ("stor3", "ceph"),
-    ):
-        del nodes[name]["parts"][part]  # two witnesses are enough
+        clock = {"offset_ms": 3.0, "error_ms": 8.0}
+        nodes[name] = {"silent": "", "clock": clock, "parts": parts, "errors": {}}
+    for part in ("kubernetes", "admission", "calico_pool"):
+        del nodes["mast3"]["parts"][part]  # two witnesses are enough
+    del nodes["stor3"]["parts"]["ceph"]
     site = {
         "name": "t",
-        "nodes": [
-            {
-                "name": n,
-                "address": a,
-                "roles": r,
-                "devices": d,
-                "gpus": g,
-            }
-            for n, (a, r, d, g) in NODES.items()
-        ],
+        "nodes": [dict(zip(keys, (name, *row), strict=True)) for name, row in NODES.items()],
         "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},
         "addresses": {"10.0.0.250": "master", "10.0.0.251": "ingress"},
         "pods": "10.244.0.0/16",
@@ -246,6 +184,6 @@ def data() -> dict[str, Any]:
     return copy.deepcopy({"taken": NOW, "site": site, "asked": asked, "nodes": nodes, "ledger": ledger})
 
 
-def snapshot(changed: dict[str, Any] | None = None) -> Snapshot:
+def snapshot(changed=None):
     """Return a snapshot of data, the healthy ones where none are given."""
     return Snapshot.model_validate(data() if changed is None else changed)

@@ -1,9 +1,5 @@
 """What the parts of a healthy site say of the object store, the cache and the logs, as plain data."""
 
-from __future__ import annotations
-
-from typing import Any
-
 GIVEN = {
     "stor1": ("objects-gateway",),
     "stor2": ("objects-gateway",),
@@ -16,36 +12,32 @@ GIVEN = {
 """Node to its roles of doctor/places.py; every node has log-shipper."""
 
 
-def answer(status: int = 200, said: str = "", url: str = "https://10.0.0.11:7443/") -> dict[str, Any]:
+def answer(status=200, said="", url="https://10.0.0.11:7443/"):
     return {"url": url, "status": status, "seconds": 0.03, "said": said}
 
 
-def figures(
-    values: dict[str, dict[str, float]], age: float | None = 20.0, timer: float | None = 9e5
-) -> dict[str, Any]:
+def figures(values, age=20.0, timer=9e5):
     return {"values": values, "age_s": age, "timer_s": timer}
 
 
-def usage(has: float = 50.0, age: float | None = 200.0, timer: float | None = 9e5) -> dict[str, Any]:
+def usage(has=50.0, age=200.0, timer=9e5):
     counted = {"ai": has, "avadm-accept-quota": 16.0, "guest": 7e9}
     limits = {"ai": 100.0, "avadm-accept-quota": 16.0}
     values = {"avadm_objects_user_bytes": counted, "avadm_objects_user_quota_bytes": limits}
     return figures(values, age, timer)
 
 
-def master(role: float | None = 2.0, workers: float = 0.0, **more: float) -> dict[str, Any]:
+def master(role=2.0, workers=0.0, **more):
     """Return a master's page; 0 is the role of the one that leads."""
     values = {"Cluster_Workers": workers, **more}
     return {"said": "", "values": values if role is None else {**values, "Master_RoleId": role}}
 
 
-def mount(
-    kind: str = "fuse.alluxio-fuse", *, answers: bool = True, said: str = "", **more: Any
-) -> dict[str, Any]:
+def mount(kind="fuse.alluxio-fuse", *, answers=True, said="", **more):
     return {"point": "/mnt/alluxio", "kind": kind, "answers": answers, "said": said, "lacks": [], **more}
 
 
-def shipper(active: str = "active", since: float | None = 7200.0, **more: Any) -> dict[str, Any]:
+def shipper(active="active", since=7200.0, **more):
     """Return a node's shipper; its figures may be given as ``up``, ``waiting``, ``dropped``, ``age`` and ``timer``."""
     values = {
         "avadm_log_shipper_up": {"": more.get("up", 1.0)},
@@ -56,15 +48,13 @@ def shipper(active: str = "active", since: float | None = 7200.0, **more: Any) -
     return {"unit": unit, "counts": figures(values, more.get("age", 20.0), more.get("timer", 9e5))}
 
 
-def store(
-    free: int = 50000, read_only: float = 0.0, age: float | None = 30.0, **health: Any
-) -> dict[str, Any]:
+def store(free=50000, read_only=0.0, age=30.0, **health):
     values = {"avadm_log_store_up": {"": 1.0}, "avadm_log_store_read_only": {"": read_only}}
     url = "https://10.0.0.31:9428/health"
     return {"health": answer(url=url, **health), "free_mib": free, "watch": figures(values, age)}
 
 
-def data_parts(name: str) -> dict[str, Any]:
+def data_parts(name):
     """Return what a node says of these parts."""
     worker = {"Worker_CapacityTotal": 1e9, "Worker_CapacityUsed": 1e9}
     said = {
@@ -74,7 +64,7 @@ def data_parts(name: str) -> dict[str, Any]:
         "cache-client": {"cache_mount": mount()},
         "log-store": {"log_store": store()},
     }
-    found: dict[str, Any] = {"log_shipper": shipper()}
+    found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):
         found |= said[role]
     return found

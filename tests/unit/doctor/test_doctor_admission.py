@@ -8,7 +8,6 @@ import yaml
 from jinja2 import Environment
 
 from avadm.doctor.checks import admission as checks
-from avadm.doctor.collect import probe
 
 ROLES = Path(__file__).parents[3] / "roles"
 OBJECTS = [o for o in yaml.safe_load_all((ROLES / "kube_apiserver/files/rbac.yml").read_text()) if o]
@@ -23,30 +22,28 @@ def registered():
     return list(yaml.safe_load_all(environment.from_string(text).render(given)))
 
 
-def told(objects):
-    """Return what the part says where the API holds these objects, and one webhook of somebody else."""
-    scope = {"__name__": "probe"}
-    exec(probe(), scope)  # noqa: S102  our own script
-    strange = {
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "other"},
-        "webhooks": [{"name": "x"}],
-    }
+@pytest.fixture
+def told(script, monkeypatch):
+    """Return a function: what the part says where the API holds these objects, and one webhook of somebody else."""
+    strange = {"metadata": {"name": "other"}, "webhooks": [{"name": "x"}]}
     kinds = {"validatingwebhookconfigurations": "ValidatingWebhookConfiguration"}
     kinds |= {"podsecuritypolicies": "PodSecurityPolicy", "namespaces": "Namespace"}
 
-    def kubectl(*words):
-        kind = (
-            kinds[words[-1].rpartition("/")[2].partition("?")[0]] if "%2F" not in words[-1] else "Namespace"
-        )
-        return json.dumps({"items": [o for o in [*objects, strange] if o["kind"] == kind]})
+    def say(*objects):
+        held = [*objects, {"kind": "ValidatingWebhookConfiguration", **strange}]
 
-    scope["kubectl"] = kubectl
-    return scope["admission"]({})
+        def kubectl(*words):
+            asked = words[-1].rpartition("/")[2].partition("?")[0] if "%2F" not in words[-1] else "namespaces"
+            return json.dumps({"items": [o for o in held if o["kind"] == kinds[asked]]})
+
+        monkeypatch.setitem(script, "kubectl", kubectl)
+        return script["admission"]({})
+
+    return say
 
 
-def test_what_the_roles_write_is_what_is_wanted():
-    found = told([*registered(), *OBJECTS])
+def test_what_the_roles_write_is_what_is_wanted(told):
+    found = told(*registered(), *OBJECTS)
     assert list(checks._asked(None, "m1", found)) == []
     # No more either: what is registered beside would be watched by nobody.
     pairs = {
@@ -54,14 +51,12 @@ def test_what_the_roles_write_is_what_is_wanted():
         for name, hook in found["webhooks"].items()
     }
     assert pairs == {name: set(row[2]) for name, row in checks.WEBHOOKS.items()}
-    given = yaml.safe_load((ROLES / "kube_apiserver/defaults/main.yml").read_text())[
-        "kube_apiserver_admission"
-    ]
-    assert set(checks.PLUGINS) < set(given)
+    given = yaml.safe_load((ROLES / "kube_apiserver/defaults/main.yml").read_text())
+    assert set(checks.PLUGINS) < set(given["kube_apiserver_admission"])
 
 
-def test_an_api_that_holds_nothing_is_told_and_no_traceback():
-    found = told([])
+def test_an_api_that_holds_nothing_is_told_and_no_traceback(told):
+    found = told()
     assert found == {"webhooks": {}, "policies": {}, "passed": []}
     said = [t.evidence for t in checks._asked(None, "m1", found)]
     assert len(said) == len(checks.WEBHOOKS) + 1
@@ -70,8 +65,6 @@ def test_an_api_that_holds_nothing_is_told_and_no_traceback():
 @pytest.mark.parametrize(
     ("text", "wanted"), [(None, None), ("", 0), ("-----BEGIN CERTIFICATE-----\n" * 2, 2)]
 )
-def test_authorities_that_members_of_etcd_trust_are_counted(text, wanted):
-    scope = {"__name__": "probe"}
-    exec(probe(), scope)  # noqa: S102  our own script
-    scope["slurp"] = lambda path: text
-    assert scope["etcd_peers"]({}) == {"authorities": wanted}
+def test_authorities_that_members_of_etcd_trust_are_counted(script, monkeypatch, text, wanted):
+    monkeypatch.setitem(script, "slurp", lambda path: text)
+    assert script["etcd_peers"]({}) == {"authorities": wanted}

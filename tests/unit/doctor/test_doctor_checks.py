@@ -1,7 +1,5 @@
 """Each check of the doctor both ways: nothing to say of a healthy site, the right word about each trouble."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The script that nodes run: as a whole on this machine, and its readers of what programs say."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -11,6 +9,7 @@ import sys
 import threading
 import time
 from importlib.resources import files
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,29 +17,9 @@ from avadm.doctor.collect import FILES, probe
 from avadm.doctor.parts import QUESTIONS, patterns
 
 
-@pytest.fixture(scope="module")
-def script():
-    """The script's names; without PARAMS it runs nothing."""
-    scope = {"__name__": "probe"}
-    exec(probe(), scope)  # noqa: S102  our own script
-    return scope
-
-
-def run(parts, **more):
-    params = {
-        "parts": parts,
-        "certificates": [],
-        "ports": [],
-        "patterns": {},
-        "window": 900,
-        "dns": [],
-        "mount": "/x",
-        **more,
-    }
-    text = f"PARAMS = {json.dumps(json.dumps(params))}\n{probe()}"
-    done = subprocess.run(
-        [sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60, check=False
-    )
+def run(*parts):
+    text = f"PARAMS = {json.dumps(json.dumps({'parts': dict.fromkeys(parts, 20)}))}\n{probe()}"
+    done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -52,23 +31,13 @@ def test_every_part_has_its_function(script):
 @pytest.mark.parametrize("name", [*FILES, "extracts_probe"])
 def test_it_is_ascii_and_has_nothing_that_python_2_lacks(name):
     text = (files("avadm.doctor") / f"{name}.py").read_bytes().decode("ascii")
-    bad = (
-        ast.JoinedStr,
-        ast.AnnAssign,
-        ast.AsyncFunctionDef,
-        ast.NamedExpr,
-        ast.Nonlocal,
-        ast.YieldFrom,
-        ast.Starred,
-    )
-    tree = ast.walk(ast.parse(text))
-    assert [
-        n.lineno for n in tree if isinstance(n, bad) and not isinstance(getattr(n, "ctx", None), ast.Store)
-    ] == []
+    bad = ["JoinedStr", "AnnAssign", "AsyncFunctionDef", "NamedExpr", "Nonlocal", "YieldFrom", "Starred"]
+    newer = [n for n in ast.walk(ast.parse(text)) if type(n).__name__ in bad]
+    assert [n.lineno for n in newer if not isinstance(getattr(n, "ctx", None), ast.Store)] == []
 
 
 def test_machine_parts_on_this_machine():
-    found = run(dict.fromkeys(("mounts", "memory", "addresses", "kernel"), 20))
+    found = run("mounts", "memory", "addresses", "kernel")
     assert found["errors"] == {}
     parts = found["parts"]
     assert any(m["point"] == "/" and 0 <= m["free_percent"] <= 100 for m in parts["mounts"])
@@ -78,7 +47,7 @@ def test_machine_parts_on_this_machine():
 
 
 def test_a_part_that_fails_hides_no_other():
-    found = run({"memory": 20, "etcd": 20, "haproxy": 20})
+    found = run("memory", "etcd", "haproxy")
     assert "memory" in found["parts"]
     assert "2381" in found["errors"]["etcd"]
 
@@ -101,49 +70,31 @@ def test_ports_on_which_nobody_listens(script):
 
 
 def test_dns_is_asked_by_itself(script, monkeypatch):
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("127.0.0.1", 0))
-    asked = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        asked, port = [], server.getsockname()[1]
 
-    def answer():
-        packet, sender = server.recvfrom(512)
-        asked.append(packet)
-        server.sendto(packet[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + packet[12:], sender)
+        def answer():
+            packet, sender = server.recvfrom(512)
+            asked.append(packet)
+            server.sendto(packet[:2] + b"\x81\x80\0\1\0\1\0\0\0\0" + packet[12:], sender)
 
-    thread = threading.Thread(target=answer)
-    thread.start()
-    real = socket.socket.sendto
-    port = server.getsockname()[1]
+        class Socket(socket.socket):
+            def sendto(self, data, where):
+                return super().sendto(data, (where[0], port))
 
-    class Socket(socket.socket):
-        def sendto(self, data, where):
-            return real(self, data, (where[0], port))
-
-    fake = type("S", (), {**vars(socket), "socket": Socket})
-    monkeypatch.setitem(script, "socket", fake)
-    assert script["dns"]({"dns": ["127.0.0.1"]}) == {"127.0.0.1": "ok"}
-    thread.join()
-    server.close()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        monkeypatch.setitem(script, "socket", SimpleNamespace(**{**vars(socket), "socket": Socket}))
+        assert script["dns"]({"dns": ["127.0.0.1"]}) == {"127.0.0.1": "ok"}
+        thread.join()
     assert b"\x0akubernetes\x07default\x03svc\x07cluster\x05local\0\0\1\0\1" in asked[0]
 
 
 def test_a_certificate_is_read_with_its_dates(script, tmp_path):
     path = tmp_path / "a.crt"
-    argv = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "10",
-    ]
-    subprocess.run(
-        [*argv, "-subj", "/CN=a", "-keyout", "/dev/null", "-out", path], check=True, capture_output=True
-    )
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 10 -subj /CN=a"
+    subprocess.run([*make.split(), "-keyout", "/dev/null", "-out", path], check=True, capture_output=True)
     (tmp_path / "b.crt").write_text("nothing")
     found = script["certificates"]({"certificates": [f"{tmp_path}/*.crt"]})
     begins, ends = found[str(path)]
@@ -152,40 +103,33 @@ def test_a_certificate_is_read_with_its_dates(script, tmp_path):
     assert found[str(tmp_path / "b.crt")].startswith("no certificate")
 
 
-MOUNTS = "23 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-
-
 @pytest.mark.parametrize(
     ("inside", "copies"),
     [
-        ("40 39 8:1 / /host rw,relatime - ext4 /dev/sda1 rw\n", 1),
-        ("40 39 8:1 / /host rw,relatime master:1 - ext4 /dev/sda1 rw\n", 0),
-        ("40 39 8:1 / /host rw,relatime shared:1 - ext4 /dev/sda1 rw\n", 0),
-        ("40 39 8:1 /var/lib/x / rw,relatime - ext4 /dev/sda1 rw\n", 0),
-        ("40 39 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n", 1),
+        ("/ /host rw,relatime", 1),
+        ("/ /host rw,relatime master:1", 0),
+        ("/ /host rw,relatime shared:1", 0),
+        ("/var/lib/x / rw,relatime", 0),
+        ("/ / rw,relatime", 1),
     ],
 )
 def test_private_copies_of_the_hosts_root(script, monkeypatch, inside, copies):
-    texts = {"/proc/1/mountinfo": MOUNTS, "/proc/7/mountinfo": inside, "/proc/7/comm": "node_exporter\n"}
+    rows = {1: "23 1 8:1 / / rw,relatime shared:1", 7: f"40 39 8:1 {inside}"}
+    texts = {f"/proc/{pid}/mountinfo": f"{row} - ext4 /dev/sda1 rw\n" for pid, row in rows.items()}
+    texts["/proc/7/comm"] = "node_exporter\n"
     monkeypatch.setitem(script, "slurp", texts.get)
     spaces = {"/proc/1/ns/mnt": "mnt:[1]", "/proc/7/ns/mnt": "mnt:[2]"}
-    os = type(
-        "O",
-        (),
-        {"readlink": staticmethod(spaces.__getitem__), "listdir": staticmethod(lambda p: ["1", "7", "self"])},
-    )
+    os = SimpleNamespace(readlink=spaces.__getitem__, listdir=lambda path: ["1", "7", "self"])
     monkeypatch.setitem(script, "os", os)
     assert len(script["private_mounts"]({})) == copies
 
 
-def test_units_by_what_systemctl_says(script, monkeypatch):
-    said = (
+def test_units_by_what_systemctl_says(script, said):
+    said(
         "Id=a.service\nActiveState=failed\nSubState=failed\nUnitFileState=static\nType=simple\nConditionResult=yes\n"
         "Result=exit-code\nNRestarts=3\n\nId=b.service\nActiveState=active\nUnitFileState=enabled-runtime\n"
-        "NRestarts=[not set]\n\n"
-        "Id=c.service\nActiveState=inactive\nUnitFileState=disabled\n"
+        "NRestarts=[not set]\n\nId=c.service\nActiveState=inactive\nUnitFileState=disabled\n"
     )
-    monkeypatch.setitem(script, "must", lambda *a: said)
     found = script["units"]({})
     assert sorted(found) == ["a.service", "b.service"]
     assert (found["a.service"]["restarts"], found["b.service"]["enabled"]) == (3, True)
@@ -197,25 +141,19 @@ NOW = 1_800_000_000  # 2027-01-15T08:00:00Z
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (
-            "2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1,v1:10.0.0.1:6801/1] boot",
-            {"2": 1},
-        ),
-        ("2027-01-15T09:50:00.1+0200 mon.a (mon.0) 9 : cluster [INF] osd.12 10.0.0.1:6800/1 boot", {"12": 1}),
-        (
-            "2027-01-15T07:00:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 [v2:10.0.0.1:6800/1] boot",
-            {},
-        ),
-        ("2027-01-15T07:50:00.123+0000 mon.stor1 (mon.0) 9 : cluster [INF] osd.2 marked itself down", {}),
+        ("2027-01-15T07:50:00.123+0000 {} osd.2 [v2:10.0.0.1:6800/1,v1:10.0.0.1:6801/1] boot", {"2": 1}),
+        ("2027-01-15T09:50:00.1+0200 {} osd.12 10.0.0.1:6800/1 boot", {"12": 1}),
+        ("2027-01-15T07:00:00.123+0000 {} osd.2 [v2:10.0.0.1:6800/1] boot", {}),
+        ("2027-01-15T07:50:00.123+0000 {} osd.2 marked itself down", {}),
         ("nonsense", {}),
     ],
 )
 def test_boots_of_osds_by_the_clusters_log(script, line, found):
-    assert script["boots"](line, NOW) == found
+    assert script["boots"](line.format("mon.stor1 (mon.0) 9 : cluster [INF]"), NOW) == found
 
 
-def test_pools_and_blocks_of_addresses(script, monkeypatch):
-    said = """
+def test_pools_and_blocks_of_addresses(script, said):
+    said("""
 +----------+---------------+-----------+------------+--------------+
 | GROUPING |     CIDR      | IPS TOTAL | IPS IN USE |   IPS FREE   |
 +----------+---------------+-----------+------------+--------------+
@@ -223,30 +161,26 @@ def test_pools_and_blocks_of_addresses(script, monkeypatch):
 | Block    | 10.244.1.0/26 |        64 | 8 (12%)    | 56 (88%)     |
 |          | 10.244.2.0/26 |        64 | 6 (9%)     | 58 (91%)     |
 +----------+---------------+-----------+------------+--------------+
-"""
-    monkeypatch.setitem(script, "must", lambda *a: said)
+""")
     found = script["calico_pool"]({})
     assert found["pools"] == {"10.244.0.0/16": [65536, 14]}
     assert found["blocks"] == {"10.244.1.0/26": [64, 8], "10.244.2.0/26": [64, 6]}
 
 
 def test_haproxys_timeouts_in_seconds(script, monkeypatch):
-    monkeypatch.setitem(
-        script,
-        "slurp",
-        lambda path: "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n",
-    )
+    text = "defaults\n  timeout connect 5s\n  timeout client 4h\n timeout server 60000\n"
+    monkeypatch.setitem(script, "slurp", lambda path: text)
     assert script["haproxy"]({}) == {"client": 14400, "server": 60}
 
 
 def pod(**status):
-    meta = {
-        "namespace": "a",
-        "name": "b",
-        "creationTimestamp": "2027-01-15T07:00:00Z",
-        **status.pop("meta", {}),
-    }
+    meta = {"namespace": "a", "name": "b", "creationTimestamp": "2027-01-15T07:00:00Z"}
+    meta |= status.pop("meta", {})
     return {"metadata": meta, "spec": {"nodeName": "n", "containers": []}, "status": status}
+
+
+CRASHED = {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+KILLED = {"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
 
 
 @pytest.mark.parametrize(
@@ -254,24 +188,8 @@ def pod(**status):
     [
         ({"phase": "Pending"}, "age_s", 3600),
         ({"phase": "Failed", "reason": "Evicted"}, "reason", "Evicted"),
-        (
-            {
-                "phase": "Running",
-                "containerStatuses": [
-                    {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
-                ],
-            },
-            "restarts",
-            4,
-        ),
-        (
-            {
-                "phase": "Running",
-                "containerStatuses": [{"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}],
-            },
-            "killed",
-            "OOMKilled",
-        ),
+        ({"phase": "Running", "containerStatuses": [CRASHED]}, "restarts", 4),
+        ({"phase": "Running", "containerStatuses": [KILLED]}, "killed", "OOMKilled"),
         ({"phase": "Running", "meta": {"deletionTimestamp": "2027-01-15T07:50:00Z"}}, "late_s", 600),
     ],
 )
@@ -307,6 +225,7 @@ LINES = {
 
 
 POD = "/kubepods/burstable/pod3b1c9f0e-11aa-11ec-9c50-0242ac110002/4f5e"
+MEMCG = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null)"
 SLICE = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1c9f0e_11aa.slice/docker-4f5e.scope"
 
 
@@ -315,22 +234,11 @@ SLICE = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1c9f0e
     [
         ("Out of memory: Kill process 12 (python) score 900 or sacrifice child", True),
         ("Out of memory (oom_kill_allocating_task): Killed process 12", True),
-        (
-            "Memory cgroup out of memory: Killed process 12 (python)",
-            False,
-        ),  # the line before it says whose limit it was
-        (
-            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=4f5e,oom_memcg={POD},task_memcg={POD}",
-            False,
-        ),
-        (
-            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=4f5e,oom_memcg={SLICE},task_memcg={SLICE}",
-            False,
-        ),
-        (
-            f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,oom_memcg=/kubepods,task_memcg={POD}",
-            True,
-        ),
+        # The line before it says whose limit it was.
+        ("Memory cgroup out of memory: Killed process 12 (python)", False),
+        (f"{MEMCG},cpuset=4f5e,oom_memcg={POD},task_memcg={POD}", False),
+        (f"{MEMCG},cpuset=4f5e,oom_memcg={SLICE},task_memcg={SLICE}", False),
+        (f"{MEMCG},cpuset=x,oom_memcg=/kubepods,task_memcg={POD}", True),
         (f"Task in {POD} killed as a result of limit of {POD}", False),
         ("Task in /system.slice/a.service killed as a result of limit of /system.slice/a.service", True),
         ("oom_reaper: reaped process 12 (python), now anon-rss:0kB", False),
@@ -341,13 +249,13 @@ def test_a_kill_within_a_pods_own_limit_is_no_trouble_of_the_host(line, seen):
     assert bool(re.search(pattern, line, re.I)) == seen
 
 
-def test_lines_of_the_journal_by_pattern(script, monkeypatch):
+def test_lines_of_the_journal_by_pattern(script, said):
     known = {row["id"]: row["pattern"] for row in patterns()}
     assert sorted(LINES) == sorted(known)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime(time.time() - 30))
     lines = [f"{stamp} host unit[1]: {text}" for text in LINES.values()]
     lines += [f"{stamp} host sudo[2]: can't read superblock", f"{stamp} host unit[1]: all is well"]
-    monkeypatch.setitem(script, "must", lambda *a: "\n".join(lines))
+    said("\n".join(lines))
     found = script["journal"]({"patterns": known, "window": 900})
     assert {name: row["count"] for name, row in found.items()} == dict.fromkeys(LINES, 1)
     assert all(25 <= row["age_s"] <= 40 for row in found.values())

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ FLAGS = ["--anonymous-auth=false", "--read-only-port=0", "--v"]
 
 
 @pytest.fixture
-def played(tmp_path: Path):
+def played(tmp_path):
     """A folder in which a program called hyperkube is kubelet, and tells its source when it is asked as kubectl.
 
     Another one, which systemd does not know, calls itself kube-proxy.
@@ -43,7 +42,7 @@ def played(tmp_path: Path):
             child.wait()
 
 
-def test_a_servers_build_and_flags_are_read_from_its_process(played: Path) -> None:
+def test_a_servers_build_and_flags_are_read_from_its_process(played):
     params = {"parts": {"defences": 20}, "packages": {"no-such-package": "1"}}
     text = f"PARAMS = {json.dumps(json.dumps(params))}\n{probe()}"
     env = {**os.environ, "PATH": f"{played}/bin:{os.environ['PATH']}"}
