@@ -1,19 +1,17 @@
 """The probes for real, on this machine, under the fleet's shape."""
 
-from __future__ import annotations
-
-import json
 import subprocess
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from avadm.checks.collect import collect, probe
+from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
-from avadm.runner.fleet import Result
+from tests.unit.fakes.nodes import answer, given
 
 
 class Here:
@@ -25,42 +23,32 @@ class Here:
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node in self.broken:
-            return Result(node, command, 255, "", "", time.time(), 0.0, "connection refused")
+            return answer(node, command, rc=255, error="connection refused")
         started, clock = time.time() - self.offsets.get(node, 0) / 1000, time.monotonic()
         done = subprocess.run(["sh", "-c", command], input=stdin or b"", capture_output=True, timeout=timeout)
-        seconds = time.monotonic() - clock
-        return Result(
-            node, command, done.returncode, done.stdout.decode(), done.stderr.decode(), started, seconds
-        )
+        said = answer(node, command, done.stdout.decode(), done.returncode, done.stderr.decode())
+        return replace(said, started=started, seconds=time.monotonic() - clock)
+
+
+ELSEWHERE = {"packages", "package_sources", "time_sources"}
 
 
 def test_facts_of_this_machine(site, mine):
-    context = collect(
-        site,
-        mine,
-        site.nodes,
-        Here({"stor2": 5000}, ["stor3"]),
-        [f for c in CHECKS for f in c.facts if f not in ("packages", "package_sources", "time_sources")],
-    )
+    asked = [f for c in CHECKS for f in c.facts if f not in ELSEWHERE]
+    context = collect(site, mine, site.nodes, Here({"stor2": 5000}, ["stor3"]), asked)
     facts = context.facts["stor1"]
     assert facts["errors"] == {}
     assert "127.0.0.1" in facts["addresses"]
     assert facts["memory"]["total_mib"] > 100
     assert facts["devices"] == [{"matches": 0}]
     assert [(p["name"], p["network"], p["size"]) for p in facts["peers"]] == [("stor2", "management", 1500)]
-    assert set(facts) >= {f for c in CHECKS for f in c.facts} - {
-        "packages",
-        "package_sources",
-        "time_sources",
-    }
+    assert set(facts) >= set(asked)
     assert context.unreachable == {"stor3": "connection refused"}
     difference = context.clocks["stor2"].offset_ms - context.clocks["stor1"].offset_ms
     assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1
 
 
-def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
-    names = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None, "keys": {}})}
-    exec(compile(probe(), "probe.py", "exec"), names)  # noqa: S102
+def test_a_holder_is_told_by_its_device_mapper_name(names, tmp_path):
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
     (tmp_path / "holders" / "md0").mkdir()
@@ -76,7 +64,7 @@ def test_ctrl_c_closes_the_connections_that_it_would_wait_for(site, mine):
             if node == "stor1":
                 raise KeyboardInterrupt
             assert closed.wait(20)
-            return Result(node, command, 255, "", "", 0.0, 0.0, "closed")
+            return answer(node, command, rc=255, error="closed")
 
         def close(self, nodes):
             self.names = list(nodes)
@@ -95,12 +83,7 @@ def test_node_without_python_is_named(site, mine):
 
 
 def test_versions_of_this_machine(site, mine):
-    class File:
-        pass
-
-    file = File()
-    file.site, file.profile = site, mine
-    collected = collect_versions(file, Here(broken=["stor2"]))
+    collected = collect_versions(SimpleNamespace(site=site, profile=mine), Here(broken=["stor2"]))
     assert collected["unreachable"] == {"stor2": "connection refused"}
     assert set(collected["nodes"]) == {"stor1", "stor3"}
     assert collected["components"]["kernel"]
@@ -113,9 +96,8 @@ class Told:
         self.params = {}
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
-        line = stdin.decode().partition("\n")[0].removeprefix("PARAMS = ")
-        self.params[node] = json.loads(json.loads(line))
-        return Result(node, command, 1, "", "", time.time(), 0.0)
+        self.params[node] = given(stdin)
+        return answer(node, command, rc=1)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +110,9 @@ class Told:
     ],
 )
 def test_after_a_phase_its_parts_alone_are_asked_and_waited_for(site, mine, phase, ports, commands, ceph):
-    class File:
-        pass
-
-    file, fleet = File(), Told()
-    file.site, file.profile = site, mine
+    fleet = Told()
     node = site.nodes[0].model_copy(update={"roles": ["mon", "etcd", "worker", "prometheus"]})
-    collect_versions(file, fleet, [node], phase)
+    collect_versions(SimpleNamespace(site=site, profile=mine), fleet, [node], phase)
     asked = fleet.params[node.name]
     assert set(asked["ports"]) == ports
     assert set(asked["commands"]) >= commands

@@ -1,22 +1,18 @@
 """What a node's machine must have, by the stated profile: its roles' minima, the plan's numbers (P3 to P10, N12)."""
 
-from __future__ import annotations
-
 import pytest
 
 from avadm.checks.base import Context
 from avadm.checks.preflight import hardware
 from avadm.site import profile
 from avadm.site.hardware import minimum
-from avadm.site.model import Node, Site
+from tests.unit.fakes import sites
 
 STATED = profile.load("stated")
 
 
-def site(*roles: list[str]) -> Site:
-    nodes = [{"name": f"n{i}", "address": f"10.0.0.{i}", "roles": r} for i, r in enumerate(roles, 1)]
-    network = {"management": "10.0.0.0/24", "domain": "t.test"}
-    return Site.model_validate({"name": "t", "network": network, "nodes": nodes})
+def site(*roles):
+    return sites.site(*(sites.node(f"n{i}", i, *own) for i, own in enumerate(roles, 1)))
 
 
 @pytest.mark.parametrize(
@@ -30,16 +26,15 @@ def site(*roles: list[str]) -> Site:
     ],
     ids=["P7", "P8", "P10", "P6", "P4"],
 )
-def test_the_plans_machines(roles: list[str], cores: int | None, gib: float | None, disks: list[int]) -> None:
-    node = Node.model_validate({"name": "n", "address": "10.0.0.1", "roles": roles})
-    least = minimum(site(roles), STATED, node)
+def test_the_plans_machines(roles, cores, gib, disks):
+    least = minimum(site(roles), STATED, site(roles).nodes[0])
     assert (least.cores, least.memory_gib, least.disks_gib) == (cores, gib, disks)
     assert bool(least.ssd) is bool(disks)
     assert (least.nics or 0) >= (2 if "gpu" in roles else 0)
 
 
 @pytest.mark.parametrize(("role", "count", "good"), [("mds", 3, True), ("mds", 4, False), ("dns", 2, False)])
-def test_the_plans_numbers_of_nodes(role: str, count: int, good: bool) -> None:
+def test_the_plans_numbers_of_nodes(role, count, good):
     one = site(*[[role]] * count)
     found = hardware.judge(Context(one, STATED, one.nodes, {}, {}, {}))
     assert [f"{count}: n1" in f.found for f in found] == ([] if good else [True])
@@ -48,7 +43,7 @@ def test_the_plans_numbers_of_nodes(role: str, count: int, good: bool) -> None:
 @pytest.mark.parametrize(
     ("speeds", "short"), [([10000], True), ([10000, None], False), ([10000, 1000], True)]
 )
-def test_interfaces_count_that_are_as_fast_as_the_role_wants(speeds: list[int | None], short: bool) -> None:
+def test_interfaces_count_that_are_as_fast_as_the_role_wants(speeds, short):
     one = site(["worker", "gpu"])
     links = [{"name": f"eth{i}", "speed": s} for i, s in enumerate(speeds)]
     facts = {"n1": {"links": links}}

@@ -1,7 +1,5 @@
 """Which pairs are measured, and whom the findings name when some of them are bad."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from math import log2
@@ -11,21 +9,18 @@ import pytest
 from avadm.checks.peers import ALL_PAIRS, peers
 from avadm.checks.preflight import CHECKS
 from avadm.site.model import Network, Node
+from tests.unit.checks.conftest import way
 
 NET = Network.model_validate({"management": "10.0.0.0/22", "storage": "10.1.0.0/22", "domain": "t.example"})
 
 
 def nodes(count, storage=0):
-    return [
-        Node.model_validate(
-            {
-                "name": f"n{i:03}",
-                "address": f"10.0.{i // 250}.{i % 250 + 1}",
-                "storage_address": f"10.1.{i // 250}.{i % 250 + 1}" if i < storage else None,
-            }
-        )
-        for i in range(count)
-    ]
+    made = []
+    for i in range(count):
+        last = f"{i // 250}.{i % 250 + 1}"
+        more = {"storage_address": f"10.1.{last}"} if i < storage else {}
+        made.append(Node.model_validate({"name": f"n{i:03}", "address": f"10.0.{last}", **more}))
+    return made
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, ALL_PAIRS - 1, ALL_PAIRS])
@@ -55,24 +50,13 @@ def fleet(context):
 
     def judge(ms, check="latency", **values):
         made = nodes(64)
-        facts = {
-            name: {
-                "peers": [
-                    {
-                        "network": p.network,
-                        "name": p.name,
-                        "by": "icmp",
-                        "sent": 10,
-                        "size": 1500,
-                        "full": "passed",
-                    }
-                    | {"ms": [ms(name, p.name)] * 10}
-                    | {k: v(name, p.name) for k, v in values.items()}
-                    for p in some
-                ]
-            }
-            for name, some in peers(made, NET).items()
-        }
+        facts = {}
+        for name, some in peers(made, NET).items():
+            told = [
+                {k: v(name, p.name) for k, v in values.items()} | {"ms": [ms(name, p.name)] * 10}
+                for p in some
+            ]
+            facts[name] = {"peers": [way(p.name, **more) for p, more in zip(some, told, strict=True)]}
         return next(c for c in CHECKS if c.id == check).judge(replace(context, nodes=made, facts=facts))
 
     return judge

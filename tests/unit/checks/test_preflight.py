@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import get_args
 
@@ -57,12 +55,8 @@ def test_unreachable_node_is_an_error_and_the_others_are_judged(context):
 )
 def test_our_own_services_and_osds_are_no_trouble(context, osd):
     facts = context.facts["stor2"]
-    facts["listening"] = {
-        "6789": ["ceph-mon"],
-        "3300": ["ceph-mon"],
-        "9100": ["prometheus-node"],
-        "9283": ["ceph-mgr"],
-    }
+    ours = {"6789": "ceph-mon", "3300": "ceph-mon", "9100": "prometheus-node", "9283": "ceph-mgr"}
+    facts["listening"] = {port: [program] for port, program in ours.items()}
     facts["devices"][0].update(osd)
     assert not any(judge(context).values())
 
@@ -84,20 +78,17 @@ def test_clocks(context, clock, result):
     assert {f.host for f in findings} <= {"stor2"}
 
 
-def test_clocks_that_each_differ_from_the_middle_by_less_than_the_limit(context):
-    context.clocks.update(stor1=Clock(-35.0, 1.0), stor2=Clock(0.0, 1.0), stor3=Clock(35.0, 1.0))
-    findings = judge(context)["clocks"]
-    assert worst(findings) == "error"
-    assert "stor1 and stor3 are 70 ms apart" in findings[0].found
-
-
-def test_a_vague_clock_hides_no_two_that_are_surely_apart(context):
-    context.clocks.update(
-        stor1=Clock(-30.0, 1.0), stor2=Clock(0.0, 1.0), stor3=Clock(30.0, 1.0), vague=Clock(60.0, 70.0)
-    )
-    findings = judge(context)["clocks"]
-    assert [(f.host, str(f.severity)) for f in findings] == [("vague", "warning"), (None, "error")]
-    assert "stor1 and stor3 are 60 ms apart" in findings[1].found
+@pytest.mark.parametrize(
+    ("ms", "vague"),
+    [(35.0, {}), (30.0, {"vague": Clock(60.0, 70.0)})],
+    ids=["each differs from the middle by less than the limit", "and a vague one hides them not"],
+)
+def test_two_clocks_that_are_surely_apart(context, ms, vague):
+    context.clocks.update(stor1=Clock(-ms, 1.0), stor2=Clock(0.0, 1.0), stor3=Clock(ms, 1.0), **vague)
+    *others, both = judge(context)["clocks"]
+    assert [(f.host, f.severity) for f in others] == [(name, "warning") for name in vague]
+    assert (both.host, both.severity) == (None, "error")
+    assert f"stor1 and stor3 are {2 * ms:.0f} ms apart" in both.found
 
 
 def test_stated_kernel_may_have_a_suffix_but_not_another_number(context):

@@ -1,7 +1,5 @@
 """Waivers: what they take away, what they leave, and what becomes of those that are over or not needed."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 
