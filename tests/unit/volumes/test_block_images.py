@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.volumes.image_fakes import MIB, FakeImages, FakePool
-from tests.unit.volumes.volume_fakes import NAME, UID, Surroundings, load, provisioner
+from tests.unit.volumes.volume_fakes import NAME, Surroundings, load, provisioner
 
 images = load("volumes_images")
 SPACE = "/api/v1/namespaces/team/persistentvolumeclaims/"
@@ -190,7 +190,3 @@ def test_a_volume_that_is_not_as_it_was_made_is_refused(world, options):
     world.release(**options)
     assert set(world.pool.images) == {"other", NAME}
     assert "nothing is removed" in world.messages[0]
-
-
-def test_names_are_the_claims_own():
-    assert f"pvc-{UID}" == NAME

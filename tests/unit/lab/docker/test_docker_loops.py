@@ -1,8 +1,6 @@
-from pathlib import Path
-
 import pytest
 
-from avadm.lab.docker.loops import Loop, Loops, number
+from avadm.lab.docker.loops import Loops, number
 from tests.unit.lab.fakes import FakeLoops, FakeProc
 
 
@@ -22,31 +20,24 @@ def test_no_attached_device_at_all(proc, tmp_path):
     assert Loops(proc, tmp_path).all() == []
 
 
-@pytest.mark.parametrize(
-    ("before", "wanted", "after"),
-    [
-        ({}, 5, {5: "a.img"}),
-        ({0: "theirs"}, 0, {0: "theirs", 1: "a.img"}),
-        ({3: "a.img"}, 1, {1: "a.img"}),
-        ({3: "a.img", 1: "theirs"}, 1, {3: "a.img", 1: "theirs"}),
-        ({3: "a.img"}, None, {3: "a.img"}),
-        ({3: "a.img (deleted)"}, None, {3: "a.img (deleted)", 0: "a.img"}),
-    ],
-    ids=[
-        "at the number that the container knows",
-        "at another where a stranger has ours",
-        "moved back to the wanted number",
-        "where it is if the wanted number is taken",
-        "already",
-        "beside a deleted file of the same name",
-    ],
-)
-def test_a_file_is_attached(proc, tmp_path, before, wanted, after):
+# What is attached before, the number that is wanted, what is attached afterwards.
+ATTACHED = {
+    "at the number that the container knows": ({}, 5, {5: "a.img"}),
+    "at another where a stranger has ours": ({0: "theirs"}, 0, {0: "theirs", 1: "a.img"}),
+    "moved back to the wanted number": ({3: "a.img"}, 1, {1: "a.img"}),
+    "left if that is taken": ({3: "a.img", 1: "theirs"}, 1, {3: "a.img", 1: "theirs"}),
+    "already": ({3: "a.img"}, None, {3: "a.img"}),
+    "beside a deleted one": ({3: "a.img (deleted)"}, None, {3: "a.img (deleted)", 0: "a.img"}),
+}
+
+
+@pytest.mark.parametrize("case", ATTACHED)
+def test_a_file_is_attached(proc, tmp_path, case):
     at = lambda numbers: {n: f"{tmp_path}/{name}" for n, name in numbers.items()}  # noqa: E731
+    before, wanted, after = ATTACHED[case]
     kernel = FakeLoops(proc, at(before))
     got = Loops(proc, tmp_path).attach(tmp_path / "a.img", wanted=wanted)
-    assert kernel.at == at(after)
-    assert after[got] == "a.img"
+    assert (kernel.at, after[got]) == (at(after), "a.img")
     assert bool(proc.ran("losetup /dev|--detach")) is (before != after)
 
 
@@ -80,7 +71,3 @@ def test_disk_files_are_sparse_and_never_overwritten(proc, tmp_path):
     assert path.stat().st_blocks < 16
     path.write_bytes(b"data")
     assert loops.create("x", 1 << 30).read_bytes() == b"data"
-
-
-def test_path_of_a_loop():
-    assert Loop(3, "/x", deleted=False).path == str(Path("/dev/loop3"))

@@ -159,16 +159,7 @@ def how(device: Prepared) -> str:
 
 LATER = [name for name, device in DEVICES.items() if device.state == "later"]
 # Refused by `avadm disk zap`, since something uses them.
-USED = [
-    "mounted",
-    "swapping",
-    "partition-used",
-    "opened",
-    "claimed",
-    "elsewhere",
-    "under-loop",
-    "holder",
-    "read-only",
-]
+UNUSED = ("", "later", "partition", "truncated", "two-paths", "no-device", "dangling")
+USED = [name for name, device in DEVICES.items() if device.state not in UNUSED]
 # Erased by it, and blank afterwards.
 ERASED = ["ext4", "gpt", "gpt-copy", "md-1.0", "zfs", "lvm", "luks2", "ceph", "ceph-copy", "middle"]
