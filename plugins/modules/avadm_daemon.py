@@ -69,11 +69,12 @@ options:
   ready_tls:
     description:
       - Files for a daemon that asks who speaks to it, C(ca), C(certificate) and C(key) in PEM, where I(ready_url) is https.
+      - With C(ca) alone this node has nothing to show to it; it is ready as soon as it refuses who shows no certificate.
     type: dict
     suboptions:
       ca: {description: Authority of the daemon's certificate., type: path, required: true}
-      certificate: {description: What is shown., type: path, required: true}
-      key: {description: Its private key., type: path, required: true}
+      certificate: {description: What is shown., type: path}
+      key: {description: Its private key., type: path}
   timeout:
     description: Seconds to wait for I(ready_url), I(own) and I(gate).
     type: int
@@ -128,6 +129,7 @@ because:
 """
 
 import os
+import re
 import time
 
 from ansible.module_utils.avadm_ask import ask
@@ -135,6 +137,8 @@ from ansible.module_utils.avadm_health import Health
 from ansible.module_utils.basic import AnsibleModule
 
 STAMPS = "/run/avadm/daemon"
+# What TLS calls it when a certificate is missing: the first of TLS 1.3, the others of 1.2, whose words are OpenSSL's.
+REFUSED = re.compile("alert (certificate required|bad certificate|handshake failure)", re.I)
 DROPIN = "/etc/systemd/system/%s.d/avadm.conf"
 PROPERTIES = (
     "LoadState",
@@ -169,6 +173,14 @@ def answers(url, tls=None):
     """Return None if the URL answers 200, else what came instead."""
     status, said = ask(url, tls)
     return None if status == 200 else said if status == -1 else "status %d" % status
+
+
+def refuses(url, tls):
+    """Return None if nobody without a certificate is answered, and by whom the authority knows; else what came instead."""
+    status, said = ask(url, tls)
+    if status != -1:
+        return "it answers who shows no certificate"
+    return None if REFUSED.search(said) else said
 
 
 class Daemon(object):
@@ -323,7 +335,7 @@ class Daemon(object):
         """Wait until the daemon answers; DaemonError if it does not in time."""
         deadline = clock() + timeout
         while True:
-            trouble = answers(url, tls)
+            trouble = refuses(url, tls) if tls and not tls.get("certificate") else answers(url, tls)
             if trouble is None:
                 return
             if clock() >= deadline:
@@ -352,8 +364,11 @@ def main():
             "ready_tls": {
                 "type": "dict",
                 "options": {
-                    name: {"type": "path", "required": True} for name in ("ca", "certificate", "key")
+                    "ca": {"type": "path", "required": True},
+                    "certificate": {"type": "path"},
+                    "key": {"type": "path", "no_log": False},
                 },
+                "required_together": [["certificate", "key"]],
             },
             "timeout": {"type": "int", "default": 60},
         },

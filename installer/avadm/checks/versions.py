@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from avadm.components import BY_NAME, COMPONENTS, Program, duties
 from avadm.findings import Finding
-from avadm.render.monitoring_tls import SERVER_FILES, guarded
+from avadm.render.monitoring_tls import asked_with
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
 
@@ -51,7 +51,8 @@ def collect(
     """
     site = site_file.site
     chosen = list(site.nodes if nodes is None else nodes)
-    script = (files("avadm.checks") / "versions_probe.py").read_text()
+    folder = files("avadm.checks")
+    script = "".join((folder / f"{name}.py").read_text() for name in ("opener_probe", "versions_probe"))
     witness = next((n.name for n in chosen if "mon" in n.roles), None)
 
     def asked(name: str) -> bool:
@@ -65,7 +66,7 @@ def collect(
         params = {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {p.name: p.metrics for p in programs if p.metrics},
-            "guarded": {"alertmanager": SERVER_FILES} if guarded(site, site_file.profile) else {},
+            "guarded": asked_with(site, site_file.profile),
             "commands": {p.name: p.command for p in programs if p.command},
             "ceph": ceph,
             "cluster": ceph and node.name == witness,

@@ -1,7 +1,7 @@
 """Collects, on a node, the versions of what runs and of what is installed; Python 2.7 and 3, changes nothing.
 
-Sent through ssh's stdin behind a line ``PARAMS = "..."`` (JSON: addresses, ports, guarded, commands, ceph, cluster, patience);
-prints one JSON object.
+Sent through ssh's stdin behind opener_probe.py and a line ``PARAMS = "..."`` (JSON: addresses, ports, guarded, commands,
+ceph, cluster, patience); prints one JSON object.
 """
 
 import glob
@@ -9,16 +9,10 @@ import json
 import os
 import re
 import socket
-import ssl
 import struct
 import subprocess
 import sys
 import time
-
-try:
-    from urllib.request import HTTPSHandler, ProxyHandler, build_opener
-except ImportError:
-    from urllib2 import HTTPSHandler, ProxyHandler, build_opener
 
 DAEMONS = (
     "ceph-",
@@ -72,18 +66,6 @@ def daemons():
         if version:
             found[name] = version
     return found
-
-
-def opener_for(tls):
-    """Return what opens URLs without a proxy, with a certificate where the service wants one."""
-    handlers = [ProxyHandler({})]
-    if tls:
-        context = ssl.create_default_context(cafile=tls["ca"])
-        context.load_cert_chain(tls["certificate"], tls["key"])
-        # Python 2.7 knows no addresses in certificates; that authority signs nobody else's.
-        context.check_hostname = sys.version_info[0] > 2
-        handlers.append(HTTPSHandler(context=context))
-    return build_opener(*handlers)
 
 
 def services(addresses, ports, guarded):

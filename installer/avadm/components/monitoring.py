@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm.components.commands import running
 from avadm.components.model import EVERYWHERE, At, Component, Packages, Peer, Phase, Port, Program, Question
 
 NODE_EXPORTER, PROMETHEUS, ALERTMANAGER, GOSSIP, BLACKBOX = 9100, 9090, 9093, 9094, 9115
@@ -27,7 +28,8 @@ COMPONENT = Component(
             program="prometheus-node-exporter",
             what="metrics of the node",
             peers=("prometheus",),
-            who="all",
+            tls=True,
+            who="certificates of the authority `metrics`",
         ),
         Port(
             number=PROMETHEUS,
@@ -36,7 +38,8 @@ COMPONENT = Component(
             duty="prometheus",
             # People look at it; grafana asks it.
             peers=("prometheus", "grafana", Peer.OUTSIDE),
-            who="all",
+            tls=True,
+            who="certificates of the authority `metrics`",
             always=True,
         ),
         Port(
@@ -72,7 +75,7 @@ COMPONENT = Component(
         ),
     ),
     programs=(
-        Program("node_exporter", metrics=NODE_EXPORTER),
+        Program("node_exporter", command=running("prometheus-node-exporter")),
         Program("prometheus", ("prometheus",), metrics=PROMETHEUS),
         Program("alertmanager", ("alertmanager",), metrics=ALERTMANAGER),
         Program("blackbox_exporter", ("prometheus",), metrics=BLACKBOX),

@@ -37,7 +37,8 @@ Told = Callable[[str, int, int], None]
 
 def probe() -> str:
     """Return the script that the nodes run; Python 2.7 and 3."""
-    return "".join((files("avadm.doctor") / f"{name}.py").read_text(encoding="utf-8") for name in FILES)
+    sources = [files("avadm.checks") / "opener_probe.py", *(files("avadm.doctor") / f"{n}.py" for n in FILES)]
+    return "".join(source.read_text(encoding="utf-8") for source in sources)
 
 
 def collect(

@@ -110,9 +110,10 @@ def gpu(_):
 
 def prometheus(params):
     """Targets that are down, alerts that fire, and what Prometheus says of its own data base."""
-    base = "http://%s:9090" % params["address"]
-    targets = json.loads(fetch(base + "/api/v1/targets?state=active", 15))["data"]["activeTargets"]
-    alerts = json.loads(fetch(base + "/api/v1/alerts", 15))["data"]["alerts"]
+    tls = params["metrics_tls"]
+    base = "%s://%s:9090" % ("https" if tls else "http", params["address"])
+    targets = json.loads(fetch(base + "/api/v1/targets?state=active", 15, tls))["data"]["activeTargets"]
+    alerts = json.loads(fetch(base + "/api/v1/alerts", 15, tls))["data"]["alerts"]
     names = ("prometheus_tsdb_wal_corruptions_total", "prometheus_tsdb_compactions_failed_total")
     names += ("prometheus_config_last_reload_successful", "prometheus_tsdb_wal_truncations_failed_total")
     down = [t for t in targets if t["health"] == "down"]
@@ -133,5 +134,5 @@ def prometheus(params):
             for a in alerts
             if a["state"] == "firing"
         ],
-        "own": numbers(fetch(base + "/metrics", 15), names),
+        "own": numbers(fetch(base + "/metrics", 15, tls), names),
     }

@@ -12,6 +12,7 @@ from avadm.components import COMPONENTS, Question, always, given
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.render.kube_nodes import DNS_OFFSET
+from avadm.render.monitoring_tls import READER_FILES, read_guarded
 from avadm.risks.register import least_packages, rules
 from avadm.sitefile.load import SiteFile
 
@@ -96,5 +97,6 @@ def parameters(
         "rules": rules(),
         "packages": least_packages(" ".join((system["distribution"], system["release"]))),
         "ports": list(node.ports),
+        "metrics_tls": READER_FILES if read_guarded(site_file.site, site_file.profile) else None,
         **places.told(site_file.site),
     }

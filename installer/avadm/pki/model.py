@@ -18,6 +18,8 @@ class Authority(StrEnum):
     LOGS = "logs"
     MONITORING = "monitoring"
     """Members of Alertmanager's mesh, and who sends alerts there."""
+    METRICS = "metrics"
+    """Who reads node exporters and Prometheus: Prometheus itself, and grafana."""
     IMAGES = "images"
     """Readers of the image registry: the nodes' engines."""
     IMAGE_WRITERS = "image-writers"

@@ -15,6 +15,7 @@ from avadm.site.places import log_stores
 
 ADMIN = "admin"
 PROMETHEUS = "prometheus"
+GRAFANA = "grafana"
 SERVICE_ACCOUNTS = "service-accounts"
 """Owner of the key that signs the tokens of service accounts; it has no certificate."""
 CLUSTER_DOMAIN = "cluster.local"
@@ -114,6 +115,11 @@ def alertmanagers(site: Site) -> list[Node]:
     return [] if site.components.monitoring.existing else site.with_role("alertmanager")
 
 
+def metered(site: Site) -> bool:
+    """Tell whether avadm's own Prometheus reads the nodes' metrics."""
+    return not site.components.monitoring.existing and bool(site.with_role("prometheus"))
+
+
 def _monitoring(site: Site) -> Iterator[Leaf]:
     members = alertmanagers(site)
     for node in members:
@@ -123,6 +129,18 @@ def _monitoring(site: Site) -> Iterator[Leaf]:
         yield Leaf(name, Authority.MONITORING, name, name, names=names, addresses=addresses, server=True)
     if members:
         yield Leaf("prometheus-alerts", Authority.MONITORING, PROMETHEUS, "prometheus")
+    if not metered(site):
+        return
+    for node in site.nodes:
+        # For its exporter, and for Prometheus where there is one: it serves, and opens no other's port.
+        name = f"metrics-{node.name}"
+        names, addresses = (*_names(node, site), *_LOCAL[0]), (str(node.address), *_LOCAL[1])
+        yield Leaf(
+            name, Authority.METRICS, name, name, names=names, addresses=addresses, server=True, client=False
+        )
+    yield Leaf("prometheus-metrics", Authority.METRICS, PROMETHEUS, "prometheus")
+    if site.with_role("grafana"):
+        yield Leaf("grafana-metrics", Authority.METRICS, GRAFANA, "grafana")
 
 
 def _log_store(node: Node, site: Site) -> Leaf:

@@ -41,14 +41,15 @@ JOBS: dict[str, str | None] = {
     "alluxio-worker": "alluxio_worker",
 }
 
-# Blackbox probes: name, blackbox module, site role (None: every node), and what is probed. Of the two of Alertmanager one is
-# used: the second where it asks for certificates.
+# Blackbox probes: name, blackbox module, site role (None: every node), and what is probed. Of the two of Prometheus and of
+# Alertmanager one is used: the second where it asks for certificates.
 PROBES: tuple[tuple[str, str, str | None, str], ...] = (
     ("ssh", "ssh_banner", None, "{address}:{ssh_port}"),
     ("icmp", "icmp", None, "{address}"),
     ("mon-v1", "tcp_connect", "mon", "{address}:6789"),
     ("mon-v2", "tcp_connect", "mon", "{address}:3300"),
     ("prometheus", "http_2xx", "prometheus", f"http://{{address}}:{PORTS['prometheus']}/-/ready"),
+    ("prometheus", "metrics", "prometheus", f"https://{{address}}:{PORTS['prometheus']}/-/ready"),
     ("alertmanager", "http_2xx", "alertmanager", f"http://{{address}}:{PORTS['alertmanager']}/-/ready"),
     ("alertmanager", "alertmanager", "alertmanager", f"https://{{address}}:{PORTS['alertmanager']}/-/ready"),
 )
@@ -90,7 +91,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
             "node_exporter_port": PORTS["node"],
             "grafana_port": GRAFANA_PORT,
             "grafana_domain": site.network.domain,
-            "grafana_datasources": datasources(site),
+            "grafana_datasources": datasources(site, profile),
         }
     )
     for role in PACKAGED:
@@ -150,13 +151,14 @@ def targets(site: Site, profile: Profile) -> dict[str, list[TargetGroup]]:
     return {job: groups for job, groups in jobs.items() if groups}
 
 
-def datasources(site: Site) -> list[dict[str, str]]:
+def datasources(site: Site, profile: Profile) -> list[dict[str, str]]:
     """Return grafana's Prometheus servers, name and URL: the replicas, or the site's own."""
     existing = site.components.monitoring.existing
     if existing:
         return [{"name": f"prometheus-{i}", "url": url} for i, url in enumerate(existing, start=1)]
     port = PORTS["prometheus"]
-    return [{"name": n.name, "url": f"http://{_socket(n, port)}"} for n in site.with_role("prometheus")]
+    scheme = "https" if profile.features.get("metrics_tls", False) else "http"
+    return [{"name": n.name, "url": f"{scheme}://{_socket(n, port)}"} for n in site.with_role("prometheus")]
 
 
 def _probes(site: Site, profile: Profile) -> Iterable[TargetGroup]:
@@ -165,9 +167,12 @@ def _probes(site: Site, profile: Profile) -> Iterable[TargetGroup]:
         left_out.add("icmp")
     if _major(profile.versions.get("ceph", "")) < MSGR2_SINCE:
         left_out.add("mon-v2")
-    guarded = bool(profile.features.get("alertmanager_tls", False))
+    guarded = {
+        "alertmanager": profile.features.get("alertmanager_tls", False),
+        "prometheus": profile.features.get("metrics_tls", False),
+    }
     for name, module, role, target in PROBES:
-        if name in left_out or (name == "alertmanager" and (module == "alertmanager") != guarded):
+        if name in left_out or (name in guarded and (module == "http_2xx") == bool(guarded[name])):
             continue
         for node in _nodes(site, role):
             address = target.format(address=node.address, ssh_port=site.ssh.port)

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.alluxio.conftest import MOUNT, STORE
 
 pytestmark = pytest.mark.lab
@@ -76,10 +77,8 @@ def test_a_bucket_of_the_labs_own_object_store_is_written_and_read_through_the_c
 
 
 def test_prometheus_reads_masters_and_workers(cache, lab):
-    address = lab.node(lab.names("prometheus")[0])["address"]
-    ask = f"curl -sf --noproxy '*' 'http://{address}:9090/api/v1/query?query=sum(up%7Bjob%3D~%22alluxio-.*%22%7D)'"
-    said = cache.sh(lab.names("prometheus")[0], ask)
-    assert f'"{len(cache.workers) + len(lab.names("alluxio_master"))}"' in said
+    (sample,) = prometheus.query(lab, lab.names("prometheus")[0], 'sum(up{job=~"alluxio-.*"})')
+    assert int(sample["value"][1]) == len(cache.workers) + len(lab.names("alluxio_master"))
 
 
 def test_a_journal_with_data_is_kept_by_a_second_formatting(cache):

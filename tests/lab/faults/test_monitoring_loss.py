@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.faults.planting import planted
 from tests.lab.monitoring import mesh as router
 
@@ -45,11 +46,7 @@ PATIENCE_S = 5 + 2 * 15 + 5
 
 def gaps(lab, asked, seconds):
     """Return for each node's exporter the longest time between two samples in the last ``seconds``."""
-    url = f"http://{lab.node(asked)['address']}:9090/api/v1/query"
-    query = shlex.quote(f'query=up{{job="node"}}[{seconds}s]')
-    found = json.loads(lab.sh(asked, f"curl -sf --noproxy '*' -G --data-urlencode {query} {url}"))["data"][
-        "result"
-    ]
+    found = prometheus.query(lab, asked, f'up{{job="node"}}[{seconds}s]')
     times = {r["metric"]["node"]: [t for t, _ in r["values"]] for r in found}
     return {n: max(b - a for a, b in pairwise(ts)) for n, ts in times.items()}
 

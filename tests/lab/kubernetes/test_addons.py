@@ -7,6 +7,7 @@ import uuid
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.kubernetes.conftest import wait
 
 pytestmark = pytest.mark.lab
@@ -244,8 +245,6 @@ def test_a_keepalived_that_is_killed_leaves_no_address_behind_and_is_started_aga
 
 
 def test_prometheus_hears_every_part_of_kubernetes(kube, lab):
-    node = lab.node(lab.names("prometheus")[0])
-    url = f"http://{node['address']}:9090/api/v1/query?query=up"
     wanted = {
         "etcd",
         "kube-apiserver",
@@ -260,7 +259,7 @@ def test_prometheus_hears_every_part_of_kubernetes(kube, lab):
     }
 
     def down():
-        found = json.loads(lab.sh(node["name"], f"curl -sf '{url}'"))["data"]["result"]
+        found = prometheus.query(lab, lab.names("prometheus")[0], "up")
         states = {
             (r["metric"]["job"], r["metric"]["node"]): r["value"][1]
             for r in found

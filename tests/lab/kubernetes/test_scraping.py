@@ -1,11 +1,10 @@
 """Metrics of Kubernetes' own parts, and pods that ask to be scraped by annotation (I10)."""
 
-import json
-import urllib.parse
 import uuid
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.kubernetes.conftest import wait
 
 pytestmark = pytest.mark.lab
@@ -48,8 +47,7 @@ def asking(kube, registry):
 
 def ask(lab, node, expr):
     """Return what a Prometheus node says to a query."""
-    url = f"http://{lab.node(node)['address']}:9090/api/v1/query?query={urllib.parse.quote(expr)}"
-    return json.loads(lab.sh(node, f"curl -sf '{url}'"))["data"]["result"]
+    return prometheus.query(lab, node, expr)
 
 
 def test_a_node_s_state_is_told_of_that_node_and_not_of_the_master_that_tells_it(kube, lab):

@@ -1,5 +1,4 @@
-"""The lab's Prometheus servers, asked over HTTP from this machine, and its Alertmanagers, asked on their nodes with their own
-certificates.
+"""The lab's Prometheus servers and its Alertmanagers, asked on their nodes with what they have to show.
 
 AVADM_TEST_NODES may name a JSON file of the form of `avadm lab list --json`, for nodes that are not the
 lab's.
@@ -10,26 +9,30 @@ import os
 import subprocess
 import sys
 import urllib.parse
-import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.monitoring import mesh
 
 
 class Server:
-    """One Prometheus or Alertmanager."""
+    """One Prometheus or Alertmanager, asked on its node by ``how``: tests/lab/prometheus.py or mesh.py."""
 
-    def __init__(self, name, url):
+    def __init__(self, lab, name, how):
+        self.lab = lab
         self.name = name
-        self.url = url
+        self.how = how
+
+    @property
+    def url(self):
+        """Where it is asked, and others ask it."""
+        return self.how.url(self.lab, self.name)
 
     def get(self, path, **query):
         url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
-        # The lab's addresses need no proxy, whatever this machine's environment says.
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10) as answer:
-            return json.load(answer)
+        return json.loads(self.lab.sh(self.name, f"{self.how.curl(self.lab, self.name)} '{url}'"))
 
     def query(self, expr):
         """Return the result of an instant query: a list of {metric, value}."""
@@ -58,31 +61,13 @@ def nodes():
     return json.loads(listed.stdout)["nodes"]
 
 
-class Guarded(Server):
-    """One Alertmanager, asked on its node."""
-
-    def __init__(self, name, url, lab):
-        super().__init__(name, url)
-        self.lab = lab
-
-    def get(self, path, **query):
-        url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
-        return json.loads(self.lab.sh(self.name, f"{mesh.curl(self.lab, self.name)} '{url}'"))
-
-
-def servers(nodes, role, port):
-    found = [Server(n["name"], f"http://{n['address']}:{port}") for n in nodes if role in n["roles"]]
-    assert found, f"no node has the role {role}"
-    return found
-
-
 @pytest.fixture(scope="session")
-def replicas(nodes):
+def replicas(lab):
     """Every Prometheus."""
-    return servers(nodes, "prometheus", 9090)
+    return [Server(lab, name, prometheus) for name in lab.names("prometheus")]
 
 
 @pytest.fixture(scope="session")
 def routers(lab):
     """Every Alertmanager."""
-    return [Guarded(name, mesh.url(lab, name), lab) for name in lab.names("alertmanager")]
+    return [Server(lab, name, mesh) for name in lab.names("alertmanager")]

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.acceptance.drive import accept
 from tests.lab.monitoring import mesh
 
@@ -96,6 +97,36 @@ def test_nobody_without_a_certificate_silences_an_alert(lab):
         hello = f"echo | timeout 5 openssl s_client -tls1_2 -connect {address}:9094 2>&1"
         assert "alert bad certificate" in lab.run(asker, hello).stdout
         lab.sh(name, "amtool silence query")
+
+
+@pytest.mark.core("monitoring")
+def test_nobody_but_prometheus_reads_a_node_s_metrics(lab):
+    refused(lab, dict.fromkeys(("stor1", *lab.names("prometheus")), 9100))
+
+
+@pytest.mark.core("monitoring")
+def test_nobody_without_a_certificate_asks_prometheus(lab):
+    refused(lab, dict.fromkeys(lab.names("prometheus"), 9090))
+
+
+def refused(lab, ports):
+    """See that ports of nodes answer nobody in the clear, nor without a certificate, nor with those of other authorities."""
+    reader = lab.names("prometheus")[0]
+    if not prometheus.guarded(lab, reader):
+        pytest.skip("this release of the exporter knows no TLS (profile: metrics_tls)")
+    tls = "/etc/prometheus/tls"
+    others = [f"--cert {tls}/alertmanager.crt --key {tls}/alertmanager.key"]
+    if lab.names("worker"):
+        others.append("--cert /etc/kubernetes/pki/kubelet.crt --key /etc/kubernetes/pki/node.key")
+        others.append(f"--cert {tls}/kubernetes.crt --key {tls}/kubernetes.key")
+    # A node's own certificate serves, and opens no other's port.
+    others.append("--cert /etc/avadm/metrics/server.crt --key /etc/avadm/metrics/server.key")
+    told = "-sk -m 5 --noproxy '*' -o /dev/null -w '%{http_code}'"
+    for name, port in ports.items():
+        place = f"{lab.node(name)['address']}:{port}/metrics"
+        for ask in (f"http://{place}", f"https://{place}", *(f"{shown} https://{place}" for shown in others)):
+            assert lab.run(reader, f"curl {told} {ask}").stdout in ("000", "400"), ask
+        lab.sh(reader, f"{prometheus.curl(lab, reader)} -o /dev/null https://{place}")
 
 
 def test_alertmanagers_are_configured_alike(replicas, routers):

@@ -103,9 +103,9 @@ class Told:
 @pytest.mark.parametrize(
     ("phase", "ports", "commands", "ceph"),
     [
-        (None, {"node_exporter", "prometheus", "blackbox_exporter"}, {"etcd", "kubelet"}, True),
+        (None, {"prometheus", "blackbox_exporter"}, {"node_exporter", "etcd", "kubelet"}, True),
         ("etcd", set(), {"etcd"}, False),
-        ("monitoring", {"node_exporter", "prometheus", "blackbox_exporter"}, set(), False),
+        ("monitoring", {"prometheus", "blackbox_exporter"}, {"node_exporter"}, False),
         ("rbd", set(), set(), True),
     ],
 )

@@ -45,9 +45,10 @@ class Signer:
 
 
 @contextmanager
-def https(certificate, key, body=b"", clients=None, status=200):
+def https(certificate, key, body=b"", clients=None, status=200, newest=ssl.TLSVersion.TLSv1_3):
     """Answer over TLS on this machine; `clients`: the authority of those who are let in. Yields the port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = newest
     context.load_cert_chain(certificate, key)
     if clients:
         context.load_verify_locations(clients)

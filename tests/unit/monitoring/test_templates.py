@@ -315,8 +315,8 @@ def test_grafana_asks_each_replica_and_keeps_the_password_apart():
     assert password == have["vault_grafana_admin_password"]
     sources = yaml.safe_load(written("grafana", "datasources.yml", have))["datasources"]
     assert [(s["url"], s["isDefault"]) for s in sources] == [
-        (f"http://{M1}:9090", True),
-        (f"http://{M2}:9090", False),
+        (f"https://{M1}:9090", True),
+        (f"https://{M2}:9090", False),
     ]
     ini = written("grafana", "grafana.ini", have)
     assert password not in ini

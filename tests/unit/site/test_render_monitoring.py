@@ -48,7 +48,7 @@ def test_probes_go_where_the_site_file_says():
     out = rendered()
     assert probes(out, "ssh") == [f"10.0.0.{i}:2222" for i in range(1, 6)]
     assert (probes(out, "mon-v1"), probes(out, "mon-v2")) == (["10.0.0.1:6789"], ["10.0.0.1:3300"])
-    assert probes(out, "prometheus") == ["http://10.0.0.3:9090/-/ready", "http://10.0.0.4:9090/-/ready"]
+    assert probes(out, "prometheus") == ["https://10.0.0.3:9090/-/ready", "https://10.0.0.4:9090/-/ready"]
     assert probes(rendered(profile="stated"), "mon-v2") == [], "old ceph has no second messenger"
 
 
@@ -83,7 +83,7 @@ def test_a_sites_own_prometheus_gets_what_it_can_scrape_itself():
 
 def test_grafana_asks_both_replicas():
     asked = {d["name"]: d["url"] for d in rendered().all["grafana_datasources"]}
-    assert asked == {"m1": "http://10.0.0.3:9090", "m2": "http://10.0.0.4:9090"}
+    assert asked == {"m1": "https://10.0.0.3:9090", "m2": "https://10.0.0.4:9090"}
 
 
 def test_grafanas_password_is_made_where_there_is_grafana():

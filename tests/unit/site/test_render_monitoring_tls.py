@@ -57,6 +57,26 @@ def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
     assert {g["__param_module"] for g in labels if g["probe"] == "alertmanager"} == {"alertmanager"}
 
 
+def test_each_node_s_exporter_has_a_certificate_that_serves_alone(made):
+    out, store, _ = made(site())
+    leaves = {leaf.name: leaf for leaf in plan.leaves(site()) if leaf.authority is Authority.METRICS}
+    assert set(leaves) == {"metrics-m1", "metrics-m2", "metrics-w1", "prometheus-metrics"}
+    assert {name for name, leaf in leaves.items() if leaf.client} == {"prometheus-metrics"}
+    for name in ("m1", "m2", "w1"):
+        assert out.hosts[name]["node_exporter_tls"]["certificate"] == store.leaf(f"metrics-{name}")
+    assert out.hosts["m1"]["prometheus_tls"] == out.hosts["m1"]["node_exporter_tls"]
+    assert out.hosts["m1"]["prometheus_external_url"].startswith("https://")
+    assert "prometheus_tls" not in out.hosts["m2"]
+
+
+def test_prometheus_shows_its_own_to_exporters_and_replicas(made):
+    out, store, _ = made(site())
+    assert {out.all["prometheus_jobs"][job]["client"] for job in ("node", "prometheus")} == {"metrics"}
+    assert out.all["prometheus_clients"]["metrics"]["certificate"] == store.leaf("prometheus-metrics")
+    labels = [g["labels"] for g in out.all["prometheus_targets"]["probe"]]
+    assert {g["__param_module"] for g in labels if g["probe"] == "prometheus"} == {"metrics"}
+
+
 @pytest.mark.parametrize(
     ("profile", "knobs"),
     [("lab-bullseye", {}), ("lab-bookworm", {"existing": ["http://prometheus.example.com:9090"]})],
@@ -66,6 +86,7 @@ def test_elsewhere_it_is_as_it_was(made, profile, knobs):
     out, _ = made(site(**knobs), profile)
     assert not monitoring_tls.guarded(site(**knobs), profiles.load(profile))
     assert not {"prometheus_clients", "prometheus_alertmanagers_client"} & set(out.all)
+    assert not any("node_exporter_tls" in own for own in out.hosts.values())
     probes = out.all["prometheus_targets"].get("probe", [])
     modules = {g["labels"]["__param_module"] for g in probes if g["labels"]["probe"] == "alertmanager"}
     assert modules <= {"http_2xx"}

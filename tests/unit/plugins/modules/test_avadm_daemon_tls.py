@@ -1,6 +1,9 @@
 """A daemon that asks who speaks to it: it is ready for who shows a certificate of its authority, in a real handshake."""
 
-from avadm_daemon import answers
+import ssl
+
+import pytest
+from avadm_daemon import answers, refuses
 
 from tests.unit.fakes.made import Signer, https
 
@@ -26,3 +29,15 @@ def test_what_is_not_ready_yet_says_so(tmp_path):
     ca, certificate, key = Signer().write(tmp_path, "daemon")
     with https(certificate, key, status=503) as port:
         assert answers(f"https://127.0.0.1:{port}/", {"ca": ca}) == "status 503"
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_daemon_that_this_node_cannot_ask_is_ready_when_it_refuses_and_not_when_it_answers(
+    tmp_path, asks, newest
+):
+    ca, certificate, key = Signer().write(tmp_path, "daemon")
+    with https(certificate, key, clients=ca if asks else None, newest=newest) as port:
+        said = refuses(f"https://127.0.0.1:{port}/", {"ca": ca})
+    assert (said is None) is asks, said
+    assert refuses(f"https://127.0.0.1:{port}/", {"ca": ca}) is not None, "nobody is there any more"
