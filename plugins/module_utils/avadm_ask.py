@@ -10,6 +10,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import re
+import socket
 import ssl
 import sys
 
@@ -21,6 +22,8 @@ except ImportError:  # python 2.7
     from httplib import HTTPSConnection
     from urllib2 import HTTPError, HTTPSHandler, ProxyHandler, build_opener
 
+# What TLS calls it when a certificate is missing: the first of TLS 1.3, the others of 1.2, whose words are OpenSSL's.
+MISSED = re.compile("alert (certificate required|bad certificate|handshake failure)", re.I)
 ADDRESS = re.compile(r"^https://\d+\.\d+\.\d+\.\d+[:/]")
 
 
@@ -79,3 +82,24 @@ def ask(url, tls=None, timeout=5):
         return error.code, error.read().decode("utf-8", "replace")
     except Exception as error:  # refused, timed out, somebody else's certificate: they have no common parent
         return -1, str(error) or repr(error)
+
+
+def refuses(url, ca, timeout=3):
+    """Return None if a daemon that the authority knows answers nobody without a certificate, else what came instead."""
+    host, _, port = url.split("/")[2].partition(":")
+    context = ssl.create_default_context(cafile=ca)
+    context.check_hostname = sys.version_info[0] > 2 or not ADDRESS.match(url)
+    try:
+        link = socket.create_connection((host, int(port or 443)), timeout)
+        try:
+            # With TLS 1.3 the refusal comes after the handshake; whoever writes first may not get to read it.
+            context.wrap_socket(link, server_hostname=host).recv(1)
+        finally:
+            link.close()
+    except (socket.timeout, ssl.SSLWantReadError):
+        return "it waits for the questions of who shows no certificate"
+    except Exception as error:  # refused, reset, somebody else's certificate: they have no common parent
+        if MISSED.search(str(error)):
+            return None
+        return str(error) or repr(error)
+    return "it closed without a word"

@@ -129,16 +129,13 @@ because:
 """
 
 import os
-import re
 import time
 
-from ansible.module_utils.avadm_ask import ask
+from ansible.module_utils.avadm_ask import ask, refuses
 from ansible.module_utils.avadm_health import Health
 from ansible.module_utils.basic import AnsibleModule
 
 STAMPS = "/run/avadm/daemon"
-# What TLS calls it when a certificate is missing: the first of TLS 1.3, the others of 1.2, whose words are OpenSSL's.
-REFUSED = re.compile("alert (certificate required|bad certificate|handshake failure)", re.I)
 DROPIN = "/etc/systemd/system/%s.d/avadm.conf"
 PROPERTIES = (
     "LoadState",
@@ -173,14 +170,6 @@ def answers(url, tls=None):
     """Return None if the URL answers 200, else what came instead."""
     status, said = ask(url, tls)
     return None if status == 200 else said if status == -1 else "status %d" % status
-
-
-def refuses(url, tls):
-    """Return None if nobody without a certificate is answered, and by whom the authority knows; else what came instead."""
-    status, said = ask(url, tls)
-    if status != -1:
-        return "it answers who shows no certificate"
-    return None if REFUSED.search(said) else said
 
 
 class Daemon(object):
@@ -335,7 +324,7 @@ class Daemon(object):
         """Wait until the daemon answers; DaemonError if it does not in time."""
         deadline = clock() + timeout
         while True:
-            trouble = refuses(url, tls) if tls and not tls.get("certificate") else answers(url, tls)
+            trouble = refuses(url, tls["ca"]) if tls and not tls.get("certificate") else answers(url, tls)
             if trouble is None:
                 return
             if clock() >= deadline:

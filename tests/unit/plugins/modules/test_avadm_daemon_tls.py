@@ -3,7 +3,8 @@
 import ssl
 
 import pytest
-from avadm_daemon import answers, refuses
+from ansible.module_utils.avadm_ask import refuses
+from avadm_daemon import answers
 
 from tests.unit.fakes.made import Signer, https
 
@@ -38,6 +39,6 @@ def test_a_daemon_that_this_node_cannot_ask_is_ready_when_it_refuses_and_not_whe
 ):
     ca, certificate, key = Signer().write(tmp_path, "daemon")
     with https(certificate, key, clients=ca if asks else None, newest=newest) as port:
-        said = refuses(f"https://127.0.0.1:{port}/", {"ca": ca})
+        said = refuses(f"https://127.0.0.1:{port}/", ca, timeout=1)
     assert (said is None) is asks, said
-    assert refuses(f"https://127.0.0.1:{port}/", {"ca": ca}) is not None, "nobody is there any more"
+    assert refuses(f"https://127.0.0.1:{port}/", ca) is not None, "nobody is there any more"
