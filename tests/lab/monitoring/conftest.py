@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import urllib.parse
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,18 @@ class Server:
         self.name = name
         self.how = how
 
-    @property
+    @cached_property
     def url(self):
         """Where it is asked, and others ask it."""
         return self.how.url(self.lab, self.name)
 
+    @cached_property
+    def curl(self):
+        return self.how.curl(self.lab, self.name)
+
     def get(self, path, **query):
         url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
-        return json.loads(self.lab.sh(self.name, f"{self.how.curl(self.lab, self.name)} '{url}'"))
+        return json.loads(self.lab.sh(self.name, f"{self.curl} '{url}'"))
 
     def query(self, expr):
         """Return the result of an instant query: a list of {metric, value}."""
