@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from avadm.components.commands import running
 from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
-from avadm.site.model import Site
+from avadm.pki.model import Authority, Leaf
+from avadm.site.model import Node, Site
+from avadm.site.places import balances
 
 DNS, INGRESS_METRICS, STATES = 53, 8082, 8085
 
@@ -12,6 +16,38 @@ DNS, INGRESS_METRICS, STATES = 53, 8082, 8085
 def _holds(site: Site) -> tuple[str, str] | None:
     virtual = site.network.ingress_vip
     return (str(virtual), "ingress") if virtual and site.with_role("master") else None
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of what is installed into the cluster."""
+    if site.with_role("master") and site.with_role("etcd"):
+        for node in site.nodes:
+            yield from _of_node(node, site)
+
+
+def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
+    kubernetes = Authority.KUBERNETES
+    if "dns" in node.roles:
+        yield Leaf(f"coredns-{node.name}", kubernetes, f"dns-{node.name}", "coredns")
+    if "prometheus" in node.roles and not site.components.monitoring.existing:
+        yield Leaf(f"pod-targets-{node.name}", kubernetes, f"pod-targets-{node.name}", "pod-targets")
+    if "master" in node.roles:
+        yield Leaf(f"kube-state-metrics-{node.name}", kubernetes, f"states-{node.name}", "kube-state-metrics")
+    if "ingress" in node.roles:
+        owner, virtual = f"ingress-{node.name}", site.network.ingress_vip
+        yield Leaf(f"ingress-{node.name}", kubernetes, owner, "ingress")
+        if balances(site):
+            yield Leaf(f"load-balancer-{node.name}", kubernetes, owner, "load-balancer")
+        yield Leaf(
+            f"ingress-server-{node.name}",
+            kubernetes,
+            owner,
+            f"ingress.{site.network.domain}",
+            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}"),
+            addresses=(str(node.address), *([str(virtual)] if virtual else [])),
+            server=True,
+            client=False,
+        )
 
 
 COMPONENT = Component(
@@ -90,6 +126,7 @@ COMPONENT = Component(
         Program("traefik", ("ingress",), running("traefik", "version")),
         Program("kube-state-metrics", ("master",), running("kube-state-metrics")),
     ),
+    leaves=leaves,
     certificates=(
         "/etc/avadm/*/*.crt",
         "/etc/coredns/*.crt",

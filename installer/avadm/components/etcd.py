@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from avadm.components.leaves import LOCAL, names
 from avadm.components.model import At, Component, Packages, Phase, Port, Program, Question
+from avadm.pki.model import PROMETHEUS, Authority, Leaf
+from avadm.site.model import Node, Site
 
 CLIENTS, MEMBERS, METRICS = 2379, 2380, 2381
 _CLIENT = (
@@ -10,6 +15,39 @@ _CLIENT = (
     *("--cert", "/etc/etcd/pki/client.crt"),
     *("--key", "/etc/etcd/pki/etcd.key"),
 )
+
+
+ETCD_ROOT = "root"
+"""User of etcd's administrator and of the API servers: etcd knows this name."""
+ETCD_CALICO = "calico"
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the members' certificates, and that of Prometheus."""
+    for node in site.with_role("etcd"):
+        yield from _of_node(node, site)
+    if site.with_role("etcd"):
+        yield Leaf("prometheus-etcd", Authority.ETCD, PROMETHEUS, "prometheus")
+
+
+def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
+    own = (*names(node, site), *LOCAL[0])
+    addresses = (str(node.address), *LOCAL[1])
+    owner = f"etcd-{node.name}"
+    # A server's certificate is a client's too: etcd's own gateway calls its own port with it. Members have an authority of
+    # their own: every node's Calico has a client's certificate, and is no member.
+    for use, authority in (("server", Authority.ETCD), ("peer", Authority.ETCD_PEERS)):
+        yield Leaf(
+            f"etcd-{use}-{node.name}",
+            authority,
+            owner,
+            node.name,
+            names=own,
+            addresses=addresses,
+            server=True,
+        )
+    yield Leaf(f"etcd-client-{node.name}", Authority.ETCD, owner, ETCD_ROOT)
+
 
 COMPONENT = Component(
     phase=Phase("etcd", "Kubernetes' data base", "playbooks/etcd.yml", ("base",), ("etcd",), ("etcd",)),
@@ -41,6 +79,7 @@ COMPONENT = Component(
     programs=(
         Program("etcd", ("etcd",), ("curl", "--silent", *_CLIENT, f"https://127.0.0.1:{CLIENTS}/version")),
     ),
+    leaves=leaves,
     certificates=("/etc/etcd/pki/*.crt",),
     configurations=("/etc/default/etcd", "/etc/etcd/*"),
     questions=(Question("etcd", ("etcd",)), Question("etcd_peers", ("etcd",))),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from avadm.components.commands import running
+from avadm.components.leaves import LOCAL, names
 from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 from avadm.site.places import log_stores
 
@@ -18,6 +22,25 @@ def shippers(site: Site) -> list[Node]:
 
 def _port(site: Site) -> int | None:
     return site.components.logs.port if site.components.logs else None
+
+
+def _log_store(node: Node, site: Site) -> Leaf:
+    return Leaf(
+        f"log-store-{node.name}",
+        Authority.LOGS,
+        f"log-store-{node.name}",
+        f"log-store-{node.name}",
+        names=(*names(node, site), *LOCAL[0]),
+        addresses=(str(node.address), *LOCAL[1]),
+        server=True,
+        client=False,
+    )
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of the stores."""
+    for node in log_stores(site):
+        yield _log_store(node, site)
 
 
 COMPONENT = Component(
@@ -47,5 +70,6 @@ COMPONENT = Component(
         ),
     ),
     programs=(Program("victoria-logs", (STORE,), running("avadm-log-store", "-version")),),
+    leaves=leaves,
     questions=(Question("log_store", (STORE,)), Question("log_shipper", (SHIPPER,))),
 )

@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
-from avadm.components.commands import running
-from avadm.components.model import EVERYWHERE, At, Component, Packages, Peer, Phase, Port, Program, Question
+from collections.abc import Iterator
 
-NODE_EXPORTER, PROMETHEUS, ALERTMANAGER, GOSSIP, BLACKBOX = 9100, 9090, 9093, 9094, 9115
+from avadm.components.commands import running
+from avadm.components.leaves import LOCAL, names
+from avadm.components.model import EVERYWHERE, At, Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.pki.model import GRAFANA, PROMETHEUS, Authority, Leaf
+from avadm.site.model import Site
+from avadm.site.places import alertmanagers, metered
+
+NODE_EXPORTER, SERVER, ALERTMANAGER, GOSSIP, BLACKBOX = 9100, 9090, 9093, 9094, 9115
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of Alertmanager's mesh, of exporters, of Prometheus and of grafana."""
+    members = alertmanagers(site)
+    for node in members:
+        # Each speaks to the others, and serves them and Prometheus.
+        name = f"alertmanager-{node.name}"
+        own, addresses = (*names(node, site), *LOCAL[0]), (str(node.address), *LOCAL[1])
+        yield Leaf(name, Authority.MONITORING, name, name, names=own, addresses=addresses, server=True)
+    if members:
+        yield Leaf("prometheus-alerts", Authority.MONITORING, PROMETHEUS, "prometheus")
+    if not metered(site):
+        return
+    for node in site.nodes:
+        # For its exporter, and for Prometheus where there is one: it serves, and opens no other's port.
+        name = f"metrics-{node.name}"
+        own, addresses = (*names(node, site), *LOCAL[0]), (str(node.address), *LOCAL[1])
+        yield Leaf(
+            name, Authority.METRICS, name, name, names=own, addresses=addresses, server=True, client=False
+        )
+    yield Leaf("prometheus-metrics", Authority.METRICS, PROMETHEUS, "prometheus")
+    if site.with_role("grafana"):
+        yield Leaf("grafana-metrics", Authority.METRICS, GRAFANA, "grafana")
+
 
 COMPONENT = Component(
     phase=Phase(
@@ -32,7 +63,7 @@ COMPONENT = Component(
             who="certificates of the authority `metrics`",
         ),
         Port(
-            number=PROMETHEUS,
+            number=SERVER,
             program="prometheus",
             what="Prometheus",
             duty="prometheus",
@@ -76,10 +107,11 @@ COMPONENT = Component(
     ),
     programs=(
         Program("node_exporter", command=running("prometheus-node-exporter")),
-        Program("prometheus", ("prometheus",), metrics=PROMETHEUS),
+        Program("prometheus", ("prometheus",), metrics=SERVER),
         Program("alertmanager", ("alertmanager",), metrics=ALERTMANAGER),
         Program("blackbox_exporter", ("prometheus",), metrics=BLACKBOX),
     ),
+    leaves=leaves,
     certificates=("/etc/prometheus/tls/*.crt",),
     configurations=("/etc/alertmanager/*", "/etc/default/prometheus*", "/etc/prometheus/*.yml"),
     questions=(Question("prometheus", ("prometheus",)),),

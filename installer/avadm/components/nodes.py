@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from avadm.components.commands import build_info, running
+from avadm.components.etcd import ETCD_CALICO
+from avadm.components.leaves import names
 from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.pki.model import Authority, Leaf
+from avadm.site.model import Node, Site
+from avadm.site.places import kube_nodes
 
 NODES = ("master", "worker")
 KUBELET, PROXY = 10250, 10249
@@ -67,6 +74,32 @@ def _on_nodes() -> tuple[Port, ...]:
     )
 
 
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of kubelets, kube-proxy and Calico."""
+    if site.with_role("master") and site.with_role("etcd"):
+        for node in kube_nodes(site):
+            yield from _of_node(node, site)
+
+
+def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
+    owner = f"node-{node.name}"
+    user = f"system:node:{node.name}"
+    yield Leaf(f"kubelet-client-{node.name}", Authority.KUBERNETES, owner, user, "system:nodes")
+    yield Leaf(
+        f"kubelet-server-{node.name}",
+        Authority.KUBERNETES,
+        owner,
+        user,
+        names=names(node, site),
+        addresses=(str(node.address),),
+        server=True,
+        client=False,
+    )
+    yield Leaf(f"kube-proxy-{node.name}", Authority.KUBERNETES, owner, "system:kube-proxy")
+    yield Leaf(f"calico-{node.name}", Authority.KUBERNETES, owner, "calico")
+    yield Leaf(f"calico-etcd-{node.name}", Authority.ETCD, owner, ETCD_CALICO)
+
+
 COMPONENT = Component(
     phase=Phase(
         "nodes",
@@ -96,6 +129,7 @@ COMPONENT = Component(
         Program("calico-kube-controllers", ("master",), running("calico-kube-controllers")),
         Program("gpu-device-plugin", ("gpu",), running("avadm-gpu-device-plugin")),
     ),
+    leaves=leaves,
     certificates=("/etc/calico/pki/*.crt", "/etc/kubernetes/pki/*.crt"),
     configurations=("/etc/calico/*", "/etc/cni/net.d/*", "/etc/kubernetes/*"),
     questions=(

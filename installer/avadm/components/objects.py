@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from avadm.components.leaves import LOCAL, names
 from avadm.components.model import At, Ceph, Component, Packages, Peer, Phase, Port, Question
+from avadm.pki.model import Authority, Leaf
 from avadm.site import object_pools
 from avadm.site.model import Node, Site
 
@@ -27,6 +31,28 @@ def _holds(site: Site) -> tuple[str, str] | None:
     return (
         (str(store.vip), "rgw") if store is not None and store.vip and object_pools.gateways(site) else None
     )
+
+
+def _gateway(node: Node, site: Site) -> Leaf:
+    """Return the certificate of a node's S3 gateway: all of them serve the one name, and buckets as its subdomains."""
+    store, name = site.components.object_store, object_pools.name(site)
+    virtual = [str(store.vip)] if store and store.vip else []
+    return Leaf(
+        f"rgw-{node.name}",
+        Authority.OBJECTS,
+        f"rgw-{node.name}",
+        name,
+        names=(name, f"*.{name}", *names(node, site)),
+        addresses=(*virtual, str(node.address), *LOCAL[1]),
+        server=True,
+        client=False,
+    )
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of the gateways."""
+    for node in object_pools.gateways(site):
+        yield _gateway(node, site)
 
 
 COMPONENT = Component(
@@ -61,6 +87,7 @@ COMPONENT = Component(
     ),
     # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
     ceph=Ceph(daemons=("rgw",), nodes=frozenset({"rgw"}), kinds=("ceph", "client.rgw", "rgw", "radosgw")),
+    leaves=leaves,
     configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*"),
     questions=(Question("objects", (GATEWAY,), seconds=50),),
     holds=_holds,

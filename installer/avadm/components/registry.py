@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from avadm.components.commands import running
+from avadm.components.leaves import LOCAL, names
 from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program
+from avadm.pki.model import Authority, Leaf
+from avadm.site.model import Site
+from avadm.site.places import registry_name
 
 READERS, METRICS, WRITER, WRITER_METRICS = 5000, 5001, 5002, 5003
 _PROGRAM = "docker-registry or registry"
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificates of the registry, of who writes and of each node that reads."""
+    if not (site.with_role("master") and site.with_role("etcd")):
+        return
+    kubernetes = Authority.KUBERNETES
+    for node in site.nodes:
+        if "registry" in node.roles:
+            yield Leaf(
+                f"registry-{node.name}",
+                kubernetes,
+                f"registry-{node.name}",
+                "registry",
+                names=(registry_name(site), *names(node, site)),
+                addresses=(str(node.address), *LOCAL[1]),
+                server=True,
+                client=False,
+            )
+            # Who writes is told by the authority alone: the registry looks at no name in a certificate.
+            writer = f"registry-writer-{node.name}"
+            yield Leaf(writer, Authority.IMAGE_WRITERS, writer, f"deployer:{node.name}")
+        if {"master", "worker", "registry"} & set(node.roles):
+            user = f"registry:{node.name}"
+            yield Leaf(f"registry-client-{node.name}", Authority.IMAGES, f"node-{node.name}", user)
+
 
 COMPONENT = Component(
     phase=Phase(
@@ -60,5 +92,6 @@ COMPONENT = Component(
         Program("avadm-registry", ("registry",), running("avadm-registry")),
         Program("avadm-registry-writer", ("registry",), running("avadm-registry-writer")),
     ),
+    leaves=leaves,
     certificates=("/etc/docker-registry/*.crt", "/etc/docker/certs.d/*/client.cert"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from avadm.artifacts.manifest import named
 from avadm.engine.cache_target import cache_target
-from avadm.pki import plan
 from avadm.pki.model import key_variable
 from avadm.render.addons import IMAGES, REGISTRY_PORT
 from avadm.render.kube_nodes import limits
@@ -17,6 +16,7 @@ from avadm.render.objects import (
     require,
 )
 from avadm.render.volumes import classes
+from avadm.site import places
 from avadm.site.cephx import rbd_entity
 from avadm.site.model import Site
 from avadm.site.object_pools import AUTHORITY, gateways
@@ -97,7 +97,7 @@ def _kubernetes(site: Site) -> KubeTarget | None:
     (artifact,) = named(("kubernetes",))
     vip = site.network.ingress_vip if site.with_role("ingress") else None
     knobs, kinds = site.components.kubernetes, tuple(classes(site))
-    registry = f"{plan.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
+    registry = f"{places.registry_name(site)}:{REGISTRY_PORT}/" if site.with_role("registry") else ""
     return KubeTarget(
         master=masters[0].name,
         nodes=tuple(n.name for n in inside),
@@ -111,7 +111,7 @@ def _kubernetes(site: Site) -> KubeTarget | None:
         gpu_nodes=tuple(n.name for n in site.with_role("gpu")),
         masters=tuple(n.name for n in masters),
         etcd=tuple(n.name for n in site.with_role("etcd")),
-        cluster_domain=plan.CLUSTER_DOMAIN,
+        cluster_domain=places.CLUSTER_DOMAIN,
         classes=kinds,
         default_class=knobs.default_class if knobs.default_class in kinds else "",
         mounters=tuple(n.name for n in site.nodes if {"client", "worker"} <= set(n.roles)),

@@ -6,6 +6,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+ADMIN, PROMETHEUS, GRAFANA = "admin", "prometheus", "grafana"
+"""Owners of keys that belong to no node."""
+SERVICE_ACCOUNTS = "service-accounts"
+"""Owner of the key that signs the tokens of service accounts; it has no certificate."""
+
 
 class Authority(StrEnum):
     """A certificate authority; each is trusted for its own purpose alone."""

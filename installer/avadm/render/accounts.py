@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from avadm.pki import plan
+from avadm.components.masters import accounts as account_leaves
 from avadm.pki.certs import pem_of
 from avadm.pki.store import Store
 from avadm.render import Vars
@@ -22,7 +22,7 @@ def keep_kubeconfigs(site: Site, store: Store, keys: Mapping[str, str]) -> None:
     """Keep `SITE.account-NAME.kubeconfig` beside the site file, 0600, for each account and no other."""
     kept = set()
     if site.with_role("master"):
-        for account, leaf in zip(site.components.kubernetes.accounts, plan.accounts(site), strict=True):
+        for account, leaf in zip(site.components.kubernetes.accounts, account_leaves(site), strict=True):
             path = kubeconfig_path(store, leaf.name)
             key = b64(pem_of(keys[leaf.key]))
             namespace = next(iter(account.namespaces), "default")

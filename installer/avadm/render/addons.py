@@ -5,13 +5,13 @@ from __future__ import annotations
 from ipaddress import summarize_address_range
 from typing import Any
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
 from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.render.masters import api_url
+from avadm.site import places
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 
@@ -31,7 +31,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_addons_pods": str(site.network.pods),
         "coredns_program": "{{ artifacts.coredns.files.coredns }}",
         "coredns_server": api,
-        "coredns_cluster_domain": plan.CLUSTER_DOMAIN,
+        "coredns_cluster_domain": places.CLUSTER_DOMAIN,
         "coredns_reverse": [str(site.network.services), str(site.network.pods)],
         "coredns_site_domain": site.network.domain,
         "coredns_site_hosts": "\n".join(["{{ base_hosts }}", *_virtual_hosts(site)]),
@@ -69,7 +69,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
 def _load_balancer(site: Site, store: Store, out: Vars) -> None:
     """Write the variables of load_balancer, and those of ingress about its addresses; nothing where it is not ours."""
     pool = site.network.load_balancer
-    if pool is None or not plan.balances(site):
+    if pool is None or not places.balances(site):
         return
     taken = out.all["ingress_router_id"]
     number = int(pool.first) % 256 or 255
@@ -102,11 +102,11 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     servers = site.with_role("registry")
     if not servers:
         return
-    name = f"{plan.registry_name(site)}:{REGISTRY_PORT}"
+    name = f"{places.registry_name(site)}:{REGISTRY_PORT}"
     authority = store.trusted(Authority.KUBERNETES)
     out.all |= {
         "registry_packages": profile.packages.get("registry", []),
-        "registry_name": plan.registry_name(site),
+        "registry_name": places.registry_name(site),
         "registry_port": REGISTRY_PORT,
         "registry_ca_certificate": authority,
         "registry_readers_ca_certificate": store.trusted(Authority.IMAGES),
@@ -122,7 +122,7 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         mount = filesystem.mount.rstrip("/")
         out.all |= {"registry_mount": mount, "registry_storage": f"{mount}/registry"}
     # Known by name on every node, whether there is a name service or not.
-    out.all["base_hosts"] += f"\n{servers[0].address} {plan.registry_name(site)}"
+    out.all["base_hosts"] += f"\n{servers[0].address} {places.registry_name(site)}"
     for node in servers:
         out.host(node.name).update(
             registry_address=str(node.address),

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from avadm.artifacts import need
+from avadm.components import certificates
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import store as pki
@@ -96,7 +97,7 @@ def render_inventory(
     refuse_lost(site_file.path, site_file.site.name, out.secrets)
     secrets = vault.ensure(out.secrets)
     objects.require(site_file.site, secrets)
-    if pki.issue(pki.Store.open(site_file.path), site_file.site, secrets):
+    if certificates.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
     masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
     accounts.keep_kubeconfigs(site_file.site, pki.Store.open(site_file.path), secrets)
@@ -138,20 +139,20 @@ def variables(site_file: SiteFile) -> Vars:
     monitoring.render(site, site_file.profile, out)
     kubernetes.render(site, site_file.profile, out)
     out.all["artifacts"] = need.variables(site)
-    certificates = pki.Store.open(site_file.path)
-    out.secrets |= pki.makers(site)
+    store = pki.Store.open(site_file.path)
+    out.secrets |= certificates.makers(site)
     out.secrets[STATE_KEY] = lambda: token_hex(32)
-    etcd.render(site, site_file.profile, certificates, out)
-    masters.render(site, site_file.profile, certificates, out)
-    kube_nodes.render(site, site_file.profile, certificates, out)
-    kube_metrics.render(site, certificates, out)
-    monitoring_tls.render(site, site_file.profile, certificates, out)
-    addons.render(site, site_file.profile, certificates, out)
+    etcd.render(site, site_file.profile, store, out)
+    masters.render(site, site_file.profile, store, out)
+    kube_nodes.render(site, site_file.profile, store, out)
+    kube_metrics.render(site, store, out)
+    monitoring_tls.render(site, site_file.profile, store, out)
+    addons.render(site, site_file.profile, store, out)
     accounts.render(site, out)
-    volumes.render(site, site_file.profile, certificates, out)
-    objects.render(site, site_file.profile, certificates, out)
-    alluxio.render(site_file, certificates, out)
-    logs.render(site, site_file.profile, certificates, out)
+    volumes.render(site, site_file.profile, store, out)
+    objects.render(site, site_file.profile, store, out)
+    alluxio.render(site_file, store, out)
+    logs.render(site, site_file.profile, store, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)

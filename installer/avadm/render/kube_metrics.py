@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
-from avadm.pki.model import Authority, key_variable
+from avadm.pki.model import PROMETHEUS, Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
 from avadm.render.addons import REGISTRY_PORT
@@ -92,7 +91,7 @@ def render(site: Site, store: Store, out: Vars) -> None:
         name: {
             "ca_certificate": store.trusted(authority),
             "certificate": store.leaf(CERTIFICATES[name]),
-            "key": key_pem(key_variable(plan.PROMETHEUS)),
+            "key": key_pem(key_variable(PROMETHEUS)),
         }
         for name, authority in CLIENTS.items()
     }

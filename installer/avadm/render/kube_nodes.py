@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
 from avadm.render.etcd import client_urls
 from avadm.render.masters import api_url
+from avadm.site import places
 from avadm.site.components import Kubernetes, Reserved
 from avadm.site.hardware import minimum
 from avadm.site.model import Node, Site
@@ -41,7 +41,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_node_server": api,
         "kube_node_pods": pods,
         "kube_node_cluster_dns": str(site.network.services[DNS_OFFSET]),
-        "kube_node_cluster_domain": plan.CLUSTER_DOMAIN,
+        "kube_node_cluster_domain": places.CLUSTER_DOMAIN,
         "kube_node_cni_plugins": {
             name: f"{{{{ artifacts['cni-plugins'].files['{name}'] }}}}" for name in CNI_PLUGINS
         },
@@ -66,7 +66,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "calico_image_archive": "{{ artifacts['calico-image'].files['image.tar'] }}",
         "calico_image": "avadm/calico-node:{{ artifacts['calico-image'].version }}",
     }
-    for node in plan.kube_nodes(site):
+    for node in places.kube_nodes(site):
         marks = {"kube_node_labels": labels(node, site, profile), "kube_node_taints": taints(node, site)}
         out.host(node.name).update(_node(node, site, store) | marks)
 
@@ -86,7 +86,7 @@ def peers(site: Site) -> list[dict[str, Any]]:
             found.append({**one, "node": ""})
         found += [
             {**one, "node": n.name}
-            for n in plan.kube_nodes(site)
+            for n in places.kube_nodes(site)
             if n.name in peer.nodes or n.rack in peer.racks
         ]
     return found

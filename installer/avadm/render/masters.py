@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from avadm.pki import plan
 from avadm.pki.certs import key_data, key_pem, pem_of
-from avadm.pki.model import Authority, key_variable
+from avadm.pki.model import ADMIN, SERVICE_ACCOUNTS, Authority, key_variable
 from avadm.pki.store import Store
 from avadm.private import write_private
 from avadm.render import Vars
@@ -52,7 +51,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_controllers_packages": profile.packages.get("kube_controllers", []),
         "kube_controllers_pods": str(site.network.pods),
         "kube_controllers_services": services,
-        "kube_controllers_service_accounts_key": key_pem(key_variable(plan.SERVICE_ACCOUNTS)),
+        "kube_controllers_service_accounts_key": key_pem(key_variable(SERVICE_ACCOUNTS)),
     }
     if site.network.api_vip:
         out.all |= {
@@ -119,7 +118,7 @@ def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespa
 def keep_kubeconfig(site: Site, store: Store, keys: Mapping[str, str]) -> None:
     """Write the administrator's kubeconfig beside the site file, `SITE.kubeconfig`, for its owner alone."""
     if site.with_role("master"):
-        key = b64(pem_of(keys[key_variable(plan.ADMIN)]))
+        key = b64(pem_of(keys[key_variable(ADMIN)]))
         keep_private(kubeconfig_path(store), kubeconfig(store, api_url(site), key))
 
 
@@ -151,7 +150,7 @@ def _master(node: Node, site: Site, store: Store) -> dict[str, Any]:
         "kube_apiserver_front_proxy_certificate": store.leaf(f"front-proxy-{node.name}"),
         "kube_apiserver_key": key,
         # Root of a master asks its own server, whoever has the virtual address.
-        "kube_apiserver_admin_kubeconfig": kubeconfig(store, own, key_data(key_variable(plan.ADMIN))),
+        "kube_apiserver_admin_kubeconfig": kubeconfig(store, own, key_data(key_variable(ADMIN))),
         "kube_controllers_server": own,
         "kube_controllers_manager_certificate": store.leaf(f"controller-manager-{node.name}"),
         "kube_controllers_scheduler_certificate": store.leaf(f"scheduler-{node.name}"),

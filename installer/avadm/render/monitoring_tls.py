@@ -8,11 +8,11 @@ Prometheus and of grafana. Where the profile's programs know no TLS (``features.
 
 from __future__ import annotations
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
-from avadm.pki.model import Authority, key_variable
+from avadm.pki.model import GRAFANA, PROMETHEUS, Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
+from avadm.site import places
 from avadm.site.model import Site
 from avadm.site.profile import Profile
 
@@ -38,12 +38,12 @@ READER_FILES = {
 
 def guarded(site: Site, profile: Profile) -> bool:
     """Return whether this site's Alertmanagers ask for certificates."""
-    return bool(profile.features.get("alertmanager_tls", False)) and bool(plan.alertmanagers(site))
+    return bool(profile.features.get("alertmanager_tls", False)) and bool(places.alertmanagers(site))
 
 
 def read_guarded(site: Site, profile: Profile) -> bool:
     """Return whether this site's Prometheus and node exporters ask for certificates."""
-    return bool(profile.features.get("metrics_tls", False)) and plan.metered(site)
+    return bool(profile.features.get("metrics_tls", False)) and places.metered(site)
 
 
 def asked_with(site: Site, profile: Profile) -> dict[str, dict[str, str]]:
@@ -65,7 +65,7 @@ def _metrics(site: Site, store: Store, out: Vars) -> None:
     client = {
         "ca_certificate": authority,
         "certificate": store.leaf("prometheus-metrics"),
-        "key": key_pem(key_variable(plan.PROMETHEUS)),
+        "key": key_pem(key_variable(PROMETHEUS)),
     }
     job = {"client": METRICS, "path": "/metrics", "interval_s": 0}
     out.all["prometheus_clients"] = out.all.get("prometheus_clients", {}) | {METRICS: client}
@@ -85,7 +85,7 @@ def _metrics(site: Site, store: Store, out: Vars) -> None:
         out.host(node.name)["grafana_datasource_tls"] = {
             "ca_certificate": authority,
             "certificate": store.leaf("grafana-metrics"),
-            "key": key_pem(key_variable(plan.GRAFANA)),
+            "key": key_pem(key_variable(GRAFANA)),
         }
 
 
@@ -98,14 +98,14 @@ def _alertmanager(site: Site, store: Store, out: Vars) -> None:
             CLIENT: {
                 "ca_certificate": authority,
                 "certificate": store.leaf("prometheus-alerts"),
-                "key": key_pem(key_variable(plan.PROMETHEUS)),
+                "key": key_pem(key_variable(PROMETHEUS)),
             }
         },
         "prometheus_jobs": jobs | {CLIENT: {"client": CLIENT, "path": "/metrics", "interval_s": 0}},
         "prometheus_alertmanagers_client": CLIENT,
         "blackbox_exporter_alertmanager_tls": f"/etc/prometheus/tls/{CLIENT}",
     }
-    for node in plan.alertmanagers(site):
+    for node in places.alertmanagers(site):
         own = out.host(node.name)
         own["alertmanager_external_url"] = own["alertmanager_external_url"].replace("http://", "https://", 1)
         own["alertmanager_tls"] = {

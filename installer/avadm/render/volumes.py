@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from avadm.pki import plan
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import Store
 from avadm.render import Vars
 from avadm.render.ceph import make_key
 from avadm.render.masters import api_url
+from avadm.site import places
 from avadm.site.cephx import Entity, fs_entity, rbd_entity
 from avadm.site.model import Site
 from avadm.site.profile import Profile
@@ -40,7 +40,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         "kube_volumes_rbd": rbd(site, profile),
         "kube_volumes_local": bool(own),
     }
-    for turn, node in enumerate(plan.provisioners(site)):
+    for turn, node in enumerate(places.provisioners(site)):
         out.host(node.name)["kube_volumes_turn"] = turn
         out.host(node.name)["kube_volumes_provisioner_certificate"] = store.leaf(f"provisioner-{node.name}")
     for number, node in enumerate(own):
@@ -49,7 +49,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             kube_volumes_local_tells=number < TELLERS,
             kube_volumes_certificate=store.leaf(f"volumes-{node.name}"),
         )
-    for node in plan.volume_makers(site):
+    for node in places.volume_makers(site):
         out.host(node.name)["kube_volumes_key"] = key_pem(key_variable(f"volumes-{node.name}"))
 
 

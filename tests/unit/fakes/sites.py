@@ -2,6 +2,7 @@
 
 import inspect
 
+from avadm.components import certificates
 from avadm.pki import store as pki
 from avadm.render import Vars
 from avadm.site import profile as profiles
@@ -28,12 +29,12 @@ def site(*nodes, **more):
 
 def keys(one):
     """Return new private keys for all certificates of a site, as its vault would hold them."""
-    return {name: make() for name, make in pki.makers(one).items()}
+    return {name: make() for name, make in certificates.makers(one).items()}
 
 
 def issued(one, folder, held=None):
     """Return the store of a site's certificates, which are made in a folder."""
-    pki.issue(pki.Store.open(folder / "demo.yml"), one, keys(one) if held is None else held)
+    certificates.issue(pki.Store.open(folder / "demo.yml"), one, keys(one) if held is None else held)
     return pki.Store.open(folder / "demo.yml")
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-from avadm.pki import plan
+from avadm.components import certificates
 from avadm.pki.model import Authority
 from avadm.render import accounts, masters
 from avadm.sitefile.rules.accounts import FORMER_USERS, OWN_USERS
@@ -41,7 +41,7 @@ def keep(tmp_path):
 
 
 def test_no_account_can_have_the_name_of_a_part():
-    users = {leaf.user for leaf in plan.leaves(site()) if leaf.authority is Authority.KUBERNETES}
+    users = {leaf.user for leaf in certificates.leaves(site()) if leaf.authority is Authority.KUBERNETES}
     # Names with a colon or a dot no account can have, those with kube- are refused as such.
     plain = {u for u in users if not {":", "."} & set(u) and not u.startswith("kube-")}
     assert plain == OWN_USERS - FORMER_USERS

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from avadm.pki import plan as pki_plan
+from avadm.components import certificates
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES
 from avadm.render import logs
@@ -36,7 +36,7 @@ def test_a_site_without_logs_is_as_it_was(tmp_path):
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
     assert PHASE.hosts(site()) == ()
     assert "log_store" not in groups(site())
-    assert not [leaf for leaf in pki_plan.leaves(site()) if leaf.authority is Authority.LOGS]
+    assert not [leaf for leaf in certificates.leaves(site()) if leaf.authority is Authority.LOGS]
 
 
 def test_stores_keep_and_all_nodes_send(tmp_path):

@@ -7,7 +7,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ruamel.yaml import YAML
 
-from avadm.pki import plan
+from avadm.components import certificates
 from avadm.pki.model import Authority
 from avadm.render import monitoring, monitoring_tls
 from avadm.site import profile as profiles
@@ -39,7 +39,7 @@ def made(tmp_path):
 
 def test_members_and_prometheus_alone_have_a_certificate(made):
     out, store = made(site())
-    ours = [leaf for leaf in plan.leaves(site()) if leaf.authority is Authority.MONITORING]
+    ours = [leaf for leaf in certificates.leaves(site()) if leaf.authority is Authority.MONITORING]
     assert {leaf.name for leaf in ours} == {"alertmanager-m1", "alertmanager-m2", "prometheus-alerts"}
     for name in ("m1", "m2"):
         assert out.hosts[name]["alertmanager_tls"]["certificate"] == store.leaf(f"alertmanager-{name}")
@@ -59,7 +59,7 @@ def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
 
 def test_each_node_s_exporter_has_a_certificate_that_serves_alone(made):
     out, store, _ = made(site())
-    leaves = {leaf.name: leaf for leaf in plan.leaves(site()) if leaf.authority is Authority.METRICS}
+    leaves = {leaf.name: leaf for leaf in certificates.leaves(site()) if leaf.authority is Authority.METRICS}
     assert set(leaves) == {"metrics-m1", "metrics-m2", "metrics-w1", "prometheus-metrics"}
     assert {name for name, leaf in leaves.items() if leaf.client} == {"prometheus-metrics"}
     for name in ("m1", "m2", "w1"):

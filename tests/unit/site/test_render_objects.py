@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
+from avadm.components import certificates
 from avadm.errors import AvadmError
-from avadm.pki import plan
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES
@@ -60,7 +60,7 @@ def test_a_site_without_an_object_store_is_told_nothing_of_one(made):
     assert not [k for k in out.all if k.startswith(("ceph_rgw", "objects_", "blackbox_exporter_objects"))]
     assert "grafana_more_dashboards" not in out.all
     assert out.all["base_hosts"] == "10.0.0.1 s1"
-    assert not [leaf for leaf in plan.leaves(site(None)) if leaf.authority is Authority.OBJECTS]
+    assert not [leaf for leaf in certificates.leaves(site(None)) if leaf.authority is Authority.OBJECTS]
     assert next(p for p in PHASES if p.name == "objects").hosts(site(None)) == ()
 
 
@@ -179,7 +179,7 @@ def test_no_two_members_share_a_key():
 
 def test_certificates_name_the_store_its_buckets_and_every_address(made):
     made(OWN)
-    leaf = next(one for one in plan.leaves(site(OWN)) if one.name == "rgw-s2")
+    leaf = next(one for one in certificates.leaves(site(OWN)) if one.name == "rgw-s2")
     assert leaf.names == ("objects.demo.test", "*.objects.demo.test", "s2", "s2.demo.test")
     assert leaf.addresses == ("10.0.0.99", "10.0.0.2", "127.0.0.1")
     assert (leaf.server, leaf.client) == (True, False)

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.pki import plan
+from avadm.components import certificates
 from avadm.pki import store as pki
 from avadm.plan.phases import PHASES
 from avadm.render import volumes
+from avadm.site import places
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
 
@@ -35,7 +36,7 @@ def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(
     out = rendered(one, tmp_path, keys=keys)
     turns = {name: own["kube_volumes_turn"] for name, own in out.hosts.items() if "kube_volumes_turn" in own}
     assert turns == {"w1": 0, "w3": 1, "w4": 2}
-    assert [n.name for n in plan.provisioners(one)] == list(turns)
+    assert [n.name for n in places.provisioners(one)] == list(turns)
     for own in (out.hosts[name] for name in turns):
         assert own["kube_volumes_provisioner_certificate"] and own["kube_volumes_key"]
     assert out.all["kube_volumes_entity"] == "client.cephfs-volumes"
@@ -45,7 +46,7 @@ def test_three_nodes_that_have_the_mount_and_pods_make_volumes_each_in_its_turn(
 
 
 def test_each_node_makes_volumes_as_a_user_of_its_own_and_those_of_the_site_as_another():
-    users = {leaf.name: (leaf.user, leaf.group, leaf.owner) for leaf in plan.leaves(site(local=2))}
+    users = {leaf.name: (leaf.user, leaf.group, leaf.owner) for leaf in certificates.leaves(site(local=2))}
     assert users["volumes-w5"] == ("avadm:volumes:w5", "avadm:volumes", "volumes-w5")
     assert users["volumes-w4"] == ("avadm:volumes:w4", "avadm:volumes", "volumes-w4")
     assert users["provisioner-w4"] == ("avadm:provisioner:w4", "avadm:provisioners", "volumes-w4")

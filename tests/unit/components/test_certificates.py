@@ -14,10 +14,12 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.x509.verification import ClientVerifier, PolicyBuilder, ServerVerifier, VerificationError
 from cryptography.x509.verification import Store as Trust
 
+from avadm.components import certificates
+from avadm.components.certificates import issue, makers
 from avadm.errors import AvadmError
-from avadm.pki import certs, plan
+from avadm.pki import certs
 from avadm.pki.model import Authority
-from avadm.pki.store import Store, issue, makers
+from avadm.pki.store import Store
 from avadm.site.model import Site
 
 NOW = certs.now()
@@ -96,7 +98,7 @@ def test_no_server_is_believed_under_another_name_or_by_another_authority(kept):
 
 def test_each_certificate_verifies_by_its_authority_and_for_its_use_alone(kept):
     store, one, _ = kept
-    for leaf in plan.leaves(one):
+    for leaf in certificates.leaves(one):
         made = load(store.leaf(leaf.name))
         believed = []
         for by in Authority:
@@ -132,7 +134,7 @@ def test_a_service_certificate_is_no_clients(kept):
 def test_where_an_authority_alone_tells_who_comes_in_nobody_else_has_its_certificate(kept, authority, let_in):
     store, one, _ = kept
     believed = set()
-    for leaf in plan.leaves(one):
+    for leaf in certificates.leaves(one):
         with suppress(ValueError, InvalidSignature):
             load(store.leaf(leaf.name)).verify_directly_issued_by(load(store.trusted(authority)))
             believed.add(leaf.name)
@@ -191,7 +193,7 @@ def test_a_certificate_of_a_replaced_key_or_damaged_text_is_made_anew(kept):
     changed = keys | {"vault_pki_key_node_w1": certs.new_key()}
     assert issue(store, one, changed, NOW)
     renewed = {n for n in before if store.leaves[n] != before[n]}
-    assert renewed == {"admin"} | {leaf.name for leaf in plan.leaves(one) if leaf.owner == "node-w1"}
+    assert renewed == {"admin"} | {leaf.name for leaf in certificates.leaves(one) if leaf.owner == "node-w1"}
 
 
 def test_what_was_signed_before_the_file_was_lost_is_still_believed(kept):
