@@ -319,6 +319,13 @@ ANSWERS = (
         _fact("package_sources", **{MIRROR: "connection refused"}),
     ),
     Fault(
+        "registries",
+        "a registry with a certificate of another authority",
+        "error",
+        "certificate verify failed",
+        _fact("registries", **{"images.example:5000": "certificate verify failed"}),
+    ),
+    Fault(
         "packages",
         "a package in no source",
         "error",

@@ -88,6 +88,7 @@ def _parameters(
     site: Site, profile: Profile, node: Node, asked: list[Peer], only: Collection[str] | None
 ) -> str:
     """Return the line of Python that goes before the probe."""
+    foreign = {r.name: r.ca for r in site.components.kubernetes.registries}
     params = {
         "packages": packages(site, node, profile) + late_packages(site, node, profile),
         "proxy": site.packages.proxy,
@@ -100,6 +101,7 @@ def _parameters(
         "peers": [asdict(p) for p in asked],
         "ssh_port": site.ssh.port,
         "time": site.time.servers,
+        "registries": foreign if {"master", "worker"} & set(node.roles) else {},
         "proof": proof(site, node) if only is None or "proof" in only else None,
         "only": None if only is None else sorted(only),
     }

@@ -16,7 +16,7 @@ import threading
 
 # Few modules: on each of hundreds of nodes an import costs more than what is done with it.
 ERRORS = {}
-WAITS = ("resolution", "peers", "time_sources", "package_sources")
+WAITS = ("resolution", "peers", "time_sources", "package_sources", "registries")
 
 
 def read(path):
@@ -289,6 +289,7 @@ def collect(params, options):
         "peers": lambda: peers(params["peers"], params["ssh_port"]),
         "time_sources": lambda: time_sources(params["time"]),
         "package_sources": lambda: package_sources(call, params["proxy"], options),
+        "registries": lambda: registries(params["registries"]),
     }
     facts = {}
 

@@ -74,6 +74,31 @@ def time_source(server):
     return "ok"
 
 
+def registries(wanted):
+    """Image registry to ``ok`` or what is wrong: it answers over TLS, whether it lets anybody in or not."""
+    import ssl
+
+    try:
+        from urllib.error import HTTPError
+        from urllib.request import HTTPSHandler, ProxyHandler, build_opener
+    except ImportError:
+        from urllib2 import HTTPError, HTTPSHandler, ProxyHandler, build_opener
+
+    def ask(name):
+        context = ssl.create_default_context(cadata=wanted[name] or None)
+        try:
+            build_opener(ProxyHandler({}), HTTPSHandler(context=context)).open(
+                "https://%s/v2/" % name, timeout=8
+            )
+        except HTTPError as error:
+            return "ok" if error.code == 401 else "status %d" % error.code
+        except Exception as error:
+            return str(getattr(error, "reason", error)) or type(error).__name__
+        return "ok"
+
+    return at_once(ask, sorted(wanted))
+
+
 def package_sources(call, proxy, options):
     """Index of each package source to ``ok`` or what is wrong, asked the way apt would ask."""
     try:

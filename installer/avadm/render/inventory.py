@@ -38,6 +38,7 @@ from avadm.render import (
     monitoring,
     monitoring_tls,
     objects,
+    registries,
     volumes,
 )
 from avadm.render.lost_vault import marks, refuse_lost
@@ -97,6 +98,7 @@ def render_inventory(
     refuse_lost(site_file.path, site_file.site.name, out.secrets)
     secrets = vault.ensure(out.secrets)
     objects.require(site_file.site, secrets)
+    registries.require(site_file.site, secrets)
     if certificates.issue(pki.Store.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
     masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
@@ -138,6 +140,7 @@ def variables(site_file: SiteFile) -> Vars:
     ceph.render(site, site_file.profile, out)
     monitoring.render(site, site_file.profile, out)
     kubernetes.render(site, site_file.profile, out)
+    registries.render(site, out)
     out.all["artifacts"] = need.variables(site)
     store = pki.Store.open(site_file.path)
     out.secrets |= certificates.makers(site)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from avadm.site.object_store import ObjectStore
+from avadm.site.object_store import ObjectStore, VaultName
 from avadm.site.values import Address, Model, NodeName, Real, Whole
 
 
@@ -113,6 +113,19 @@ class Account(Model):
     """Where a tenant works; made where they are not there, and never removed. None for the other roles."""
 
 
+class Registry(Model):
+    """An image registry that others run, from which nodes pull."""
+
+    name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$")
+    """HOST or HOST:PORT, as images' names begin."""
+    ca: str | None = Field(default=None, pattern=r"^\s*-----BEGIN CERTIFICATE-----")
+    """Certificate of the authority that signed its own, PEM; one that nodes' systems trust where absent."""
+    user: str | None = Field(default=None, pattern=r"^[^:\s]+$")
+    """User that nodes pull as; nobody where absent."""
+    password: VaultName = "vault_registry_password"  # noqa: S105  a variable's name
+    """Vault variable that holds the user's password: it is put there with `ansible-vault edit`, never into this file."""
+
+
 class Kubernetes(Model):
     """Compute cluster; installed where nodes have the role master."""
 
@@ -126,6 +139,8 @@ class Kubernetes(Model):
     """Kubernetes' data base."""
     registry_storage: Literal["disk", "cephfs"] = "disk"
     """Where the image registry keeps images: on its node's disk, or on the shared file system."""
+    registries: list[Registry] = []
+    """Image registries that others run, beside the site's own (role registry) or in its place."""
     dns_site: list[Address] = []
     """Servers that know the site's own domain, asked for its names that are no nodes'; dns_upstream where absent."""
     default_class: Literal["cephfs", "rbd", "local", "none"] = "cephfs"

@@ -52,6 +52,7 @@ CheckId = Literal[
     "hardware",
     "disks",
     "package-sources",
+    "registries",
     "packages",
     "memory",
     "swap",

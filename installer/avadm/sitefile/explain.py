@@ -34,6 +34,9 @@ PATTERNS = {
     r"^([^/\s]+(/[^/\s]+)*)?$": "names with '/' between them",
     r"^https?://[^\s/]+$": "http:// or https:// and a host, with a port or without, and no path",
     r"^[a-z0-9]+(_[a-z0-9]+)*$": "lower-case letters and digits, in parts with single '_' between them",
+    r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$": "HOST or HOST:PORT, in lower-case letters",
+    r"^\s*-----BEGIN CERTIFICATE-----": "a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----",
+    r"^[^:\s]+$": "a name without ':' and blanks",
     r"\S": "some words",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""

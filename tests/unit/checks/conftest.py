@@ -45,6 +45,7 @@ def good_facts(name, last):
         "resolution": {name: {"answer": ["127.0.1.1"], "seconds": 0.0}},
         "time_sources": {"ntp1.example": "ok"},
         "package_sources": {"http://deb.example/dists/bookworm/InRelease": "ok"},
+        "registries": {},
         "peers": [way(f"stor{last % 3 + 1}")],
         "errors": {},
     }

@@ -12,7 +12,7 @@ def files(**more):
     have = variables("docker") | more
     authorities = json.loads(template("docker/templates/authorities.json.j2", **have))
     own = value(have["_docker_files"], **have | {"_docker_authorities": []})  # that template
-    return {f["path"]: f["content"] for f in [*own, *authorities]}
+    return {f["path"]: f.get("content", f.get("secret")) for f in [*own, *authorities]}
 
 
 def config(**more):
@@ -54,3 +54,16 @@ def test_each_registry_has_its_authority_where_docker_looks():
     made = files(docker_registry_authorities={"registry.demo.test:5000": pem, "other": pem})
     assert made["/etc/docker/certs.d/registry.demo.test:5000/ca.crt"] == pem
     assert made["/etc/docker/certs.d/other/ca.crt"] == pem
+
+
+def test_registries_of_others_are_trusted_and_shown_nothing():
+    shown = {"certificate": "c", "key": "k"}
+    made = files(
+        docker_registry_authorities={"own:5000": "a"},
+        docker_foreign_authorities={"hub.test": "b"},
+        docker_registry_client=shown,
+    )
+    assert {p.partition("certs.d/")[2] for p in made if "certs.d" in p} == {
+        *(f"own:5000/{name}" for name in ("ca.crt", "client.cert", "client.key")),
+        "hub.test/ca.crt",
+    }

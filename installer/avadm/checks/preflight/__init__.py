@@ -42,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     hardware.CHECK,
     disks.CHECK,
     sources.PACKAGES,
+    sources.REGISTRIES,
     packages.CHECK,
     memory.CHECK,
     swap.CHECK,

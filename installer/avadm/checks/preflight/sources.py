@@ -44,5 +44,24 @@ def _packages(context: Context) -> list[Finding]:
     ]
 
 
+def _registries(context: Context) -> list[Finding]:
+    """Return an error per node and image registry that does not answer it."""
+    return [
+        Finding(
+            check="registries",
+            what=f"The image registry {name} does not answer.",
+            where=f"https://{name}/v2/",
+            found=said,
+            wanted="200, or 401 of one that asks who pulls",
+            remedy="Check components.kubernetes.registries in the site file (name, ca), DNS, and the way there.",
+            host=node.name,
+        )
+        for node, answers in context.each("registries")
+        for name, said in answers.items()
+        if said != "ok"
+    ]
+
+
+REGISTRIES = Check("registries", "image registries of others answer", ("registries",), _registries)
 TIME = Check("time-sources", "time servers answer", ("time_sources",), _time)
 PACKAGES = Check("package-sources", "package sources answer", ("package_sources",), _packages)

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address
 
 from avadm.findings import Finding
 from avadm.site.object_pools import etcd_copies
+from avadm.site.places import registry_name
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.rules.roles import NODES, absent
 from avadm.sitefile.source import KeyPath
@@ -279,4 +280,27 @@ def registry(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [complete, quorums, copies, together, gpus, virtual_addresses, load_balancer, registry]
+def registries(draft: Draft) -> Iterator[Finding]:
+    """Registries that others run are named once, and are not the site's own."""
+    path: KeyPath = ("components", "kubernetes", "registries")
+    if not draft.ok(*path):
+        return
+    named = draft.site.components.kubernetes.registries
+    yield from draft.twice(
+        "registry-name", "The registry", (((*path, i, "name"), r.name, None) for i, r in enumerate(named))
+    )
+    if not draft.whole("roles") or not draft.site.with_role("registry"):
+        return
+    for i, one in enumerate(named):
+        if one.name.partition(":")[0] == registry_name(draft.site):
+            yield draft.error(
+                "registry-name",
+                (*path, i, "name"),
+                "This is the name of the site's own registry.",
+                one.name,
+                "a registry that others run",
+                "Remove it: nodes know their own.",
+            )
+
+
+RULES = [complete, quorums, copies, together, gpus, virtual_addresses, load_balancer, registry, registries]

@@ -1,0 +1,57 @@
+"""Registries that others run: nodes trust them, and pull with a password that stays in the vault."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from avadm.errors import AvadmError
+from avadm.render import Vars, registries
+from avadm.site.model import Site
+from tests.unit.fakes.roles import value
+
+DOCKER = Path(__file__).parents[3] / "roles/docker"
+CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site.model_validate(
+        {
+            "name": "demo",
+            "network": {"management": "10.0.0.0/24", "domain": "demo.test"},
+            "nodes": [{"name": "m1", "address": "10.0.0.1", "roles": ["etcd", "master"]}],
+            "components": {
+                "kubernetes": {
+                    "registries": [
+                        {"name": "hub.test:5000", "ca": CA, "user": "puller"},
+                        {"name": "open.test"},
+                    ]
+                }
+            },
+        }
+    )
+
+
+def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:
+    out = Vars()
+    registries.render(site, out)
+    assert out.all["docker_foreign_authorities"] == {"hub.test:5000": CA}
+    have = (
+        yaml.safe_load((DOCKER / "vars/main.yml").read_text())
+        | out.all
+        | {"vault_registry_password": "s3cret"}
+    )
+    logins = value("{{ _docker_logins }}", **have)
+    logins = json.loads(logins) if isinstance(logins, str) else logins
+    assert {name: base64.b64decode(one["auth"]) for name, one in logins["auths"].items()} == {
+        "hub.test:5000": b"puller:s3cret"
+    }
+
+
+def test_without_the_password_nothing_is_rendered(site: Site) -> None:
+    registries.require(site, {"vault_registry_password": "x"})
+    with pytest.raises(AvadmError, match="password of puller"):
+        registries.require(site, {})
