@@ -58,7 +58,7 @@ def test_prometheus_shows_its_own_to_send_to_scrape_and_to_probe(made):
 
 
 def test_each_node_s_exporter_has_a_certificate_that_serves_alone(made):
-    out, store, _ = made(site())
+    out, store = made(site())
     leaves = {leaf.name: leaf for leaf in certificates.leaves(site()) if leaf.authority is Authority.METRICS}
     assert set(leaves) == {"metrics-m1", "metrics-m2", "metrics-w1", "prometheus-metrics"}
     assert {name for name, leaf in leaves.items() if leaf.client} == {"prometheus-metrics"}
@@ -70,7 +70,7 @@ def test_each_node_s_exporter_has_a_certificate_that_serves_alone(made):
 
 
 def test_prometheus_shows_its_own_to_exporters_and_replicas(made):
-    out, store, _ = made(site())
+    out, store = made(site())
     assert {out.all["prometheus_jobs"][job]["client"] for job in ("node", "prometheus")} == {"metrics"}
     assert out.all["prometheus_clients"]["metrics"]["certificate"] == store.leaf("prometheus-metrics")
     labels = [g["labels"] for g in out.all["prometheus_targets"]["probe"]]
