@@ -6,55 +6,66 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "installer/avadm"
+TOPS = {"avadm": ROOT / "installer/avadm", "avadm_validation": ROOT / "validation/avadm_validation"}
+SUITES = sorted(
+    p.name for p in (TOPS["avadm_validation"] / "suites").iterdir() if (p / "__init__.py").is_file()
+)
 
 
-def layers() -> list[str]:
+def layers(top: str) -> list[str]:
     """Return the packages in the order of docs/architecture.md: each imports only what stands before it."""
     text = (ROOT / "docs/architecture.md").read_text()
-    block = text.split("<!-- layers -->")[1].split("```")[1]
+    block = text.split(f"<!-- layers of {top} -->")[1].split("```")[1]
     return block.replace("→", " ").split()
 
 
-def packages() -> set[str]:
-    return {p.stem for p in SOURCES.iterdir() if p.name != "__pycache__" and p.suffix in {"", ".py"}} - {
-        "__init__",
-        "__main__",
-    }
+def packages(top: str) -> set[str]:
+    found = {p.stem for p in TOPS[top].iterdir() if p.is_dir() or p.suffix == ".py"}
+    return {name for name in found if not name.startswith("__")} - {"criteria"}
 
 
-def imports(path: Path) -> set[str]:
-    """Return the packages of avadm that a file imports, inside functions too."""
+def modules(path: Path) -> set[str]:
+    """Return what a file imports, inside functions too; of ``from a import b`` both."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [f"avadm.{a.name}" for a in node.names] if node.module == "avadm" else [node.module]
+            found |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
         elif isinstance(node, ast.Import):
-            modules = [a.name for a in node.names]
-        else:
-            continue
-        found |= {m.split(".")[1] for m in modules if m.startswith("avadm.")}
-    return found - {"__version__"}
+            found |= {a.name for a in node.names}
+    return found
 
 
-def test_every_package_has_its_place() -> None:
-    assert sorted(layers()) == sorted(packages())
+def imports(path: Path, top: str) -> set[str]:
+    """Return the packages of ours that a file imports."""
+    return {m.split(".")[1] for m in modules(path) if m.startswith(f"{top}.")} - {"__version__"}
 
 
-@pytest.mark.parametrize("package", sorted(packages()))
-def test_a_package_imports_only_what_stands_before_it(package: str) -> None:
-    order = layers()
+@pytest.mark.parametrize("top", TOPS)
+def test_every_package_has_its_place(top: str) -> None:
+    assert sorted(layers(top)) == sorted(packages(top))
+
+
+@pytest.mark.parametrize(("top", "package"), [(top, p) for top in TOPS for p in sorted(packages(top))])
+def test_a_package_imports_only_what_stands_before_it(top: str, package: str) -> None:
+    order, folder = layers(top), TOPS[top]
     may = {*order[: order.index(package)], package}
-    files = [SOURCES / f"{package}.py", *(SOURCES / package).rglob("*.py")]
-    wrong = {str(f.relative_to(SOURCES)): extra for f in files if f.is_file() and (extra := imports(f) - may)}
+    files = [folder / f"{package}.py", *(folder / package).rglob("*.py")]
+    wrong = {
+        str(f.relative_to(folder)): extra for f in files if f.is_file() and (extra := imports(f, top) - may)
+    }
     assert wrong == {}
 
 
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_imports_no_other(suite: str) -> None:
+    # The cache's bucket is written to behind it, by what the objects suite has for that.
+    may = {suite, "objects"} if suite == "alluxio" else {suite}
+    prefix = "avadm_validation.suites."
+    files = (TOPS["avadm_validation"] / "suites" / suite).rglob("*.py")
+    found = {m.removeprefix(prefix).split(".")[0] for f in files for m in modules(f) if m.startswith(prefix)}
+    assert found <= may
+
+
 def test_acceptance_knows_nothing_of_the_installer() -> None:
-    files = (ROOT / "validation/avadm_validation").rglob("*.py")
-    assert {str(f) for f in files if "avadm" in {m.split(".")[0] for m in ast_modules(f)}} == set()
-
-
-def ast_modules(path: Path) -> set[str]:
-    tree = ast.walk(ast.parse(path.read_text()))
-    return {n.module for n in tree if isinstance(n, ast.ImportFrom) and n.module}
+    files = TOPS["avadm_validation"].rglob("*.py")
+    assert {str(f) for f in files if "avadm" in {m.split(".")[0] for m in modules(f)}} == set()

@@ -15,8 +15,8 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 
 if TYPE_CHECKING:
+    from avadm_validation.measuring.context import Step
     from avadm_validation.protocol.model import CheckResult, Report
-    from avadm_validation.suites.storage.context import Step
 
 STYLES = {
     "PASS": "bold green",
@@ -51,7 +51,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     from avadm_validation.suites.logs.run import CHECKS as LOGS
     from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
     from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-    from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
+    from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
 
     checks = (
         *(PRECONDITIONS, *CHECKS),

@@ -12,8 +12,8 @@ from typing import Any
 from avadm.engine.summary import Summary
 from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
+from avadm_validation.measuring.context import Step
 from avadm_validation.protocol.model import CheckResult, Report
-from avadm_validation.suites.storage.context import Step
 
 
 class AcceptRecord:

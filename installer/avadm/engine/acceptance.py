@@ -21,14 +21,14 @@ from avadm.records.ledger import state_folder
 from avadm.records.runfolder import RunFolder
 from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
+from avadm_validation.measuring.context import MeasureError, Step
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner, class_of, now
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import CheckResult, Class, Report
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.cis.controls import criteria as cis_criteria
-from avadm_validation.suites.runner import Suite, class_of, now
-from avadm_validation.suites.storage.context import MeasureError, Step
 from avadm_validation.suites.storage.environment import environment, versions
-from avadm_validation.suites.storage.extract import compute, facts
 
 Effort = Literal["quick", "full"]
 
@@ -70,7 +70,7 @@ def run(
     report_folder = folder.path / "report"
     report_folder.mkdir()
     criteria = _criteria("lab" if target.kind == "lab" else "site-full")
-    suite = Suite(
+    runner = Runner(
         target,
         fleet,
         report_folder,
@@ -84,7 +84,7 @@ def run(
     started, commit = now(), _commit()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
-            checks = execute(suite, only, suites, site_file)
+            checks = execute(runner, only, suites, site_file)
         except MeasureError as error:
             raise AvadmError(
                 Finding(
@@ -104,16 +104,16 @@ def run(
         class_=class_of(target.kind, effort),
         started=started,
         finished=now(),
-        seed=suite.seed,
+        seed=runner.seed,
         versions=versions(checks, report_folder),
         git_commit=commit,
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
         environment=environment(target, checks, report_folder),
-        notes=[*target.notes, *suite.left],
+        notes=[*target.notes, *runner.left],
         checks=checks,
     )
-    report = suite.manifest.seal(report, report_folder)
+    report = runner.manifest.seal(report, report_folder)
     _write(report, report_folder)
     return report
 

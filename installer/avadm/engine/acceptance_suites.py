@@ -9,6 +9,8 @@ from typing import Any, Literal
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.sitefile.load import SiteFile
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio import run as alluxio
 from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
@@ -20,8 +22,8 @@ from avadm_validation.suites.logs import run as logs
 from avadm_validation.suites.logs.run import CHECKS as LOGS
 from avadm_validation.suites.objects import run as objects
 from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage import CHECKS, Check
+from avadm_validation.suites.storage import run as storage
+from avadm_validation.suites.storage.checks import CHECKS
 
 Suites = Literal["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"]
 Lack = tuple[str, str, str, str, str, str]
@@ -44,7 +46,7 @@ class Part:
     checks: Sequence[Check]
     starts: str
     target: str
-    run: Callable[[Suite, Sequence[str]], list[CheckResult]]
+    run: Callable[[Runner, Sequence[str]], list[CheckResult]]
     lack: Lack
     whole: bool = True
 
@@ -67,12 +69,12 @@ _NO_MASTER: Lack = (
 )
 # In the order in which they run: what stops a part of the cluster comes after what only reads and writes.
 PARTS: dict[str, Part] = {
-    "storage": Part(CHECKS, "", "storage", lambda suite, only: suite.execute(only), _NO_STORAGE),
+    "storage": Part(CHECKS, "", "storage", lambda runner, only: storage.execute(runner, only), _NO_STORAGE),
     "objects": Part(
         OBJECTS,
         "A-S3-",
         "objects",
-        lambda suite, only: objects.execute(suite, only),
+        lambda runner, only: objects.execute(runner, only),
         (
             "no-objects",
             "The suite objects needs an object store.",
@@ -86,7 +88,7 @@ PARTS: dict[str, Part] = {
         CACHE,
         "A-AL-",
         "cache",
-        lambda suite, only: alluxio.execute(suite, only),
+        lambda runner, only: alluxio.execute(runner, only),
         (
             "no-cache",
             "The suite alluxio needs a cache that clients mount.",
@@ -97,14 +99,14 @@ PARTS: dict[str, Part] = {
         ),
     ),
     "kubernetes": Part(
-        KUBERNETES, "K-", "kube", lambda suite, only: kubernetes.execute(suite, only), _NO_MASTER
+        KUBERNETES, "K-", "kube", lambda runner, only: kubernetes.execute(runner, only), _NO_MASTER
     ),
-    "cis": Part(CIS, "CIS-", "kube", lambda suite, only: cis.execute(suite, only), _NO_MASTER, whole=False),
+    "cis": Part(CIS, "CIS-", "kube", lambda runner, only: cis.execute(runner, only), _NO_MASTER, whole=False),
     "logs": Part(
         LOGS,
         "A-LOG-",
         "logs",
-        lambda suite, only: logs.execute(suite, only),
+        lambda runner, only: logs.execute(runner, only),
         (
             "no-logs",
             "The suite logs needs a site that keeps logs.",
@@ -122,7 +124,7 @@ def ids() -> dict[str, list[str]]:
     return {name: [c.ID for c in part.checks] for name, part in PARTS.items()}
 
 
-def execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
+def execute(runner: Runner, only: Sequence[str], suites: Suites, site_file: SiteFile) -> list[CheckResult]:
     """Run the suites that are asked for, by name or by their checks, and that the site has.
 
     Raises:
@@ -132,11 +134,11 @@ def execute(suite: Suite, only: Sequence[str], suites: Suites, site_file: SiteFi
     named = {name: [i for i in only if i in own] for name, own in ids().items()}
     whole = [name for name, part in PARTS.items() if part.whole] if suites == "all" else [suites]
     asked = [name for name in PARTS if (named[name] if only else name in whole)]
-    there = [name for name in asked if _has(suite.target, PARTS[name])]
+    there = [name for name in asked if _has(runner.target, PARTS[name])]
     # With nothing there at all a run of everything would end well without having measured anything.
     if (only or suites != "all" or not there) and (lacks := list(_lacks(asked, there, site_file))):
         raise AvadmError(lacks)
-    return [result for name in there for result in PARTS[name].run(suite, named[name])]
+    return [result for name in there for result in PARTS[name].run(runner, named[name])]
 
 
 def _has(target: Any, part: Part) -> bool:

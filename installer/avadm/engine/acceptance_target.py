@@ -22,9 +22,7 @@ from avadm.site.model import Site
 from avadm.site.object_pools import AUTHORITY, gateways
 from avadm.sitefile.load import SiteFile
 from avadm.sitefile.secrets import Vault
-from avadm_validation.suites.logs.target import LogTarget
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import KubeTarget, Target
+from avadm_validation.measuring.targets import KubeTarget, LogTarget, ObjectTarget, Target
 
 QUOTA_BYTES = 16 << 20
 """Quota of a user that the acceptance suite makes, and tries to exceed."""

@@ -7,7 +7,7 @@ from avadm.site import cache
 from avadm.site.components import S3Store
 from avadm.sitefile.load import SiteFile
 from avadm.sitefile.secrets import Vault
-from avadm_validation.suites.alluxio.target import Bucket, CacheTarget, Store
+from avadm_validation.measuring.targets import Bucket, CacheTarget, Store
 
 
 def cache_target(site_file: SiteFile) -> CacheTarget | None:

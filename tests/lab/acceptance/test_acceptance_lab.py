@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from avadm import paths
-from avadm_validation.suites.storage import CHECKS
+from avadm_validation.suites.storage.checks import CHECKS
 from tests.controls.acceptance import FAULTS
 from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
 from tests.lab.faults.planting import planted

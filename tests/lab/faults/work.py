@@ -5,7 +5,7 @@ import json
 import threading
 from contextlib import contextmanager
 
-from avadm_validation.suites.storage.context import tool_sources
+from avadm_validation.suites.storage.tools import tool_sources
 
 IMAGE = "avadm-fault-verify"
 FOLDER = "/mnt/cephfs/avadm-fault-files"

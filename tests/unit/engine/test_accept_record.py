@@ -5,8 +5,8 @@ import pytest
 from avadm.cli.runs import overview
 from avadm.engine.accept_record import AcceptRecord
 from avadm.records.runfolder import RunFolder
+from avadm_validation.measuring.context import Step
 from avadm_validation.protocol.model import CheckResult, Command, Verdict
-from avadm_validation.suites.storage.context import Step
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
 from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
 from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
 from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
+from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
 from tests.controls.acceptance import CONTROLS, FAULTS
 from tests.unit.fakes.scripts import ROOT
 

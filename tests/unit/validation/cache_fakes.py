@@ -11,9 +11,7 @@ from pathlib import Path
 
 from acceptance_fakes import NOW, Result
 
-from avadm_validation.suites.alluxio.target import Bucket, CacheTarget, Store
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import Target
+from avadm_validation.measuring.targets import Bucket, CacheTarget, ObjectTarget, Store, Target
 
 MIB = 1 << 20
 OWNER = ("ACCESS-OF-THE-OWNER", "SECRET-OF-THE-OWNER")

@@ -4,9 +4,9 @@ import json
 
 from acceptance_fakes import FakeFleet
 
+from avadm_validation.measuring.targets import KubeTarget, Target
 from avadm_validation.suites.cis.controls import controls
 from avadm_validation.suites.cis.extract import paths
-from avadm_validation.suites.storage.context import KubeTarget, Target
 
 ASKED = "python3 - '["
 MASTERS, WORKERS = ("m1", "m2"), ("w1",)

@@ -7,7 +7,7 @@ from acceptance_fakes import FakeFleet
 from limit_fakes import AMOUNTS, KEPT, FakeApi
 from volume_fakes import FakeVolumes
 
-from avadm_validation.suites.storage.context import KubeTarget, Target
+from avadm_validation.measuring.targets import KubeTarget, Target
 
 NODES = ("n0", "n1", "n2")
 VERSION = "v1.9.11"

@@ -5,8 +5,7 @@ import shlex
 
 from acceptance_fakes import FakeFleet, Result
 
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import Target
+from avadm_validation.measuring.targets import ObjectTarget, Target
 
 CLIENTS = ("c1", "c2")
 KEYS, LIMITED = ("ACCESS", "SECRET-OF-THE-SUITE"), ("OTHER", "SECRET-OF-THE-OTHER")

@@ -4,34 +4,35 @@ import pytest
 from acceptance_fakes import sealed
 from cache_fakes import OWNER, FakeCache, clean
 
+from avadm_validation import data
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.alluxio import run
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.cache import FAULTS
 
 SMALL = {"size": 1024, "large_size": 4096, "small_size": 512, "large_count": 2, "small_count": 3, "count": 3}
 SHORT = {"settle_s": 0, "more_s": 0.2, "beyond_s": 0.2, "for_s": 0.6, "kill_s": 0.1, "repetitions": 2}
-EFFORTS = run.efforts
+EFFORTS = Runner.efforts
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    def efforts(kind, effort):
-        own = {c: {**p, **SMALL, **SHORT} for c, p in EFFORTS(kind, effort).items()}
+    def efforts(runner, package):
+        own = {c: {**p, **SMALL, **SHORT} for c, p in EFFORTS(runner, package).items()}
         own["A-AL-EVICT"]["size"] = 1 << 20
         return own
 
-    monkeypatch.setattr(run, "efforts", efforts)
+    monkeypatch.setattr(Runner, "efforts", efforts)
 
 
 def suite(folder, cache):
     report = folder / "report"
     report.mkdir()
-    made = Suite(cache.target(), cache, report, Criteria.load("lab"), "quick", "run1" + folder.name[-8:])
+    made = Runner(cache.target(), cache, report, Criteria.load("lab"), "quick", "run1" + folder.name[-8:])
     made.warn = lambda text: None
     return made
 
@@ -132,4 +133,6 @@ def test_every_check_of_the_cache_has_a_fault(check):
 @pytest.mark.parametrize("kind", ["lab", "site"])
 @pytest.mark.parametrize("effort", ["quick", "full"])
 def test_every_check_of_the_cache_has_an_effort(kind, effort):
-    assert set(EFFORTS(kind, effort)) == {c.ID for c in (PRECONDITIONS, *CHECKS)}
+    assert set(data.efforts("avadm_validation.suites.alluxio", kind, effort)) == {
+        c.ID for c in (PRECONDITIONS, *CHECKS)
+    }

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 from acceptance_fakes import Result
 
+from avadm_validation.measuring.context import Context
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.judge import judged
-from avadm_validation.suites.storage import fs1, fs2, fs3, fs4, fs5
-from avadm_validation.suites.storage.context import Context, Target, tool_sources
+from avadm_validation.suites.storage.checks import fs1, fs2, fs3, fs4, fs5
+from avadm_validation.suites.storage.tools import tool_sources
 
 CLIENTS = ("c1", "c2", "c3")
 MDS = {

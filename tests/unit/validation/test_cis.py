@@ -12,14 +12,14 @@ import pytest
 from acceptance_fakes import sealed
 from cis_fakes import ASKED, NODES, Cluster, argument, break_control, good_node, other
 
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.cis import run
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
 from avadm_validation.suites.cis.extract import complies
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage.extract import compute, facts
 
 TOOL = Path(__file__).parents[3] / "validation/avadm_validation/tools/cisread.py"
 SCORED = [c for c in controls().values() if c.scored]
@@ -28,7 +28,7 @@ SCORED = [c for c in controls().values() if c.scored]
 def suite(folder, cluster):
     judging = Criteria.load("lab")
     judging.add(criteria("lab"))
-    return Suite(cluster.target(), cluster.fleet(), folder, judging, "quick", "run1")
+    return Runner(cluster.target(), cluster.fleet(), folder, judging, "quick", "run1")
 
 
 def ids(found):

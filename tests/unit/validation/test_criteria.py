@@ -2,6 +2,8 @@
 
 import pytest
 
+from avadm_validation import data
+from avadm_validation.measuring.runner import class_of
 from avadm_validation.protocol.criteria import Criteria, CriteriaError, parse, source
 from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
 from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
@@ -10,9 +12,9 @@ from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETE
 from avadm_validation.suites.logs.run import CHECKS as LOGS
 from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
 from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-from avadm_validation.suites.runner import class_of, efforts
-from avadm_validation.suites.storage import CHECKS, PRECONDITIONS
+from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
 
+STORAGE = "avadm_validation.suites.storage"
 IDS = [c.ID for c in (PRECONDITIONS, *CHECKS)]
 PARTS = (OBJECTS_FIRST, *OBJECTS, CACHE_FIRST, *CACHE, *LOGS)
 ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES, *PARTS))]
@@ -70,12 +72,12 @@ def test_all_errors_of_a_file_come_together():
 @pytest.mark.parametrize("kind", ["lab", "site"])
 @pytest.mark.parametrize("effort", ["quick", "full"])
 def test_every_check_has_an_effort(kind, effort):
-    assert set(efforts(kind, effort)) == set(IDS)
+    assert set(data.efforts(STORAGE, kind, effort)) == set(IDS)
 
 
 def test_effort_full_makes_the_million():
-    assert efforts("lab", "full")["A-FS4"]["files"] == 1_000_000
-    assert efforts("site", "full")["A-BD4"]["files"] == 10_000_000
+    assert data.efforts(STORAGE, "lab", "full")["A-FS4"]["files"] == 1_000_000
+    assert data.efforts(STORAGE, "site", "full")["A-BD4"]["files"] == 10_000_000
 
 
 def test_classes():

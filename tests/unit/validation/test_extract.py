@@ -5,7 +5,9 @@ import math
 
 import pytest
 
-from avadm_validation.suites.storage.extract import EXTRACTORS as X
+import avadm_validation.suites.storage  # noqa: F401 - it registers them
+from avadm_validation.measuring.extract import EXTRACTORS as X
+from avadm_validation.measuring.extract import extractor
 
 
 def window(ticks, *, end=1.0, warmup=0.0, errors=0, latency=None, made=None):
@@ -228,3 +230,11 @@ def test_an_image_without_large_dir_is_told():
     shown = "Filesystem features:      has_journal ext_attr dir_index filetype\n"
     assert X["contains"]({"doc": [shown]}, {"text": "large_dir"}) == 0
     assert X["contains"]({"doc": [shown]}, {"text": "dir_index"}) == 1
+
+
+def test_two_functions_of_one_name_are_refused():
+    def rate(inputs, params):
+        return 0.0
+
+    with pytest.raises(ValueError, match="two functions rate"):
+        extractor()(rate)

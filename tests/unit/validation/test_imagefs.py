@@ -6,10 +6,11 @@ import subprocess
 import pytest
 from acceptance_fakes import FakeFleet, Result
 
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.model import Verdict
-from avadm_validation.suites.storage import bd3, bd4
-from avadm_validation.suites.storage.context import Context, MeasureError, Target
+from avadm_validation.suites.storage.checks import bd3, bd4
 
 # As e2fsprogs 1.42.13 answers; a dry run says what it would do.
 MKFS = """#!/bin/sh

@@ -7,29 +7,30 @@ import pytest
 from acceptance_fakes import sealed
 from kubernetes_fakes import FakeCluster
 
+from avadm_validation import data
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from avadm_validation.suites.kubernetes.checks.svc import times
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.kubernetes import FAULTS
 
-EFFORTS = run.efforts
+EFFORTS = Runner.efforts
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda s: None)
     soon = {"ready_s": 0, "open_s": 0, "settle_s": 0, "volumes_s": 0, "freed_s": 0, "evict_s": 0}
-    monkeypatch.setattr(run, "efforts", lambda k, e: {c: {**p, **soon} for c, p in EFFORTS(k, e).items()})
+    monkeypatch.setattr(Runner, "efforts", lambda *run: {c: {**p, **soon} for c, p in EFFORTS(*run).items()})
 
 
 def suite(folder, cluster, **changes):
     fleet = cluster.fleet()
-    made = Suite(cluster.target(**changes), fleet, folder, Criteria.load("lab"), "quick", "run1")
+    made = Runner(cluster.target(**changes), fleet, folder, Criteria.load("lab"), "quick", "run1")
     made.warn = lambda text: None
     return made, fleet
 
@@ -174,7 +175,9 @@ def test_a_namespace_that_stays_is_told(tmp_path):
 @pytest.mark.parametrize("kind", ["lab", "site"])
 @pytest.mark.parametrize("effort", ["quick", "full"])
 def test_every_check_has_an_effort(kind, effort):
-    assert set(EFFORTS(kind, effort)) == {c.ID for c in (PRECONDITIONS, *CHECKS)}
+    assert set(data.efforts("avadm_validation.suites.kubernetes", kind, effort)) == {
+        c.ID for c in (PRECONDITIONS, *CHECKS)
+    }
 
 
 @pytest.mark.parametrize("endpoints", [1, 2, 4, 256])

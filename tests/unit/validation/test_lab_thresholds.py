@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
+from avadm_validation import data
 from avadm_validation.calibrate import is_time, lines
+from avadm_validation.measuring.runner import longer
 from avadm_validation.protocol.criteria import parse, source
 from avadm_validation.protocol.model import Sample, Verdict
 from avadm_validation.protocol.verdict import judge
-from avadm_validation.suites.objects.run import efforts as of_objects
-from avadm_validation.suites.runner import efforts, longer
 
 MEANS = {c.id: c for c in parse(source("lab")) if c.rule == "mean"}
 PLANTED = {i for i, c in MEANS.items() if c.seen and c.seen.faulty}
@@ -25,8 +25,8 @@ RUNS = 40_000
 
 def looks(criterion):
     """Return how many repetitions the first measurement has, and the second, by the lab's quick effort."""
-    found = of_objects if criterion.check.startswith("A-S3") else efforts
-    params = found("lab", "quick")[criterion.check]
+    suite = "objects" if criterion.check.startswith("A-S3") else "storage"
+    params = data.efforts(f"avadm_validation.suites.{suite}", "lab", "quick")[criterion.check]
     assert params["again"] > 1
     return params["repetitions"], longer(params, params["again"])["repetitions"]
 

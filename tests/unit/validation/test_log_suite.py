@@ -5,9 +5,9 @@ import math
 
 import pytest
 
+from avadm_validation.measuring.extract import compute
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.suites.logs.run import CHECKS
-from avadm_validation.suites.storage.extract import compute
 
 WROTE = ["m comp1 1 100.5\nm comp1 2 101.5\n", "m stor1 1 100.0\n"]
 ALL = {"m comp1 1 100.5": 2.0, "m comp1 2 101.5": 3.5, "m stor1 1 100.0": 1.0}

@@ -7,13 +7,13 @@ import pytest
 from acceptance_fakes import sealed
 from objects_fakes import KEYS, LIMITED, FakeStore
 
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, today
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage.extract import compute, facts
 from tests.controls.objects import FAULTS
 
 
@@ -36,7 +36,7 @@ def _no_controller(monkeypatch, tmp_path):
 
 def suite(folder, store, effort="quick", **changes):
     fleet = store.fleet()
-    made = Suite(store.target(**changes), fleet, folder, Criteria.load("lab"), effort, "run1")
+    made = Runner(store.target(**changes), fleet, folder, Criteria.load("lab"), effort, "run1")
     made.warn = lambda text: None
     return made, fleet
 

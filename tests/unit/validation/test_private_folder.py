@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm_validation.suites.storage.context import Context
+from avadm_validation.measuring.context import Context
 
 
 def made(folder):

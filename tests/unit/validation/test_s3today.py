@@ -13,7 +13,7 @@ import pytest
 from avadm.render.objects import SETTINGS as RENDERED
 from avadm_validation.suites.objects.checks.today import tried
 from avadm_validation.suites.objects.extract import s3_today
-from avadm_validation.suites.objects.target import SETTINGS
+from avadm_validation.suites.objects.store import SETTINGS
 
 
 class Gateway(http.server.BaseHTTPRequestHandler):

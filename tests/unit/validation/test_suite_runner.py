@@ -5,12 +5,15 @@ import json
 import pytest
 from acceptance_fakes import NOW, FakeFleet, sealed
 
+from avadm_validation import data
+from avadm_validation.measuring.context import MeasureError, Outcome
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verify import verify
-from avadm_validation.suites import runner
-from avadm_validation.suites.storage.context import MeasureError, Outcome, Target
-from avadm_validation.suites.storage.extract import compute, facts
+from avadm_validation.suites.storage import run
 
 OK = {
     "health": {"status": "HEALTH_OK"},
@@ -39,7 +42,7 @@ def suite(tmp_path, fleet, **changes):
     target = Target(
         site="s", profile="p", kind="lab", clients=("c1", "c2"), mon="m", nodes=("m", "c1", "c2"), **changes
     )
-    return runner.Suite(target, fleet, tmp_path, Criteria.load("lab"), "quick", "run1")
+    return Runner(target, fleet, tmp_path, Criteria.load("lab"), "quick", "run1")
 
 
 class FakeCheck:
@@ -57,7 +60,7 @@ def _no_waiting(monkeypatch):
 
 
 def with_check(monkeypatch, act):
-    monkeypatch.setattr(runner, "CHECKS", (FakeCheck(act),))
+    monkeypatch.setattr(run, "CHECKS", (FakeCheck(act),))
 
 
 def measured(ctx):
@@ -72,7 +75,7 @@ def measured(ctx):
 
 def test_good(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
-    first, check = suite(tmp_path, FakeFleet(answers())).execute()
+    first, check = run.execute(suite(tmp_path, FakeFleet(answers())))
     assert (first.verdict, check.verdict) == (Verdict.PASS, Verdict.PASS), first.reasons
     assert check.measured == 1 and not check.stated.judged
 
@@ -92,13 +95,15 @@ def test_good(tmp_path, monkeypatch):
 def test_an_unmet_precondition_blocks_and_never_passes(tmp_path, monkeypatch, changes):
     ran = []
     with_check(monkeypatch, lambda ctx: ran.append(1))
-    monkeypatch.setattr(runner, "efforts", lambda k, e: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()})
-    first, check = suite(tmp_path, FakeFleet(answers(**changes))).execute()
+    monkeypatch.setattr(
+        Runner, "efforts", lambda self, package: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()}
+    )
+    first, check = run.execute(suite(tmp_path, FakeFleet(answers(**changes))))
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert not ran and first.remedy
 
 
-EFFORTS = runner.efforts("lab", "quick")
+EFFORTS = data.efforts("avadm_validation.suites.storage", "lab", "quick")
 
 
 def no_value(ctx):
@@ -116,7 +121,7 @@ def broken(ctx):
 @pytest.mark.parametrize("act", [no_value, unreachable, broken])
 def test_what_is_not_measured_fails(tmp_path, monkeypatch, act):
     with_check(monkeypatch, act)
-    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
     assert check.verdict is Verdict.FAIL and check.reasons
 
 
@@ -132,8 +137,8 @@ def test_an_inconclusive_check_is_measured_again_once_and_longer(tmp_path, monke
 
     with_check(monkeypatch, unsure_at_first)
     own = {"again": 3, "duration_s": 0.5, "max_files": 60}
-    monkeypatch.setattr(runner, "efforts", lambda k, e: {**EFFORTS, "A-BD6": own})
-    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    monkeypatch.setattr(Runner, "efforts", lambda self, package: {**EFFORTS, "A-BD6": own})
+    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
     assert seen == [(0.5, 60), (1.5, 180)]
     assert check.verdict is second
     assert any("measured again with windows 3 times as long" in r for r in check.reasons)
@@ -148,11 +153,11 @@ def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(t
 
     usual, quiet = FakeCheck(act), FakeCheck(act)
     usual.ID, quiet.ID = "A-BD5", "A-BD6"
-    monkeypatch.setattr(runner, "CHECKS", (usual, quiet))
-    monkeypatch.setattr(runner, "MEASURED_FIRST", (quiet,))
+    monkeypatch.setattr(run, "CHECKS", (usual, quiet))
+    monkeypatch.setattr(run, "MEASURED_FIRST", (quiet,))
     monkeypatch.setitem(EFFORTS, "A-BD5", EFFORTS["A-BD6"])
     ran = suite(tmp_path, FakeFleet(answers()))
-    results = ran.execute()
+    results = run.execute(ran)
     assert began == ["A-BD6", "A-BD5"]
     assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
     told = problems(written(ran, results, tmp_path), tmp_path)
@@ -167,20 +172,20 @@ def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):
         return no_value(ctx)
 
     with_check(monkeypatch, wrong)
-    _, check = suite(tmp_path, FakeFleet(answers())).execute()
+    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
     assert (check.verdict, ran) == (Verdict.FAIL, [1])
 
 
 def test_a_site_without_the_service_is_not_run(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
-    _, check = suite(tmp_path, FakeFleet(answers()), pool=None).execute()
+    _, check = run.execute(suite(tmp_path, FakeFleet(answers()), pool=None))
     assert check.verdict is Verdict.NOT_RUN
 
 
 def test_flags_are_noted_before_they_are_set(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(flags="noscrub,sortbitwise"))
-    suite(tmp_path, fleet).execute()
+    run.execute(suite(tmp_path, fleet))
     (line,) = fleet.commands("osd set")
     assert line.index("config-key set") < line.index("osd set nodeep-scrub")
     assert "osd set noscrub" not in line  # the site's own stays the site's
@@ -189,7 +194,7 @@ def test_flags_are_noted_before_they_are_set(tmp_path, monkeypatch):
 def test_what_a_killed_run_left_is_restored(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(noted='{"run": "old", "flags": ["noscrub", "nodeep-scrub", "pause; reboot"]}'))
-    suite(tmp_path, fleet).execute()
+    run.execute(suite(tmp_path, fleet))
     line = fleet.commands("osd unset")[0]
     assert "osd unset noscrub && ceph osd unset nodeep-scrub && ceph config-key rm" in line
     assert "reboot" not in line
@@ -203,7 +208,7 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
     with_check(monkeypatch, stop)
     fleet = FakeFleet(answers())
     try:
-        suite(tmp_path, fleet).execute()
+        run.execute(suite(tmp_path, fleet))
     except KeyboardInterrupt:
         assert error is KeyboardInterrupt
     assert "rm -rf --one-file-system /tmp/avadm-accept-run1*" in fleet.commands("pids()")[-1]
@@ -213,7 +218,7 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
 def report_of(tmp_path, monkeypatch, act=measured):
     with_check(monkeypatch, act)
     ran = suite(tmp_path, FakeFleet(answers()))
-    return written(ran, ran.execute(), tmp_path)
+    return written(ran, run.execute(ran), tmp_path)
 
 
 def written(ran, checks, folder):
@@ -290,7 +295,9 @@ def test_an_honest_failure_verifies(tmp_path, monkeypatch, act):
 
 
 def test_a_blocked_run_verifies_and_its_checks_cannot_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "efforts", lambda k, e: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()})
+    monkeypatch.setattr(
+        Runner, "efforts", lambda self, package: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()}
+    )
     monkeypatch.setitem(OK, "health", {"status": "HEALTH_WARN"})
     report = report_of(tmp_path, monkeypatch)
     assert problems(report, tmp_path) == []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from avadm_validation.suites.alluxio.target import Bucket
+from avadm_validation.measuring.context import Context
+from avadm_validation.measuring.targets import Bucket
 from avadm_validation.suites.objects.store import Store as Objects
-from avadm_validation.suites.storage.context import Context
 
 LEFT = "avadm-accept-"
 """How every run's folders begin: one run at a time has the site, so that others' are what a killed one left."""

@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from importlib.resources import files
 
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.targets import CacheTarget, Store
 from avadm_validation.suites.alluxio import bucket
 from avadm_validation.suites.alluxio.extract import total
-from avadm_validation.suites.alluxio.target import CacheTarget, Store
-from avadm_validation.suites.storage.context import Context, MeasureError
 
 TOOL = "cacheread.py"
 SWEEP = "rm -rf --one-file-system {folders}; ls -d {folders} 2>/dev/null; true"

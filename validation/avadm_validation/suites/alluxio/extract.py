@@ -7,11 +7,9 @@ Groups: ``before`` and ``after`` pages of workers' metrics; ``first``, ``second`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from avadm_validation.suites.storage.extract.raw import document
-from avadm_validation.suites.storage.extract.types import Inputs, Params
+from avadm_validation.measuring.extract import Inputs, Params, document, extractor
 
 HITS = ("Worker_BlocksReadLocal",)
 """Blocks that a worker read from its tiers, also for clients on other nodes: there is no other counter of them."""
@@ -39,17 +37,20 @@ def grown(inputs: Inputs, names: Sequence[str]) -> float:
     return total(inputs["after"], names) - total(inputs["before"], names)
 
 
+@extractor()
 def cache_grown(inputs: Inputs, params: Params) -> float:
     """Return by how much the metrics ``names`` (separated by commas) grew."""
     return grown(inputs, str(params["names"]).split(","))
 
 
+@extractor()
 def cache_hit_share(inputs: Inputs, params: Params) -> float:
     """Return the share of the blocks read that workers had, by their own counters; NaN where they read none."""
     hits, misses = grown(inputs, HITS), grown(inputs, MISSES)
     return hits / (hits + misses) if hits + misses > 0 else math.nan
 
 
+@extractor()
 def cache_speedup(inputs: Inputs, params: Params) -> float:
     """Return the seconds of the first read over those of the second; NaN where either was not of all bytes."""
     first, second = (document(inputs[g][0]) for g in ("first", "second"))
@@ -58,6 +59,7 @@ def cache_speedup(inputs: Inputs, params: Params) -> float:
     return float(first["seconds"]) / float(second["seconds"])
 
 
+@extractor()
 def cache_rate(inputs: Inputs, params: Params) -> float:
     """Return bytes a second of a read; NaN where it read none."""
     (text,) = inputs["reads"]
@@ -65,6 +67,7 @@ def cache_rate(inputs: Inputs, params: Params) -> float:
     return float(read["bytes"]) / float(read["seconds"]) if read["bytes"] else math.nan
 
 
+@extractor()
 def cache_wrong(inputs: Inputs, params: Params) -> float:
     """Return how many files had other bytes than they should; NaN where nothing was read."""
     reads = [document(t) for t in inputs["reads"]]
@@ -73,17 +76,20 @@ def cache_wrong(inputs: Inputs, params: Params) -> float:
     )
 
 
+@extractor()
 def cache_failed_at_end(inputs: Inputs, params: Params) -> float:
     """Return how many files could not be read in the last round of each reader."""
     return float(sum(document(t)["last_round_failed"] for t in inputs["reads"]))
 
 
+@extractor()
 def cache_gap_s(inputs: Inputs, params: Params) -> float:
     """Return the seconds from the loss (``at_s`` after the readers' start) to the last failed read; 0 without one."""
     last = [document(t)["last_error_s"] for t in inputs["reads"]]
     return max([0.0, *(float(s) - float(params["at_s"]) for s in last if s is not None)])
 
 
+@extractor()
 def cache_errors(inputs: Inputs, params: Params) -> float:
     """Return how many reads failed; NaN where nothing was read."""
     reads = [document(t) for t in inputs["reads"]]
@@ -92,27 +98,32 @@ def cache_errors(inputs: Inputs, params: Params) -> float:
     )
 
 
+@extractor()
 def cache_late(inputs: Inputs, params: Params) -> float:
     """Return the seconds until the change was seen, over ``limit_s``; NaN where it never was."""
     return cache_seen_s(inputs, params) / float(params["limit_s"])
 
 
+@extractor()
 def cache_capacity(inputs: Inputs, params: Params) -> float:
     """Return the bytes that all workers hold together."""
     return total(inputs["after"], ("Worker_CapacityTotal",))
 
 
+@extractor()
 def cache_seen_s(inputs: Inputs, params: Params) -> float:
     """Return after how many seconds the change was seen; NaN where it never was."""
     seen = document(inputs["wait"][0])["seen_s"]
     return math.nan if seen is None else float(seen)
 
 
+@extractor()
 def cache_wait_wrong(inputs: Inputs, params: Params) -> float:
     """Return how often what was read was neither the old nor the new version."""
     return float(document(inputs["wait"][0])["wrong"])
 
 
+@extractor()
 def cache_unmounted(inputs: Inputs, params: Params) -> float:
     """Return on how many clients no FUSE file system is mounted at ``path``; other file systems there count as none."""
 
@@ -123,12 +134,14 @@ def cache_unmounted(inputs: Inputs, params: Params) -> float:
     return float(int(params["clients"]) - sum(map(there, inputs["mounts"])))
 
 
+@extractor()
 def cache_workers(inputs: Inputs, params: Params) -> float:
     """Return how many workers the leading master knows, by its own metric; NaN where no master leads."""
     values = [total([page], ("Cluster_Workers",)) for page in inputs["masters"]]
     return max((v for v in values if not math.isnan(v)), default=math.nan)
 
 
+@extractor()
 def cache_over(inputs: Inputs, params: Params) -> float:
     """Return the largest share of its capacity that a worker uses."""
     used = [
@@ -139,25 +152,3 @@ def cache_over(inputs: Inputs, params: Params) -> float:
 
 def _fuse(kind: str) -> bool:
     return kind.startswith("fuse") and not kind.startswith("fuse.ceph")
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], Any]] = {
-    f.__name__: f
-    for f in (
-        cache_grown,
-        cache_hit_share,
-        cache_speedup,
-        cache_rate,
-        cache_wrong,
-        cache_failed_at_end,
-        cache_gap_s,
-        cache_errors,
-        cache_late,
-        cache_capacity,
-        cache_seen_s,
-        cache_wait_wrong,
-        cache_unmounted,
-        cache_workers,
-        cache_over,
-    )
-}

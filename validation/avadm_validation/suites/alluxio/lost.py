@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 
 def lost(ctx: Context, part: str) -> Outcome:

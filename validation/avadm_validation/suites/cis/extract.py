@@ -5,13 +5,12 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from avadm_validation.measuring.extract import Inputs, Params, extractor
 from avadm_validation.suites.cis.controls import Control, controls
 
-Inputs = Mapping[str, list[str]]
-Params = Mapping[str, float | str]
 Doc = Mapping[str, Any]
 
 
@@ -119,6 +118,7 @@ def seen(control: Control, doc: Doc) -> str:
         return f"{control.process or 'what it is about'} was not found"
 
 
+@extractor()
 def cis_failing(inputs: Inputs, params: Params) -> float:
     """Return on how many nodes a control fails; ValueError where no node was asked."""
     docs = [json.loads(text) for text in inputs["nodes"]]
@@ -126,6 +126,3 @@ def cis_failing(inputs: Inputs, params: Params) -> float:
         raise ValueError("nobody was asked")
     control = controls()[str(params["control"])]
     return float(sum(not complies(control, doc) for doc in docs))
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {"cis_failing": cis_failing}

@@ -7,20 +7,20 @@ import shlex
 from collections.abc import Sequence
 from importlib.resources import files
 
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, exceptions
 from avadm_validation.suites.cis.extract import complies, seen
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage import Check
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 TIMEOUT_S = 60.0
 
 
 class Section:
-    """The controls of one section, as a check of the suite.
+    """The controls of one section, as a check of the runner.
 
     Args:
         number: the section's, e.g. ``1.1``.
@@ -98,8 +98,8 @@ def _why(result: Result) -> str:
     return f"{result.node}: {result.error or last}"
 
 
-def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
     """Judge all sections, or those named, within a run."""
-    if suite.target.kube is None:
+    if runner.target.kube is None:
         raise ValueError("the site has no Kubernetes")
-    return [suite.one(check, {}) for check in CHECKS if not only or check.ID in only]
+    return [runner.one(check, {}) for check in CHECKS if not only or check.ID in only]

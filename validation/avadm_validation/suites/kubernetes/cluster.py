@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.kubernetes import objects as o
-from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError, Outcome
 
 IMAGE = "image of the pods"
 """Under which the preconditions leave the image for the checks."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
-Inputs = Mapping[str, list[str]]
-Params = Mapping[str, float | str]
+from avadm_validation.measuring.extract import Inputs, Params, extractor
 
 
 def _doc(inputs: Inputs, group: str) -> Any:
@@ -57,6 +56,7 @@ def _reached(answer: Mapping[str, Any]) -> bool:
     return answer["status"] == 200 and bool(answer.get("pod"))
 
 
+@extractor()
 def kube_not_ready(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes are not there or not Ready, and how many others are not Ready."""
     states = {
@@ -68,6 +68,7 @@ def kube_not_ready(inputs: Inputs, params: Params) -> float:
     return float(sum(not states.get(n, False) for n in {*states, *_wanted(inputs)}))
 
 
+@extractor()
 def kube_other_version(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes run no kubelet and kube-proxy of ``version``."""
     wanted = {"kubeletVersion": params["version"], "kubeProxyVersion": params["version"]}
@@ -75,17 +76,20 @@ def kube_other_version(inputs: Inputs, params: Params) -> float:
     return float(sum(any(found.get(n, {}).get(k) != v for k, v in wanted.items()) for n in _wanted(inputs)))
 
 
+@extractor()
 def kube_image(inputs: Inputs, params: Params) -> float:
     """Return the share of nodes whose docker shows the image."""
     texts = inputs["images"]
     return sum('"id"' in t for t in texts) / len(texts)
 
 
+@extractor()
 def kube_without_pod(inputs: Inputs, params: Params) -> float:
     """Return on how many wanted nodes no pod is ready."""
     return float(len(set(_wanted(inputs)) - set(_running(inputs))))
 
 
+@extractor()
 def kube_failed_pairs(inputs: Inputs, params: Params) -> float:
     """Return how many ordered pairs of wanted nodes exchanged no request; NaN for fewer than two nodes."""
     answers, wanted, nodes = _by_node(inputs, "answers"), _wanted(inputs), _running(inputs)
@@ -100,6 +104,7 @@ def kube_failed_pairs(inputs: Inputs, params: Params) -> float:
     return float(sum((a, b) not in good for a in wanted for b in wanted if a != b))
 
 
+@extractor()
 def kube_endpoints(inputs: Inputs, params: Params) -> float:
     """Return the least share, over the wanted nodes, of all pods that answered at ``url``."""
     answers, pods = _by_node(inputs, "answers"), set(_running(inputs))
@@ -112,16 +117,19 @@ def kube_endpoints(inputs: Inputs, params: Params) -> float:
     return min(len(s & pods) / len(pods) for s in seen)
 
 
+@extractor()
 def kube_reached(inputs: Inputs, params: Params) -> float:
     """Return the share of wanted nodes from which every request to ``url`` (and ``host``) was answered by a pod."""
     return _all_of(inputs, params, _reached)
 
 
+@extractor()
 def kube_refused(inputs: Inputs, params: Params) -> float:
     """Return the share of wanted nodes that asked ``url``, and no request got any answer."""
     return _all_of(inputs, params, lambda a: a["status"] == 0 and bool(a["error"]))
 
 
+@extractor()
 def kube_status(inputs: Inputs, params: Params) -> float:
     """Return the share of wanted nodes that got ``status`` for every request to ``url`` with ``host``."""
     return _all_of(inputs, params, lambda a: a["status"] == params["status"])
@@ -135,6 +143,7 @@ def _all_of(inputs: Inputs, params: Params, good: Callable[[Mapping[str, Any]], 
     return sum(bool(g) and all(map(good, g)) for g in given) / len(wanted)
 
 
+@extractor()
 def kube_resolves(inputs: Inputs, params: Params) -> float:
     """Return the share of wanted nodes whose pod got ``rcode`` and exactly ``addresses`` for ``name``.
 
@@ -150,6 +159,7 @@ def kube_resolves(inputs: Inputs, params: Params) -> float:
     return float(sum(good) / len(wanted))
 
 
+@extractor()
 def kube_starts(inputs: Inputs, params: Params) -> float:
     """Return the quantile ``q`` (nearest rank) of seconds from creation to running.
 
@@ -159,22 +169,26 @@ def kube_starts(inputs: Inputs, params: Params) -> float:
     return _quantile([s["running_s"] or doc["limit_s"] for s in doc["starts"]], float(params["q"]))
 
 
+@extractor()
 def kube_never_ran(inputs: Inputs, params: Params) -> float:
     """Return how many of the pods never ran, NaN for none made."""
     doc = _doc(inputs, "doc")
     return float(sum(s["running_s"] is None for s in doc["starts"])) if doc["starts"] else math.nan
 
 
+@extractor()
 def kube_requests(inputs: Inputs, params: Params) -> float:
     """Return the quantile ``q`` of the seconds that requests of ``kind`` took."""
     return _quantile(_doc(inputs, "doc")["seconds"][params["kind"]], float(params["q"]))
 
 
+@extractor()
 def kube_request_count(inputs: Inputs, params: Params) -> float:
     """Return how many requests were timed."""
     return float(sum(map(len, _doc(inputs, "doc")["seconds"].values())))
 
 
+@extractor()
 def kube_count(inputs: Inputs, params: Params) -> float:
     """Return the length of the list at ``key`` of the document in group ``doc``."""
     return float(len(_doc(inputs, "doc")[params["key"]]))
@@ -184,6 +198,7 @@ def _quantile(values: list[float], q: float) -> float:
     return sorted(values)[max(0, math.ceil(q * len(values)) - 1)] if values else math.nan
 
 
+@extractor()
 def kube_gpus(inputs: Inputs, params: Params) -> float:
     """Return how many cards the container of ``pod`` has.
 
@@ -204,6 +219,7 @@ def _containers(inputs: Inputs) -> list[tuple[str, Any]]:
     return [(p["metadata"]["name"], s) for p in pods for s in p["status"].get("containerStatuses", [])]
 
 
+@extractor()
 def kube_killed(inputs: Inputs, params: Params) -> float:
     """Return 1 if the container ``container`` was ended for its memory (OOMKilled), else 0."""
     ends = [
@@ -212,6 +228,7 @@ def kube_killed(inputs: Inputs, params: Params) -> float:
     return float(len(ends) == 1 and ends[0].get("reason") == "OOMKilled")
 
 
+@extractor()
 def kube_harmed(inputs: Inputs, params: Params) -> float:
     """Return how many other containers than ``container`` are not running, or were started again."""
     others = [s for _, s in _containers(inputs) if s["name"] != params["container"]]
@@ -220,6 +237,7 @@ def kube_harmed(inputs: Inputs, params: Params) -> float:
     return float(sum("running" not in s["state"] or s["restartCount"] > 0 for s in others))
 
 
+@extractor()
 def kube_gap(inputs: Inputs, params: Params) -> float:
     """Return the longest time, milliseconds, in which the neighbour did nothing."""
     return max(float(d["worst_gap_s"]) for d in _lines(inputs)) * 1000
@@ -231,6 +249,7 @@ def _streams(inputs: Inputs, params: Params) -> list[Any]:
     return [s for d in _lines(inputs) for s in d["streams"] if (s["kind"], s["port"]) == wanted]
 
 
+@extractor()
 def kube_streams(inputs: Inputs, params: Params) -> float:
     """Return the share of connections to a pod that brought back all ``messages``; NaN for none opened."""
     found = _streams(inputs, params)
@@ -238,6 +257,7 @@ def kube_streams(inputs: Inputs, params: Params) -> float:
     return sum(good) / len(good) if good else math.nan
 
 
+@extractor()
 def kube_stream_pods(inputs: Inputs, params: Params) -> float:
     """Return the share of the ready pods that answered a connection."""
     ready = {
@@ -248,44 +268,16 @@ def kube_stream_pods(inputs: Inputs, params: Params) -> float:
     return len(ready & {s["pod"] for s in _streams(inputs, params)}) / len(ready) if ready else math.nan
 
 
+@extractor()
 def kube_streams_refused(inputs: Inputs, params: Params) -> float:
     """Return the share of connections that were tried and got no connection; NaN for none tried."""
     found = _streams(inputs, params)
     return sum(not s["connected"] for s in found) / len(found) if found else math.nan
 
 
+@extractor()
 def kube_in_range(inputs: Inputs, params: Params) -> float:
     """Return 1 if the service has exactly one address, of ``first`` to ``last``, else 0."""
     given = _doc(inputs, "doc")["status"].get("loadBalancer", {}).get("ingress") or []
     ends = [IPv4Address(str(params[k])) for k in ("first", "last")]
     return float(len(given) == 1 and ends[0] <= IPv4Address(given[0].get("ip", "0.0.0.0")) <= ends[1])  # noqa: S104
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
-    f.__name__: f
-    for f in (
-        kube_not_ready,
-        kube_other_version,
-        kube_image,
-        kube_without_pod,
-        kube_failed_pairs,
-        kube_endpoints,
-        kube_reached,
-        kube_refused,
-        kube_status,
-        kube_resolves,
-        kube_starts,
-        kube_never_ran,
-        kube_requests,
-        kube_request_count,
-        kube_count,
-        kube_gpus,
-        kube_killed,
-        kube_harmed,
-        kube_gap,
-        kube_streams,
-        kube_stream_pods,
-        kube_streams_refused,
-        kube_in_range,
-    )
-}

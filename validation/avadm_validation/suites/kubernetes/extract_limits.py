@@ -7,10 +7,10 @@ kubectl, ``wanted`` a JSON list of node names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from avadm_validation.suites.kubernetes.extract import Inputs, Params, _doc, _lines, _wanted
+from avadm_validation.measuring.extract import Inputs, Params, extractor
+from avadm_validation.suites.kubernetes.extract import _doc, _lines, _wanted
 
 UNITS: dict[str, float] = {
     "m": 1e-3,
@@ -36,6 +36,7 @@ def pairs(text: object) -> dict[str, str]:
     return dict(part.split("=", 1) for part in str(text).split(",") if part)
 
 
+@extractor()
 def kube_admitted(inputs: Inputs, params: Params) -> float:
     """Return the share of the pods ``names`` (separated by commas) that the API took."""
     status = {a["name"]: int(a["status"]) for a in _doc(inputs, "doc")["answers"]}
@@ -43,6 +44,7 @@ def kube_admitted(inputs: Inputs, params: Params) -> float:
     return sum(status[n] == 201 for n in names) / len(names)
 
 
+@extractor()
 def kube_refused_for(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``pod`` was refused with 403 and all of ``words`` (separated by ``|``), else 0."""
     (answer,) = (a for a in _doc(inputs, "doc")["answers"] if a["name"] == params["pod"])
@@ -50,6 +52,7 @@ def kube_refused_for(inputs: Inputs, params: Params) -> float:
     return float(answer["status"] == 403 and all(w in answer["message"] for w in words))
 
 
+@extractor()
 def kube_used(inputs: Inputs, params: Params) -> float:
     """Return 1 if the quota counted exactly ``wanted`` (``resource=amount,…``), else 0."""
     used, wanted = _doc(inputs, "doc")["used"], pairs(params["wanted"])
@@ -58,6 +61,7 @@ def kube_used(inputs: Inputs, params: Params) -> float:
     )
 
 
+@extractor()
 def kube_freed_s(inputs: Inputs, params: Params) -> float:
     """Return the seconds after which nothing was counted any more; NaN if something always was."""
     seconds = _doc(inputs, "doc")["freed_s"]
@@ -72,12 +76,14 @@ def _tries(inputs: Inputs) -> list[Any]:
     return list(tries)
 
 
+@extractor()
 def kube_evictions(inputs: Inputs, params: Params) -> float:
     """Return how many of the two evictions that the budget had room for were granted."""
     first, _, again = _tries(inputs)
     return float(sum(t["status"] == 201 for t in (first, again)))
 
 
+@extractor()
 def kube_eviction_refused(inputs: Inputs, params: Params) -> float:
     """Return 1 if the eviction beyond the budget was refused (429, for ``budget``) and its pod stayed ready, else 0."""
     _, beyond, _ = _tries(inputs)
@@ -88,22 +94,26 @@ def kube_eviction_refused(inputs: Inputs, params: Params) -> float:
     return float(beyond["status"] == 429 and named and stayed and doc["beside"] > 0)
 
 
+@extractor()
 def kube_least_ready(inputs: Inputs, params: Params) -> float:
     """Return the least number of ready pods that was seen while pods were evicted."""
     return float(min(len(ready) for ready in _doc(inputs, "doc")["seen"]))
 
 
+@extractor()
 def kube_not_left(inputs: Inputs, params: Params) -> float:
     """Return how many of the evicted pods were not gone in time."""
     granted = {t["name"] for t in _tries(inputs) if t["status"] == 201}
     return float(len(granted - _doc(inputs, "doc")["gone_s"].keys())) if granted else math.nan
 
 
+@extractor()
 def kube_gone_s(inputs: Inputs, params: Params) -> float:
     """Return the seconds from an eviction until its pod was gone, of the slowest."""
     return max(float(s) for s in _doc(inputs, "doc")["gone_s"].values())
 
 
+@extractor()
 def kube_other_limits(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes' kubelets run with other values than the parameters say, or told none."""
     told = {d["node"]: d["kept"] or {} for d in _lines(inputs, "kept")}
@@ -111,6 +121,7 @@ def kube_other_limits(inputs: Inputs, params: Params) -> float:
     return float(sum(any(told.get(n, {}).get(k) != v for k, v in wanted.items()) for n in _wanted(inputs)))
 
 
+@extractor()
 def kube_allocatable(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes offer pods another amount than what they have without ``cpu`` and ``memory``."""
     found = {n["metadata"]["name"]: n["status"] for n in _doc(inputs, "nodes")["items"]}
@@ -127,6 +138,7 @@ def _offers(status: Any, params: Params) -> bool:
     return all(math.isclose(has[k] - v, offers[k], rel_tol=1e-9) for k, v in keeps.items())
 
 
+@extractor()
 def kube_pressed(inputs: Inputs, params: Params) -> float:
     """Return how many wanted nodes are short of memory or disk, or do not say that they are not."""
     fine = {
@@ -136,22 +148,3 @@ def kube_pressed(inputs: Inputs, params: Params) -> float:
         and {"MemoryPressure", "DiskPressure"} <= {c["type"] for c in n["status"]["conditions"]}
     }
     return float(len(set(_wanted(inputs)) - fine))
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
-    f.__name__: f
-    for f in (
-        kube_admitted,
-        kube_refused_for,
-        kube_used,
-        kube_freed_s,
-        kube_evictions,
-        kube_eviction_refused,
-        kube_least_ready,
-        kube_not_left,
-        kube_gone_s,
-        kube_other_limits,
-        kube_allocatable,
-        kube_pressed,
-    )
-}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from avadm_validation.suites.kubernetes.extract import Inputs, Params, _lines
+from avadm_validation.measuring.extract import Inputs, Params, extractor
+from avadm_validation.suites.kubernetes.extract import _lines
 
 DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
@@ -42,12 +42,14 @@ def _seconds(text: str) -> float:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
+@extractor()
 def kube_class_missing(inputs: Inputs, params: Params) -> float:
     """Return how many of the storage classes ``wanted`` (separated by commas) are not there."""
     there = {c["metadata"]["name"] for c in _items(inputs, "classes")}
     return float(len(set(str(params["wanted"]).split(",")) - there))
 
 
+@extractor()
 def kube_default_class(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``wanted`` alone is the default class ("" for none) and ``claim``, which names none, has got it."""
     marked = [
@@ -61,6 +63,7 @@ def kube_default_class(inputs: Inputs, params: Params) -> float:
     return float(marked == [params["wanted"]] and got == params["wanted"])
 
 
+@extractor()
 def kube_bound(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``claim`` is bound to a volume of the class ``class`` that may be used as ``mode`` says."""
     claim = _named(inputs, "claims", params["claim"])
@@ -74,6 +77,7 @@ def kube_bound(inputs: Inputs, params: Params) -> float:
     )
 
 
+@extractor()
 def kube_same_content(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``second`` read what ``first`` wrote, of the digest ``sha256``, and is where ``place`` says.
 
@@ -84,6 +88,7 @@ def kube_same_content(inputs: Inputs, params: Params) -> float:
     return float(digests and (wrote["node"] != read["node"]) == (params["place"] == "apart"))
 
 
+@extractor()
 def kube_mounted(inputs: Inputs, params: Params) -> float:
     """Return on how many nodes a claim's volume is mounted; NaN if the node of ``first``, which wrote, is not one."""
     volume, writer = _volume(inputs, params), _told(inputs, "written", params["first"])["node"]
@@ -91,6 +96,7 @@ def kube_mounted(inputs: Inputs, params: Params) -> float:
     return float(len(nodes)) if writer in nodes else math.nan
 
 
+@extractor()
 def kube_waits(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``first`` runs, ``second`` does not, and an event of it says ``words``; else 0."""
     first, second = (_named(inputs, "pods", params[k]) for k in ("first", "second"))
@@ -101,12 +107,14 @@ def kube_waits(inputs: Inputs, params: Params) -> float:
     return float(told and first["status"]["phase"] == "Running" and second["status"]["phase"] == "Pending")
 
 
+@extractor()
 def kube_volume_left(inputs: Inputs, params: Params) -> float:
     """Return 1 if the volume of ``claim`` is still there when the claim is gone, else 0."""
     volume = _volume(inputs, params)
     return float(any(line.rpartition("/")[2] == volume for line in inputs["left"][0].splitlines()))
 
 
+@extractor()
 def kube_claim_s(inputs: Inputs, params: Params) -> float:
     """Return the seconds from the making of ``claim`` to that of its volume, in whole ones as the API keeps them."""
     times = [
@@ -116,24 +124,9 @@ def kube_claim_s(inputs: Inputs, params: Params) -> float:
     return _seconds(times[1]) - _seconds(times[0])
 
 
+@extractor()
 def kube_pod_s(inputs: Inputs, params: Params) -> float:
     """Return the seconds from the making of ``pod`` to the start of its container, in whole ones."""
     pod = _named(inputs, "pods", params["pod"])
     (state,) = pod["status"]["containerStatuses"]
     return _seconds(state["state"]["running"]["startedAt"]) - _seconds(pod["metadata"]["creationTimestamp"])
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
-    f.__name__: f
-    for f in (
-        kube_class_missing,
-        kube_default_class,
-        kube_bound,
-        kube_same_content,
-        kube_mounted,
-        kube_waits,
-        kube_volume_left,
-        kube_claim_s,
-        kube_pod_s,
-    )
-}

@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from avadm_validation.suites.storage.context import KubeTarget
+from avadm_validation.measuring.targets import KubeTarget
 
 SPACE = "avadm-accept"
 OTHER = "avadm-accept-other"

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import Any
 
-from avadm_validation import data
-from avadm_validation.protocol.model import CheckResult, Verdict
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.targets import KubeTarget
+from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS, TOGETHER
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.runner import Suite, shielded
-from avadm_validation.suites.storage import Check
-from avadm_validation.suites.storage.context import KubeTarget
-
-
-def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each check for a kind of target and an effort."""
-    return data.efforts("avadm_validation.suites.kubernetes", kind, effort)
 
 
 def unfit(check: Check, kube: KubeTarget) -> str:
@@ -37,34 +30,30 @@ def unfit(check: Check, kube: KubeTarget) -> str:
     return ""
 
 
-def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
     """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
 
     Args:
-        suite: the run, with its target, criteria, manifest and notes.
+        runner: the run, with its target, criteria, manifest and notes.
         only: ids of checks; none: all that the site has.
     """
-    kube = suite.target.kube
+    kube = runner.target.kube
     if kube is None:
         raise ValueError("the site has no Kubernetes")
-    params = efforts(suite.target.kind, suite.effort)
+    params = runner.efforts(__package__)
     results: list[CheckResult] = []
 
     def one(check: Check) -> CheckResult:
-        if first.verdict is not Verdict.PASS:
-            return suite.blank(check, Verdict.BLOCKED, ["the preconditions are not met", *first.reasons])
-        if why := unfit(check, kube):
-            return suite.blank(check, Verdict.NOT_RUN, [why])
-        return suite.one(check, params[check.ID])
+        return runner.after(first, check, params[check.ID], unfit(check, kube))
 
     try:
-        first = suite.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
         results.append(first)
         chosen = []
         for check in CHECKS:
             why = unfit(check, kube)
             if why and not only:
-                suite.left.append(f"{check.ID} was left out: {why}.")
+                runner.left.append(f"{check.ID} was left out: {why}.")
             elif not only or check.ID in only:
                 chosen.append(check)
         for together, some in groupby(chosen, key=lambda c: c in TOGETHER):
@@ -76,10 +65,8 @@ def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
                 results += pool.map(one, checks)
     finally:
         with shielded():
-            ctx = suite.context("guard", params[PRECONDITIONS.ID])
+            ctx = runner.context("guard", params[PRECONDITIONS.ID])
             ctx.tell("remove the namespaces")
             stayed = Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
-            suite.left += stayed
-            for text in stayed:
-                suite.warn(text)
+            runner.put_back(stayed)
     return results

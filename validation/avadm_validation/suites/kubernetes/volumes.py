@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import KubeTarget
 
 MODES = {"cephfs": "ReadWriteMany", "rbd": "ReadWriteOnce", "local": "ReadWriteOnce"}
 APART = ("cephfs", "rbd")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 
-Inputs = Mapping[str, list[str]]
-Params = Mapping[str, float | str]
+from avadm_validation.measuring.extract import Inputs, Params, extractor
 
 
 def _wanted(inputs: Inputs) -> list[str]:
@@ -16,6 +14,7 @@ def _wanted(inputs: Inputs) -> list[str]:
     return lines
 
 
+@extractor()
 def log_missing(inputs: Inputs, params: Params) -> float:
     """Return how many of the lines that nodes wrote are not in the stores that were read, summed over stores."""
     found = [json.loads(text)["found"] for text in inputs["found"]]
@@ -24,14 +23,9 @@ def log_missing(inputs: Inputs, params: Params) -> float:
     return float(sum(line not in store for store in found for line in _wanted(inputs)))
 
 
+@extractor()
 def log_latest(inputs: Inputs, params: Params) -> float:
     """Return the seconds after which the last line was seen; one that is missing counts as ``wait_s``."""
     wait = float(params["wait_s"])
     found = [json.loads(text)["found"] for text in inputs["found"]]
     return max(float(store.get(line, wait)) for store in found for line in _wanted(inputs))
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
-    "log_missing": log_missing,
-    "log_latest": log_latest,
-}

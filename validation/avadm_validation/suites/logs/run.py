@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Sequence
 from importlib.resources import files
 
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.targets import LogTarget
 from avadm_validation.protocol.model import CheckResult
-from avadm_validation.suites.logs.target import LogTarget
-from avadm_validation.suites.runner import Suite
-from avadm_validation.suites.storage import Check
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 LINES = 20
 """Lines of each node."""
@@ -153,11 +153,11 @@ class Loss:
 CHECKS: tuple[Check, ...] = (Arrive(), Loss())
 
 
-def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
     """Judge both, or those named, within a run; the loss of a store is left out where it is the only one."""
-    logs = suite.target.logs
+    logs = runner.target.logs
     chosen = [check for check in CHECKS if not only or check.ID in only]
     if not only and logs is not None and len(logs.stores) == 1:
         chosen = [check for check in chosen if check.ID != Loss.ID]
-        suite.left.append(f"{Loss.ID} was left out: the site has no second store of logs.")
-    return [suite.one(check, {}) for check in chosen]
+        runner.left.append(f"{Loss.ID} was left out: the site has no second store of logs.")
+    return [runner.one(check, {}) for check in chosen]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-Inputs = Mapping[str, list[str]]
-Params = Mapping[str, float | str]
+from avadm_validation.measuring.extract import Inputs, Params, extractor
+
 REFUSED = 403
 
 
@@ -28,11 +27,13 @@ def _clients(inputs: Inputs) -> list[Any]:
     return found
 
 
+@extractor()
 def s3_answered(inputs: Inputs, params: Params) -> float:
     """Return how many clients the store answered, in parts of all ``of``."""
     return sum(bool(doc["boto3"]) for doc in _clients(inputs)) / float(params["of"])
 
 
+@extractor()
 def s3_wrong(inputs: Inputs, params: Params) -> float:
     """Return how many objects were not read as they were written; NaN for none written."""
     doc = _doc(inputs)
@@ -41,6 +42,7 @@ def s3_wrong(inputs: Inputs, params: Params) -> float:
     return float(sum(doc["got"].get(key) != wanted for key, wanted in doc["wanted"].items()))
 
 
+@extractor()
 def s3_listed(inputs: Inputs, params: Params) -> float:
     """Return how many keys a listing lacks, has more than there are, or has twice."""
     doc = _doc(inputs)
@@ -48,12 +50,14 @@ def s3_listed(inputs: Inputs, params: Params) -> float:
     return float(len(wanted ^ set(listed)) + len(listed) - len(set(listed)))
 
 
+@extractor()
 def s3_left(inputs: Inputs, params: Params) -> float:
     """Return how many removed objects are still listed or can still be read."""
     doc = _doc(inputs)
     return float(len(doc["left"]) + (doc["read_deleted"] != "NoSuchKey"))
 
 
+@extractor()
 def s3_multipart(inputs: Inputs, params: Params) -> float:
     """Return 1 if an object of at least ``bytes`` in three or more parts was read as it was written, else 0."""
     found = _doc(inputs)["multipart"]
@@ -61,6 +65,7 @@ def s3_multipart(inputs: Inputs, params: Params) -> float:
     return float(same and found["parts"] >= 3)
 
 
+@extractor()
 def s3_versions(inputs: Inputs, params: Params) -> float:
     """Return how many of four things about former versions hold.
 
@@ -72,45 +77,52 @@ def s3_versions(inputs: Inputs, params: Params) -> float:
     return float(sum(held))
 
 
+@extractor()
 def s3_refused(inputs: Inputs, params: Params) -> float:
     """Return the share of the attempts without the right key that were refused as such; NaN for none made."""
     answers = [a for name, a in _doc(inputs)["answers"].items() if name != "right key"]
     return sum(a["status"] == REFUSED for a in answers) / len(answers) if answers else math.nan
 
 
+@extractor()
 def s3_admitted(inputs: Inputs, params: Params) -> float:
     """Return 1 if the right key reads its own object, else 0."""
     return float(_doc(inputs)["answers"]["right key"]["status"] == 200)
 
 
+@extractor()
 def s3_plain(inputs: Inputs, params: Params) -> float:
     """Return 1 if a request without TLS was served, else 0; that TLS is wanted (400) is no service."""
     return float(200 <= _doc(inputs)["plain"]["status"] < 400)
 
 
+@extractor()
 def s3_quota_refused(inputs: Inputs, params: Params) -> float:
     """Return 1 if a write was refused for the quota, and what is there can be read, else 0."""
     doc = _doc(inputs)
     return float(doc["code"] == "QuotaExceeded" and bool(doc["readable"]))
 
 
+@extractor()
 def s3_quota_used(inputs: Inputs, params: Params) -> float:
     """Return the bytes that were taken, in parts of the quota."""
     doc = _doc(inputs)
     return float(doc["accepted"] / doc["quota"])
 
 
+def s3_seconds(inputs: Inputs, params: Params) -> float:
+    """Return how long the shortest client worked, seconds."""
+    return min(float(d["seconds"]) for d in _clients(inputs))
+
+
+@extractor(seconds=s3_seconds)
 def s3_rate(inputs: Inputs, params: Params) -> float:
     """Return bytes per second of all clients together."""
     docs = _clients(inputs)
     return float(sum(len(d["done_ms"]) * d["size"] / d["seconds"] for d in docs))
 
 
-def s3_seconds(inputs: Inputs) -> float:
-    """Return how long the shortest client worked, seconds."""
-    return min(float(d["seconds"]) for d in _clients(inputs))
-
-
+@extractor()
 def s3_errors(inputs: Inputs, params: Params) -> float:
     """Return how many operations failed for good, or never ended; NaN where a client did none."""
     docs = _clients(inputs)
@@ -119,6 +131,7 @@ def s3_errors(inputs: Inputs, params: Params) -> float:
     return float(sum(len(d["errors"]) + d["hanging"] for d in docs))
 
 
+@extractor()
 def s3_read_wrong(inputs: Inputs, params: Params) -> float:
     """Return how many objects were read with another content than was written; NaN where a client did nothing."""
     docs = _clients(inputs)
@@ -127,6 +140,7 @@ def s3_read_wrong(inputs: Inputs, params: Params) -> float:
     return float(sum(d["wrong"] for d in docs))
 
 
+@extractor()
 def s3_pause(inputs: Inputs, params: Params) -> float:
     """Return the longest time, seconds, in which a client completed nothing; NaN where one did nothing."""
     worst = 0.0
@@ -138,38 +152,16 @@ def s3_pause(inputs: Inputs, params: Params) -> float:
     return worst / 1000
 
 
+@extractor()
 def s3_states(inputs: Inputs, params: Params) -> float:
     """Return 1 if the unit was in the state ``before`` the end of its outage, and in ``after`` it, else 0."""
     found = [text.split() for text in inputs["states"]]
     return float(found == [[params["before"]], [params["after"]]])
 
 
+@extractor()
 def s3_today(inputs: Inputs, params: Params) -> float:
     """Return 1 if a program of today read what it wrote and was refused nothing, else 0."""
     doc = _doc(inputs)
     whole = bool(doc["wanted"]) and doc["got"] == doc["wanted"] and doc["listed"] == sorted(doc["wanted"])
     return float(whole and not doc["error"])
-
-
-EXTRACTORS: dict[str, Callable[[Inputs, Params], float]] = {
-    f.__name__: f
-    for f in (
-        s3_answered,
-        s3_wrong,
-        s3_listed,
-        s3_left,
-        s3_multipart,
-        s3_versions,
-        s3_refused,
-        s3_admitted,
-        s3_plain,
-        s3_quota_refused,
-        s3_quota_used,
-        s3_rate,
-        s3_errors,
-        s3_read_wrong,
-        s3_pause,
-        s3_states,
-        s3_today,
-    )
-}

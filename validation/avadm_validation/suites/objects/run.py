@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
-from avadm_validation import data
-from avadm_validation.protocol.model import CheckResult, Verdict
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.targets import ObjectTarget
+from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.runner import Suite, shielded
-from avadm_validation.suites.storage import Check
-
-
-def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each check for a kind of target and an effort."""
-    return data.efforts("avadm_validation.suites.objects", kind, effort)
 
 
 def reached(url: str) -> bool:
@@ -43,43 +36,36 @@ def unfit(check: Check, target: ObjectTarget) -> str:
     return ""
 
 
-def execute(suite: Suite, only: Sequence[str] = ()) -> list[CheckResult]:
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
     """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
 
     Args:
-        suite: the run, with its target, criteria, manifest and notes.
+        runner: the run, with its target, criteria, manifest and notes.
         only: ids of checks; none: all that the site has.
     """
-    target = suite.target.objects
+    target = runner.target.objects
     if target is None:
         raise ValueError("the site has no object store")
-    params = efforts(suite.target.kind, suite.effort)
+    params = runner.efforts(__package__)
     results: list[CheckResult] = []
     try:
-        first = suite.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
         results.append(first)
         for check in CHECKS:
             why = unfit(check, target)
             if only and check.ID not in only:
                 continue
             if why and not only:
-                suite.left.append(f"{check.ID} was left out: {why}.")
-            elif first.verdict is not Verdict.PASS:
-                reasons = ["the preconditions are not met", *first.reasons]
-                results.append(suite.blank(check, Verdict.BLOCKED, reasons))
-            elif why:
-                results.append(suite.blank(check, Verdict.NOT_RUN, [why]))
+                runner.left.append(f"{check.ID} was left out: {why}.")
             else:
-                results.append(suite.one(check, params[check.ID]))
+                results.append(runner.after(first, check, params[check.ID], why))
     finally:
         with shielded():
-            ctx = suite.context("guard", params[PRECONDITIONS.ID])
+            ctx = runner.context("guard", params[PRECONDITIONS.ID])
             ctx.tell("remove the buckets and the suite's users")
             store = Store(ctx)
             stayed = store.sweep(float(ctx.params["sweep_s"]))
             stayed += users.remove(ctx, float(ctx.params["sweep_s"]))
             store.leave()
-            suite.left += stayed
-            for text in stayed:
-                suite.warn(text)
+            runner.put_back(stayed)
     return results

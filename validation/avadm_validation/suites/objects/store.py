@@ -9,12 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
 
+from avadm_validation.measuring.context import Context
+from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.suites.objects import users
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import Context
 
 TOOL, PARTS = "s3client.py", ("s3client.py", "s3load.py")
 """What is run on clients, and the files that it consists of."""
+SETTINGS = {
+    "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
+    "AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required",
+}
+"""What AWS' libraries since boto3 1.36 must be told: gateways of these releases refuse a body whose length is not said."""
 
 
 class Store:

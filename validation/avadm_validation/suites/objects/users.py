@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.fleet import Result
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.context import Context, MeasureError
 
 PREFIX = "avadm-accept"
 """How the suite's users begin; whatever begins so is removed."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from avadm_validation.measuring.extract import document
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.model import CheckResult
-from avadm_validation.suites.storage.context import Target
-from avadm_validation.suites.storage.extract.raw import document
 
 
 def _documents(checks: Sequence[CheckResult], folder: Path, name: str) -> list[Any]:

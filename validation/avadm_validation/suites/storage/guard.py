@@ -12,8 +12,8 @@ import json
 import shlex
 import statistics
 
+from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.protocol.fleet import Result
-from avadm_validation.suites.storage.context import Context, MeasureError
 from avadm_validation.suites.storage.extract.cluster import SCRUB_FLAGS
 
 KEY = "avadm/accept/flags"

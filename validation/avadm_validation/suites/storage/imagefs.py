@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from avadm_validation.suites.storage.context import Context, MeasureError
+from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.storage.rbd import rbd, remove
+from avadm_validation.suites.storage.tools import filegen
 
 # Inodes of 4 KiB each: 1.9 TiB for 500 million (acceptance.md 2.4); lazily made tables write next to nothing.
 # -m 0: no block is kept for root, so that 2.5 TiB hold 500 million files of a block each.
@@ -65,7 +66,7 @@ class ImageFs:
         ctx, krbd = self.ctx, self.mapper == "krbd"
         source = f"{self.mount}/files" if krbd else f"{self.mount}.source/files"
         own: dict[str, list[str | float]] = {self.node: ["--client", self.node]}
-        made = ctx.filegen("create", own, "--dir", source, "--first", first, "--files", files, *options)
+        made = filegen(ctx, "create", own, "--dir", source, "--first", first, "--files", files, *options)
         if not krbd:
             ctx.step(f"format with {total:,} files in it")
             self._run(f"{self.mkfs} -d {self.mount}.source {self.device} && echo made", "mkfs-with-files")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.extract import document
 from avadm_validation.protocol.fleet import Result
-from avadm_validation.suites.storage.context import Context, MeasureError
-from avadm_validation.suites.storage.extract.raw import document
 
 
 def active(ctx: Context) -> tuple[str, str]:

@@ -5,18 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from avadm_validation.protocol.model import Metric, Sample, Series
-from avadm_validation.suites.storage.context import Context, MeasureError
-from avadm_validation.suites.storage.extract.raw import document
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.extract import document
+from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.suites.storage.extract.windows import rates
 from avadm_validation.suites.storage.space import most_files
-
-
-def metric(name: str, titles: tuple[str, str], unit: str, scope: str, samples: Sequence[Sample]) -> Metric:
-    """Make a metric that is not judged yet; ``titles`` are English and Chinese."""
-    return Metric(
-        name=name, title=titles[0], title_zh=titles[1], unit=unit, scope=scope, samples=list(samples)
-    )
+from avadm_validation.suites.storage.tools import filegen
 
 
 def window_options(ctx: Context, files: int, *, repeat: int = 0) -> list[str | float]:
@@ -56,7 +50,7 @@ def create(
     own: dict[str, list[str | float]] = {c: ["--dir", folder, "--client", c] for c in clients}
     extra = () if repeat else ("--extra", float(ctx.params["fill_s"]))
     files = most_files(ctx, len(clients), repeat or int(ctx.params["repetitions"]) + 1, share)
-    return ctx.filegen("create", own, *window_options(ctx, files, repeat=repeat), *extra, *more)
+    return filegen(ctx, "create", own, *window_options(ctx, files, repeat=repeat), *extra, *more)
 
 
 def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folder: str) -> list[str]:
@@ -78,7 +72,7 @@ def read_others(ctx: Context, writers: Sequence[str], made: Sequence[str], folde
     }
     options = window_options(ctx, 10_000_000)
     options += ["--duration", float(ctx.params["warmup_s"]) + float(ctx.params["read_s"])]
-    return ctx.filegen("read", own, *options)
+    return filegen(ctx, "read", own, *options)
 
 
 def samples(ctx: Context, extract: str, paths: list[str], **params: float | str) -> list[Sample]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from avadm_validation.measuring.context import Context
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Sample, Series
-from avadm_validation.suites.storage.context import Context
 from avadm_validation.suites.storage.space import bench_clients, fill_limit, size_of
 
 

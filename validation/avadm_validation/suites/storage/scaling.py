@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from avadm_validation.measuring.context import Context
 from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.protocol.stats import mean
-from avadm_validation.suites.storage.context import Context
 from avadm_validation.suites.storage.measure import samples
 
 Groups = Mapping[str, list[str]]

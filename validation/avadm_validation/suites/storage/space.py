@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from avadm_validation.suites.storage.context import Context, Target
+from avadm_validation.measuring.context import Context
+from avadm_validation.measuring.targets import Target
 from avadm_validation.suites.storage.extract.series import ALLOCATED
 
 SHARE = 1 / 8

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.targets import Store
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.alluxio.target import Store
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-AL-CHANGE"
 TITLE = ("cache: a change in the under store is seen", "缓存:底层存储变更可见")

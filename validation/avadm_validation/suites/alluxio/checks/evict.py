@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.extract import compute
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.extract import compute
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-AL-EVICT"
 TITLE = ("cache: eviction when it is full", "缓存:写满后的淘汰")

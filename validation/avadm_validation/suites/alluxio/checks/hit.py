@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.targets import Store
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.alluxio.target import Store
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-AL-HIT"
 TITLE = ("cache: first against second read", "缓存:首次读与再次读")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-AL-PRE"
 TITLE = ("cache: what the other checks need", "缓存:前提条件")

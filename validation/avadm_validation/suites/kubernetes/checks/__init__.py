@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.check import Check
 from avadm_validation.suites.kubernetes.checks import (
     api,
     dns,
@@ -18,7 +19,6 @@ from avadm_validation.suites.kubernetes.checks import (
     svc,
     vol,
 )
-from avadm_validation.suites.storage import Check
 
 PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
 from avadm_validation.suites.kubernetes.extract_limits import quantity
-from avadm_validation.suites.storage.context import Context, KubeTarget, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-EVICT"
 TITLE = ("Kubernetes: evictions keep to budgets; reservations of nodes", "Kubernetes:驱逐遵守预算,节点预留")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-INGRESS"
 TITLE = ("Kubernetes: HTTP and websockets from outside by host name", "Kubernetes:外部按主机名访问")

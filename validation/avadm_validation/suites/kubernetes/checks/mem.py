@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-MEM"
 TITLE = ("Kubernetes: a container over its limit dies alone", "Kubernetes:超限容器单独被终止")

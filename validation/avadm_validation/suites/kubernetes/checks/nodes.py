@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-NODES"
 TITLE = ("Kubernetes: all nodes Ready, one version", "Kubernetes:节点全部就绪,版本一致")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Series
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-PODS"
 TITLE = ("Kubernetes: pods on every node, every pair, start times", "Kubernetes:各节点容器组互通与启动时间")

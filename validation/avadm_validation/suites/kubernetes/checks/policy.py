@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Sequence
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-POLICY"
 TITLE = ("Kubernetes: network policy between namespaces", "Kubernetes:命名空间之间的网络策略")

@@ -6,10 +6,11 @@ import json
 import shlex
 from importlib.resources import files
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.cluster import IMAGE, Cluster
-from avadm_validation.suites.storage.context import Context, KubeTarget, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-PRE"
 TITLE = ("preconditions: the API answers, the image is on every node", "前提条件:API 可用,镜像就绪")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.kubernetes import objects as o
 from avadm_validation.suites.kubernetes.checks.gpu import RESOURCE
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, KubeTarget, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "K-QUOTA"
 TITLE = ("Kubernetes: a namespace's quota is kept", "Kubernetes:命名空间配额生效")

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Verdict
 from avadm_validation.suites.kubernetes import volumes as v
 from avadm_validation.suites.kubernetes.cluster import Cluster
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 REMEDY = (
     "kubectl describe pvc and pod (their events say why); journalctl -u avadm-volumes (local: avadm-volumes-local) and "

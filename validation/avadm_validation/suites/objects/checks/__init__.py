@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.check import Check
 from avadm_validation.suites.objects.checks import functions, loss, pre, quota, refusals, throughput, today
-from avadm_validation.suites.storage import Check
 
 PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (functions, refusals, quota, throughput, loss, today)

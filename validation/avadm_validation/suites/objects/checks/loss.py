@@ -6,9 +6,9 @@ import shlex
 import threading
 import time
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-5"
 TITLE = ("object store: a gateway is lost under load", "对象存储:负载下失去一个网关")

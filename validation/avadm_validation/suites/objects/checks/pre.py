@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-PRE"
 TITLE = ("preconditions: the object store answers", "前提条件:对象存储可用")

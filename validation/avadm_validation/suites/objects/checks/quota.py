@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-3"
 TITLE = ("object store: quotas hold", "对象存储:配额生效")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-2"
 TITLE = ("object store: wrong keys and plain HTTP are refused", "对象存储:错误密钥与明文 HTTP 被拒绝")

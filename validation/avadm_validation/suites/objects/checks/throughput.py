@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Sample
 from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-S3-4"
 TITLE = ("object store: throughput", "对象存储:吞吐量")

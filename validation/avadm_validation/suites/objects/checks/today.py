@@ -12,10 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from avadm_validation.suites.objects.store import Store
-from avadm_validation.suites.objects.target import SETTINGS
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.objects.store import SETTINGS, Store
 
 ID = "A-S3-6"
 TITLE = ("object store: programs of today", "对象存储:当前版本客户端")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from avadm_validation.suites.storage.extract.raw import at, document
-from avadm_validation.suites.storage.extract.types import Inputs, Params
+from avadm_validation.measuring.extract import Inputs, Params, at, document, extractor
 
 SCRUB_FLAGS = ("noscrub", "nodeep-scrub")
 """OSD flags that hold scrubs off: a run sets them, and a site may have its own."""
 
 
+@extractor()
 def healthy(inputs: Inputs, params: Params) -> float:
     """Return 1 if ``ceph status`` says HEALTH_OK, or warns of nothing but held off scrubs; else 0."""
     health = document((inputs.get("doc") or [""])[0]).get("health") or {}
@@ -22,6 +22,7 @@ def healthy(inputs: Inputs, params: Params) -> float:
     return float(set(checks) == {"OSDMAP_FLAGS"} and set(flags) <= set(SCRUB_FLAGS))
 
 
+@extractor()
 def busy_pgs(inputs: Inputs, params: Params) -> float:
     """Return how many placement groups of ``ceph status`` are not exactly active+clean (scrubs count as busy)."""
     doc = document((inputs.get("doc") or [""])[0])
@@ -31,6 +32,7 @@ def busy_pgs(inputs: Inputs, params: Params) -> float:
     return float(sum(int(s["count"]) for s in states if s["state_name"] != "active+clean"))
 
 
+@extractor()
 def osds_down(inputs: Inputs, params: Params) -> float:
     """Return how many OSDs of ``ceph status`` are not both up and in (13.2 nests the map once more)."""
     osds = at(document((inputs.get("doc") or [""])[0]), "osdmap") or {}
@@ -40,6 +42,7 @@ def osds_down(inputs: Inputs, params: Params) -> float:
     return float(int(osds["num_osds"]) - min(int(osds["num_up_osds"]), int(osds["num_in_osds"])))
 
 
+@extractor()
 def versions(inputs: Inputs, params: Params) -> float:
     """Return the number of different ceph versions among daemons (``ceph versions``) and clients."""
     found = set(document((inputs.get("doc") or [""])[0]).get("overall", {}))
@@ -48,6 +51,7 @@ def versions(inputs: Inputs, params: Params) -> float:
     return float(len({" ".join(v.split()[:4]) for v in found})) if found else math.nan
 
 
+@extractor()
 def skew(inputs: Inputs, params: Params) -> float:
     """Return the largest difference between two clocks that their intervals leave certain, milliseconds."""
     readings = document((inputs.get("doc") or [""])[0]).values()
@@ -57,6 +61,7 @@ def skew(inputs: Inputs, params: Params) -> float:
     return max(0.0, low - high) * 1000
 
 
+@extractor()
 def least_avail(inputs: Inputs, params: Params) -> float:
     """Return the least pool's free bytes over the bytes that the run ``writes``."""
     needed = sum(document((inputs.get("writes") or [""])[0]).values())
@@ -64,6 +69,7 @@ def least_avail(inputs: Inputs, params: Params) -> float:
     return float(min(free)) / needed if free and needed else math.inf if free else math.nan
 
 
+@extractor()
 def ready(inputs: Inputs, params: Params) -> float:
     """Return the share of clients with fio, the bindings (where there is a ``pool``) and the ``mount``."""
     found = [document(t) for t in inputs.get("clients", [])]

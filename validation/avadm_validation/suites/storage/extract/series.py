@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 
+from avadm_validation.measuring.extract import Inputs, Params, document, extractor, number
 from avadm_validation.protocol import stats
-from avadm_validation.suites.storage.extract.raw import document, number
-from avadm_validation.suites.storage.extract.types import Inputs, Params
 from avadm_validation.suites.storage.extract.windows import made
 
 ALLOCATED = 65536
@@ -24,6 +23,12 @@ def counted(inputs: Inputs) -> list[float]:
     return list(itertools.accumulate(steps))
 
 
+def last_count(inputs: Inputs, params: Params) -> float:
+    """Return how many files there were at the last point."""
+    return counted(inputs)[-1]
+
+
+@extractor(files=last_count)
 def growth(inputs: Inputs, params: Params) -> float:
     """Return (number at ``path`` in ``doc`` - the same in ``base``) / files ``made``."""
     where = {"path": params["path"]}
@@ -31,6 +36,7 @@ def growth(inputs: Inputs, params: Params) -> float:
     return (number(inputs, where) - before) / counted(inputs)[-1]
 
 
+@extractor(files=last_count)
 def held_out(inputs: Inputs, params: Params) -> float:
     """Return 1 if the series' last point lies in the interval that the others predict, else 0."""
     where = {"path": params["path"]}
@@ -43,6 +49,7 @@ def held_out(inputs: Inputs, params: Params) -> float:
     return float(stats.holds_out(points))
 
 
+@extractor(files=last_count)
 def files_that_fit(inputs: Inputs, params: Params) -> float:
     """Return how many files fit: bytes available over bytes allocated per file, the least over all pools.
 
@@ -66,6 +73,7 @@ def files_that_fit(inputs: Inputs, params: Params) -> float:
     return min(fits, default=math.nan)
 
 
+@extractor()
 def dumped(inputs: Inputs, params: Params) -> float:
     """Return the number after ``key:`` in dumpe2fs's output."""
     for line in (inputs.get("doc") or [""])[0].splitlines():
@@ -88,6 +96,7 @@ def _usage(text: str) -> dict[str, float]:
     return {k: dumped({"doc": [text]}, {"key": name}) for k, name in names.items()}
 
 
+@extractor(files=last_count)
 def inodes_fit(inputs: Inputs, params: Params) -> float:
     """Return how many files fit in a file system: the less of its inodes and its free bytes over bytes per file."""
     before, after = (_usage((inputs.get(g) or [""])[0]) for g in ("base", "doc"))
@@ -98,6 +107,7 @@ def inodes_fit(inputs: Inputs, params: Params) -> float:
     return min(float(before["inodes_free"]), by_bytes)
 
 
+@extractor(files=last_count)
 def held_out_used(inputs: Inputs, params: Params) -> float:
     """Return 1 if bytes used at the last point lie in the interval that the others predict, else 0."""
     before = _usage((inputs.get("base") or [""])[0])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from avadm_validation.measuring.extract import Inputs, Params, document, extractor, number
 from avadm_validation.protocol import stats
-from avadm_validation.suites.storage.extract.raw import document, number
-from avadm_validation.suites.storage.extract.types import Inputs, Params
 
 
 def windows(inputs: Inputs, params: Params, group: str = "clients") -> list[dict[str, Any]]:
@@ -31,6 +30,11 @@ def lasted(texts: list[str], repetition: int) -> float:
         return 0.0
     begin, end = span(found)
     return max(0.0, end - begin) if math.isfinite(end) else 0.0
+
+
+def shortest(inputs: Inputs, params: Params) -> float:
+    """Return the shortest common window of a repetition over the groups, seconds."""
+    return min(lasted(texts, int(params.get("repetition", 0))) for texts in inputs.values())
 
 
 def span(found: list[dict[str, Any]]) -> tuple[float, float]:
@@ -59,18 +63,21 @@ def rates(inputs: Inputs, params: Params, group: str = "clients") -> list[float]
     return [_amount(w, begin, end) / (end - begin) for w in found] if end > begin else []
 
 
+@extractor(seconds=shortest)
 def rate(inputs: Inputs, params: Params) -> float:
     """Return all clients' operations (``count: bytes``: bytes) per second in the common window."""
     found = rates(inputs, params)
     return math.fsum(found) if found else math.nan
 
 
+@extractor(seconds=shortest)
 def least_share(inputs: Inputs, params: Params) -> float:
     """Return the slowest client's rate over the clients' mean rate (1 = all alike)."""
     found = rates(inputs, params)
     return min(found) / stats.mean(found) if found and sum(found) else math.nan
 
 
+@extractor(seconds=shortest)
 def scaling(inputs: Inputs, params: Params) -> float:
     """Return aggregate(C) over the largest aggregate of fewer clients; groups are named ``1``, ``2`` and so on."""
     best = 0.0
@@ -93,11 +100,13 @@ def _histogram(inputs: Inputs, params: Params, group: str) -> dict[int, int]:
     return merged
 
 
+@extractor(seconds=shortest)
 def latency(inputs: Inputs, params: Params) -> float:
     """Return the ``q`` quantile of all clients' operations in milliseconds."""
     return stats.percentile(_histogram(inputs, params, "clients"), float(params.get("q", 0.99))) / 1000
 
 
+@extractor(seconds=shortest)
 def latency_ratio(inputs: Inputs, params: Params) -> float:
     """Return p99 with most clients over p99 with one; groups are named ``1``, ``2`` and so on."""
     groups = sorted(inputs, key=int)
@@ -105,6 +114,7 @@ def latency_ratio(inputs: Inputs, params: Params) -> float:
     return many / one if one else math.nan
 
 
+@extractor()
 def errors(inputs: Inputs, params: Params) -> float:
     """Return the number of failed operations of all clients and repetitions; NaN if a client said nothing."""
     total = 0
@@ -117,17 +127,20 @@ def errors(inputs: Inputs, params: Params) -> float:
     return float(total)
 
 
+@extractor()
 def made(inputs: Inputs, params: Params) -> float:
     """Return how many operations succeeded, over all clients and repetitions."""
     reps = [r for text in inputs.get("clients", []) for r in document(text).get("repetitions", [])]
     return float(sum(sum(r["made"]) for r in reps)) if reps else math.nan
 
 
+@extractor()
 def made_share(inputs: Inputs, params: Params) -> float:
     """Return operations that succeeded over those ``expected``."""
     return made(inputs, params) / float(params["expected"])
 
 
+@extractor()
 def missing(inputs: Inputs, params: Params) -> float:
     """Return |files created - distinct entries that readdir showed|; NaN if either is unknown."""
     shown = number(inputs, {"path": "distinct"})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric, samples
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.measure import samples
 from avadm_validation.suites.storage.rbd import rbd, remove
 from avadm_validation.suites.storage.scaling import scaling, share, steps, throughput
 from avadm_validation.suites.storage.space import fill_limit, size_of
+from avadm_validation.suites.storage.tools import image_tool
 
 ID = "A-BD5"
 TITLE = ("rbd: several clients read one image at once", "rbd:多客户端同时只读挂载同一镜像")
@@ -25,7 +27,7 @@ def run(ctx: Context) -> Outcome:
     ctx.step("make and fill the image")
     try:
         rbd(ctx, f"create --size {p['image_size']} {image}", "create")
-        fill = ctx.image_tool("rbdread.py", "--fill", image=image, block=int(p["block"]), depth=16)
+        fill = image_tool(ctx, "rbdread.py", "--fill", image=image, block=int(p["block"]), depth=16)
         limit = fill_limit(size_of(str(p["image_size"])))
         ctx.everywhere({clients[0]: fill}, "fill", timeout=limit)
         rbd(ctx, f"snap create {image}@read", "snap-create")
@@ -92,7 +94,8 @@ def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
     gap = float(p.get("gap_s", 0.3))
     seconds = int(p["repetitions"]) * (float(p["warmup_s"]) + float(p["duration_s"]) + gap)
     commands = {
-        c: ctx.image_tool(
+        c: image_tool(
+            ctx,
             "rbdread.py",
             image=image,
             snap="read",
@@ -115,5 +118,5 @@ def _read(ctx: Context, clients: tuple[str, ...], image: str) -> list[str]:
 def _write(ctx: Context, image: str) -> list[str]:
     """Try to write through a read-only handle on every client; return their raw files."""
     ctx.step("try to write")
-    command = ctx.image_tool("rbdread.py", "--try-write", image=image, snap="read", duration=0)
+    command = image_tool(ctx, "rbdread.py", "--try-write", image=image, snap="read", duration=0)
     return ctx.everywhere(dict.fromkeys(ctx.target.clients, command), "try-write", timeout=60)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from avadm_validation.suites.storage.context import Context, Outcome
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.storage.mds import active, daemon
-from avadm_validation.suites.storage.measure import counts, course, metric, samples
+from avadm_validation.suites.storage.measure import counts, course, samples
+from avadm_validation.suites.storage.tools import filegen
 
 ID = "A-FS4"
 TITLE = ("cephfs: files in one directory", "cephfs:单目录文件数")
@@ -44,9 +46,9 @@ def run(ctx: Context) -> Outcome:
     label = f"{clients[0]}.alone"
     try:
         if alone:
-            first = ctx.filegen("create", {clients[0]: ["--client", label]}, *base, "--files", alone)
+            first = filegen(ctx, "create", {clients[0]: ["--client", label]}, *base, "--files", alone)
             parts.append(Part(clients[0], label, first[0]))
-        together = ctx.filegen("create", {c: ["--client", c] for c in clients}, *base, "--files", each)
+        together = filegen(ctx, "create", {c: ["--client", c] for c in clients}, *base, "--files", each)
         parts += [Part(c, c, path) for c, path in zip(clients, together, strict=True)]
         fragments = _fragments(ctx)
         counted = ctx.everywhere(
@@ -54,7 +56,7 @@ def run(ctx: Context) -> Outcome:
             "count",
             timeout=3600,
         )
-        stats = ctx.filegen("stat", _others(ctx, parts), *base, "--files", int(p["stats"]))
+        stats = filegen(ctx, "stat", _others(ctx, parts), *base, "--files", int(p["stats"]))
     finally:
         _remove(ctx, parts)
     made = [part.path for part in parts]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
-from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.imagefs import NoMapper, UnknownFeature, formatted
-from avadm_validation.suites.storage.measure import counts, course, metric, samples
+from avadm_validation.suites.storage.measure import counts, course, samples
+from avadm_validation.suites.storage.tools import filegen
 
 ID = "A-BD4"
 TITLE = ("rbd: files in one directory of its file system", "rbd:文件系统单目录文件数")
@@ -30,7 +32,7 @@ def run(ctx: Context) -> Outcome:
             more: dict[str, list[str | float]] = {
                 fs.node: ["--dir", folder, "--client", fs.node, "--counts", counts(ctx, made[0])]
             }
-            stats = ctx.filegen("stat", more, *base, "--files", int(p["stats"]))
+            stats = filegen(ctx, "stat", more, *base, "--files", int(p["stats"]))
     except NoMapper as e:
         return Outcome(
             method="none: no way to mount an image here",

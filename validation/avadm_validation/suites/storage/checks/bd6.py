@@ -6,10 +6,11 @@ import shlex
 import threading
 import time
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.fleet import Result
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import metric
 from avadm_validation.suites.storage.rbd import rbd, remove
+from avadm_validation.suites.storage.tools import image_tool
 
 ID = "A-BD6"
 TITLE = ("rbd: one writer, a second one refused", "rbd:单客户端读写,拒绝第二个写入者")
@@ -27,8 +28,8 @@ def run(ctx: Context) -> Outcome:
     try:
         rbd(ctx, f"create --size 64M {image}", "create")
         results: list[Result] = []
-        hold = ctx.image_tool(
-            "rbdlock.py", "hold", image=image, held=held, until=until, seconds=60 + 3 * wait
+        hold = image_tool(
+            ctx, "rbdlock.py", "hold", image=image, held=held, until=until, seconds=60 + 3 * wait
         )
         clean = f"rm -f {shlex.quote(held)} {shlex.quote(until)}"
         ctx.must(ctx.rec.run(first, clean, "prepare"))
@@ -100,7 +101,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _try(ctx: Context, node: str, image: str, wait: float, name: str) -> str:
-    command = ctx.image_tool("rbdlock.py", "try", image=image, seconds=wait)
+    command = image_tool(ctx, "rbdlock.py", "try", image=image, seconds=wait)
     return ctx.everywhere({node: command}, name, timeout=60 + 3 * wait)[0]
 
 

@@ -1,4 +1,4 @@
-"""Runs a suite: preconditions, the checks one after another, judgement, and all that must be put back at the end."""
+"""Runs the checks of suites: measures, judges, measures again what stayed open, notes and tells each result."""
 
 from __future__ import annotations
 
@@ -16,21 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from avadm_validation import data
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.context import Context, MeasureError, Outcome, Step
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Fleet
 from avadm_validation.protocol.judge import check_verdict, deciding, judged
 from avadm_validation.protocol.manifest import Manifest
 from avadm_validation.protocol.model import GOOD, CheckResult, Class, Verdict
-from avadm_validation.suites.storage import CHECKS, MEASURED_FIRST, PRECONDITIONS, Check
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome, Step, Target, tool_sources
-from avadm_validation.suites.storage.guard import Guard
-from avadm_validation.suites.storage.space import plan
-
-
-def efforts(kind: str, effort: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each check for a kind of target and an effort."""
-    return data.efforts("avadm_validation.suites.storage", kind, effort)
 
 
 def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -81,8 +75,8 @@ def complain(text: str) -> None:
 
 
 @dataclass
-class Suite:
-    """One run of the storage suite.
+class Runner:
+    """One run of acceptance, which its suites share.
 
     Attributes:
         target: what is measured.
@@ -128,43 +122,25 @@ class Suite:
             shared=self.shared,
         )
 
-    def execute(self, only: Sequence[str] = ()) -> list[CheckResult]:
-        """Run the suite (or the checks named) and return the results in the order of ``CHECKS``, preconditions first."""
-        params = efforts(self.target.kind, self.effort)
-        chosen = [c for c in CHECKS if not only or c.ID in only]
-        guard = Guard(self.context("guard", {}))
-        results: list[CheckResult] = []
-        try:
-            self.left += guard.enter(tool_sources())
-            self.shared["clock_offset"] = guard.clock_offset()
-            # Scrubs are held off first: on a busy cluster some placement group is always being scrubbed.
-            guard.quiet()
-            writes = plan(self.target, {c.ID: params[c.ID] for c in chosen})
-            first = self.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
-            results.append(first)
-            for check in sorted(chosen, key=lambda c: c not in MEASURED_FIRST):
-                if first.verdict is not Verdict.PASS:
-                    reasons = ["the preconditions are not met", *first.reasons]
-                    results.append(self.blank(check, Verdict.BLOCKED, reasons))
-                elif why := self.unfit(check):
-                    results.append(self.blank(check, Verdict.NOT_RUN, [why]))
-                else:
-                    results.append(self.one(check, params[check.ID]))
-        finally:
-            with shielded():
-                self.left += guard.leave()
-                for text in self.left:
-                    self.warn(text)
-        place = {c.ID: i for i, c in enumerate((PRECONDITIONS, *CHECKS))}
-        return sorted(results, key=lambda r: place[r.id])
+    def efforts(self, package: str) -> dict[str, dict[str, Any]]:
+        """Return the parameters of each check of a suite, whose ``effort.yml`` is in the package."""
+        return data.efforts(package, self.target.kind, self.effort)
 
-    def unfit(self, check: Check) -> str:
-        """Return why a check has nothing to measure at this site, "" where it has."""
-        if check.NEEDS == "cephfs" and self.target.mount is None:
-            return "the site has no cephfs"
-        if check.NEEDS == "rbd" and self.target.pool is None:
-            return "the site has no pool for block images"
-        return ""
+    def after(
+        self, first: CheckResult, check: Check, params: Mapping[str, Any], unfit: str = ""
+    ) -> CheckResult:
+        """Run a check if the preconditions, whose result is ``first``, are met and the site has what it measures."""
+        if first.verdict is not Verdict.PASS:
+            return self.blank(check, Verdict.BLOCKED, ["the preconditions are not met", *first.reasons])
+        if unfit:
+            return self.blank(check, Verdict.NOT_RUN, [unfit])
+        return self.one(check, params)
+
+    def put_back(self, stayed: Sequence[str]) -> None:
+        """Note and tell what could not be put back."""
+        self.left += stayed
+        for text in stayed:
+            self.warn(text)
 
     def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
         """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Verdict
-from avadm_validation.suites.storage.context import Context, Outcome
 from avadm_validation.suites.storage.imagefs import NoMapper, formatted
-from avadm_validation.suites.storage.measure import metric
 
 ID = "A-BD3"
 TITLE = ("rbd: total number of files in its file system", "rbd:文件系统的文件总数")

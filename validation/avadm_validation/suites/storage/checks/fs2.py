@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import course, create, drop, metric, read_others, samples
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.measure import course, create, drop, read_others, samples
 
 ID = "A-FS2"
 TITLE = ("cephfs: bandwidth with files of 1 MB and more", "cephfs:1 MB 以上文件的带宽")

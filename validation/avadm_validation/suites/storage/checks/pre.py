@@ -7,11 +7,11 @@ import shlex
 import time
 from typing import Any
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.extract import document
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
 from avadm_validation.suites.storage.extract.cluster import busy_pgs, healthy
-from avadm_validation.suites.storage.extract.raw import document
-from avadm_validation.suites.storage.measure import metric
 from avadm_validation.suites.storage.space import save, words
 
 ID = "preconditions"

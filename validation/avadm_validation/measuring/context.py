@@ -1,4 +1,4 @@
-"""What a storage check works with: the target, its clients, evidence, and how to run the tools on many nodes."""
+"""What a check works with: the target, its clients, evidence, and how to run the tools on many nodes."""
 
 from __future__ import annotations
 
@@ -7,116 +7,17 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
-from avadm_validation.suites.alluxio.target import CacheTarget
-from avadm_validation.suites.logs.target import LogTarget
-from avadm_validation.suites.objects.target import ObjectTarget
-from avadm_validation.suites.storage.extract import compute, facts
-
-TOOLS = ("filegen.py", "rbdread.py", "rbdlock.py")
 
 
 class MeasureError(Exception):
     """A measurement could not be made; the text says on which node and why."""
-
-
-@dataclass(frozen=True)
-class KubeTarget:
-    """What is measured of Kubernetes.
-
-    Attributes:
-        master: a node on which root's ``kubectl`` works.
-        nodes: every node that runs pods, masters too.
-        version: what every kubelet must report, e.g. ``v1.9.11``.
-        image: the image of the acceptance pods, with its registry; has python3.
-        domain: the site's second-level domain.
-        addresses: every node's name to its address.
-        ingress: address of the way in from outside, "" where there is none.
-        balancer: first and last address of services of the type LoadBalancer, () where there are none.
-        outside: a node that is not part of the cluster, "" where there is none.
-        gpu_nodes: nodes with GPUs.
-        masters: nodes that run the control plane.
-        etcd: nodes that keep its data base.
-        cluster_domain: domain of the cluster's own names.
-        classes: storage classes that the site has.
-        default_class: the one of claims that name none, "" for none.
-        mounters: nodes that run pods and mount volumes of ceph.
-        kubelet: what every kubelet keeps back and when it evicts, as its own configuration names it.
-    """
-
-    master: str
-    nodes: tuple[str, ...]
-    version: str
-    image: str
-    domain: str
-    addresses: Mapping[str, str]
-    ingress: str = ""
-    balancer: tuple[str, ...] = ()
-    outside: str = ""
-    gpu_nodes: tuple[str, ...] = ()
-    masters: tuple[str, ...] = ()
-    etcd: tuple[str, ...] = ()
-    cluster_domain: str = "cluster.local"
-    classes: tuple[str, ...] = ()
-    default_class: str = ""
-    mounters: tuple[str, ...] = ()
-    kubelet: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is measured.
-
-    Attributes:
-        site: name of the site.
-        profile: its version profile.
-        kind: ``site`` or ``lab``; chooses criteria and efforts.
-        clients: client nodes, in order.
-        mon: a node on which root's ``ceph`` works; "" where there is no ceph.
-        nodes: every node, for clock comparison.
-        mds: nodes that may run an MDS.
-        mount: mount point of cephfs on clients; None where there is none.
-        pool: pool of rbd images; None where there is none.
-        rbd_user: cephx user (without ``client.``) that clients use for images.
-        python: interpreter on nodes.
-        ceph_python: interpreter on clients that has ceph's bindings.
-        max_skew_ms: largest clock difference allowed.
-        notes: what the reader must know of the site.
-        kube: its Kubernetes, None where it has none.
-        objects: its object store, None where it has none.
-        cache: its cache, None where it has none.
-        logs: where its logs are kept, None where they are not.
-    """
-
-    site: str
-    profile: str
-    kind: Literal["site", "lab"]
-    clients: tuple[str, ...]
-    mon: str
-    nodes: tuple[str, ...]
-    mds: tuple[str, ...] = ()
-    mount: str | None = "/mnt/cephfs"
-    pool: str | None = "rbd"
-    rbd_user: str = "rbd"
-    python: str = "python3"
-    ceph_python: str = "python3"
-    max_skew_ms: float = 50.0
-    notes: tuple[str, ...] = ()
-    kube: KubeTarget | None = None
-    objects: ObjectTarget | None = None
-    cache: CacheTarget | None = None
-    logs: LogTarget | None = None
-
-    @property
-    def storage(self) -> str | None:
-        """The node that is asked about the storage; None where there is no ceph, or no client of it."""
-        return self.mon if self.mon and self.clients else None
 
 
 @dataclass(frozen=True)
@@ -217,11 +118,12 @@ class Context:
 
     def tool(self, script: str, *arguments: str | float, **options: str | float) -> str:
         """Return the command line of a tool on a node; ``try_s=3`` becomes ``--try-s 3``."""
-        return self._tool(self.target.python, script, arguments, options)
+        return self.tool_by(self.target.python, script, arguments, options)
 
-    def _tool(
+    def tool_by(
         self, python: str, script: str, arguments: Sequence[object], options: Mapping[str, object]
     ) -> str:
+        """Return the same with another interpreter."""
         line = [python, f"{self.tools}/{script}", *map(str, arguments)]
         for name, value in options.items():
             line += [f"--{name.replace('_', '-')}", str(value)]
@@ -231,11 +133,6 @@ class Context:
     def noted(self) -> str:
         """Start of a command line that notes its shell's pid, so that the guard can end what a killed run left."""
         return f"echo $$ > {shlex.quote(self.tools)}/pid.$$;"
-
-    def image_tool(self, script: str, *arguments: str | float, image: str, **options: str | float) -> str:
-        """Return the command line of a tool that opens an image of the pool as the clients' user."""
-        place = {"user": self.target.rbd_user, "pool": str(self.target.pool), "image": image}
-        return self._tool(self.target.ceph_python, script, arguments, {**place, **options})
 
     def gate(self) -> float:
         """Return a start on the nodes' clock that every client can make."""
@@ -247,23 +144,6 @@ class Context:
         for node in commands:
             self.must(results[node])
         return [self.rec.last(node) for node in commands]
-
-    def filegen(
-        self, op: str, per_client: Mapping[str, Sequence[str | float]], *common: str | float
-    ) -> list[str]:
-        """Run filegen on several clients with one start gate; return their raw files in order."""
-        options = dict(zip(common[::2], common[1::2], strict=False))
-        repeat = int(options.get("--repeat", 1))
-        seconds = repeat * (float(options.get("--duration", 0)) + float(options.get("--gap", 0.3)))
-        seconds += float(options.get("--extra", 0))
-        # One client alone has nobody to wait for.
-        gate = self.gate() if len(per_client) > 1 else 0.0
-        commands = {
-            node: self.tool("filegen.py", op, "--seed", self.seed, "--start", f"{gate:.3f}", *common, *own)
-            for node, own in per_client.items()
-        }
-        self.step(op, repeat, seconds)
-        return self.everywhere(commands, op, timeout=seconds + float(self.params.get("timeout_s", 300)))
 
     def read(self, path: str) -> str:
         """Return the text of a raw file."""
@@ -288,14 +168,3 @@ class Context:
             inputs=dict(inputs),
             params=params,
         )
-
-
-def tool_sources() -> dict[str, bytes]:
-    """Return the tools that run on nodes, by file name."""
-    folder = files("avadm_validation") / "tools"
-    return {name: (folder / name).read_bytes() for name in TOOLS}
-
-
-def load_folder(folder: Path, inputs: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the texts of raw files by group, for computing a sample again."""
-    return {g: [(folder / p).read_text(encoding="utf-8") for p in paths] for g, paths in inputs.items()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import metric
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.storage.rbd import fio_course, fio_samples, fio_windows
 from avadm_validation.suites.storage.space import bench_clients
 

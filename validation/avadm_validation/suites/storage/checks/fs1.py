@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.measure import course, create, drop, metric, read_others, samples
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.measure import course, create, drop, read_others, samples
 
 ID = "A-FS1"
 TITLE = ("cephfs: requests per second with files of 10 KB", "cephfs:10 KB 小文件每秒请求数")

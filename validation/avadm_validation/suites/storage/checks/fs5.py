@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring.context import Context, MeasureError, Outcome
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Series
-from avadm_validation.suites.storage.context import Context, MeasureError, Outcome
-from avadm_validation.suites.storage.measure import (
-    counts,
-    create,
-    drop,
-    metric,
-    read_others,
-)
+from avadm_validation.suites.storage.measure import counts, create, drop, read_others
 from avadm_validation.suites.storage.scaling import scaling, share, steps, tail, throughput
+from avadm_validation.suites.storage.tools import filegen
 
 ID = "A-FS5"
 TITLE = ("cephfs: several clients at once, no clear loss", "cephfs:多客户端同时读写,性能无明显下降")
@@ -94,18 +90,18 @@ def _coherence(ctx: Context) -> tuple[list[str], int]:
     clients, n, size = ctx.target.clients, int(ctx.params["coherence_files"]), int(ctx.params["size"])
     folder = f"{ctx.work}/coherence"
     common: list[str | float] = ["--dir", folder, "--files", n, "--size", size, "--procs", 1]
-    made = ctx.filegen("create", {c: ["--client", c] for c in clients}, *common)
+    made = filegen(ctx, "create", {c: ["--client", c] for c in clients}, *common)
     checked: list[str] = [*made]
     per_writer = {c: counts(ctx, path) for c, path in zip(clients, made, strict=True)}
     expected = n * len(clients)
     for shift in range(1, len(clients)):
         pairs = {c: clients[(i + shift) % len(clients)] for i, c in enumerate(clients)}
         own = {c: ["--client", w, "--counts", per_writer[w], "--verify"] for c, w in pairs.items()}
-        checked += ctx.filegen("read", own, *common)
+        checked += filegen(ctx, "read", own, *common)
         expected += n * len(clients)
     # The second client overwrites the first one's files with other bytes; everyone must see those.
     newer: list[str | float] = ["--seed", ctx.seed + 1]
-    checked += ctx.filegen("rewrite", {clients[1]: ["--client", clients[0], *newer]}, *common)
+    checked += filegen(ctx, "rewrite", {clients[1]: ["--client", clients[0], *newer]}, *common)
     again = {c: ["--client", clients[0], "--verify", *newer] for c in clients if c != clients[1]}
-    checked += ctx.filegen("read", again, *common)
+    checked += filegen(ctx, "read", again, *common)
     return checked, expected + n * len(clients)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 
+from avadm_validation.measuring.context import Context, Outcome
+from avadm_validation.measuring.extract import at, document
+from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Sample, Series
-from avadm_validation.suites.storage.context import Context, Outcome
-from avadm_validation.suites.storage.extract.raw import at, document
 from avadm_validation.suites.storage.mds import active, daemon
-from avadm_validation.suites.storage.measure import drop, metric
+from avadm_validation.suites.storage.measure import drop
+from avadm_validation.suites.storage.tools import filegen
 
 ID = "A-FS3"
 TITLE = ("cephfs: total number of files", "cephfs:文件总数")
@@ -39,7 +41,8 @@ def run(ctx: Context) -> Outcome:
         for step, n in enumerate(wanted):
             each = -(-(n - done) // (len(clients) * int(p["procs"])))
             own = {c: ["--client", c] for c in clients}
-            more = ctx.filegen(
+            more = filegen(
+                ctx,
                 "create",
                 own,
                 "--dir",
