@@ -8,6 +8,8 @@ ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
 DAEMONS = (6800, 7300)
 """Ports of OSDs, managers and MDS (ms_bind_port_min and _max)."""
+MEASURED = 5269
+"""Where acceptance measures between two clients (avadm_validation, suites/storage/preconditions.py)."""
 
 COMPONENT = Component(
     phase=Phase(
@@ -55,6 +57,15 @@ COMPONENT = Component(
             duty="mgr",
             peers=("prometheus",),
             who="all",
+        ),
+        Port(
+            number=MEASURED,
+            program="iperf3",
+            what="acceptance's measurement of the network, while it runs",
+            duty="client",
+            peers=("client",),
+            who="all",
+            taken=False,
         ),
     ),
     ceph=Ceph(

@@ -31,6 +31,8 @@ class Peer(StrEnum):
     """Every node of the site."""
     OUTSIDE = "outside"
     """Whoever is neither a node of the site nor a pod: people, the controller, other systems."""
+    SWITCHES = "switches"
+    """Switches and routers that `network.bgp` names."""
 
 
 class At(StrEnum):

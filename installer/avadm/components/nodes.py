@@ -47,8 +47,7 @@ def _on_nodes() -> tuple[Port, ...]:
                 program="bird",
                 what="BGP",
                 duty=duty,
-                # Reflectors may be switches of the site.
-                peers=(Peer.NODES, Peer.OUTSIDE),
+                peers=(*NODES, Peer.SWITCHES),
                 who="all connect; sessions only with known nodes",
             ),
             Port(
@@ -60,15 +59,19 @@ def _on_nodes() -> tuple[Port, ...]:
                 who="all",
             ),
             Port(number=9099, program="calico-node", what="felix' health", duty=duty, at=At.LOOPBACK),
-            Port(
-                number=30000,
-                last=32767,
-                program="hyperkube",
-                what="Services of the type NodePort",
-                duty=duty,
-                peers=(Peer.ALL,),
-                who="all",
-                taken=False,
+            *(
+                Port(
+                    number=30000,
+                    last=32767,
+                    program="hyperkube",
+                    what="Services of the type NodePort",
+                    duty=duty,
+                    protocol=protocol,
+                    peers=(Peer.ALL,),
+                    who="all",
+                    taken=False,
+                )
+                for protocol in ("tcp", "udp")
             ),
         )
     )
