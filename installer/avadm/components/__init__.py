@@ -19,6 +19,7 @@ from avadm.components import (
     monitoring,
     nodes,
     objects,
+    packet_filter,
     rbd,
     registry,
     volumes,
@@ -32,6 +33,7 @@ COMPONENTS: tuple[Component, ...] = tuple(
     module.COMPONENT
     for module in (
         base,
+        packet_filter,
         ceph,
         cephfs,
         rbd,

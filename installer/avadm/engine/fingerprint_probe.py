@@ -155,6 +155,13 @@ class Node(ObjectStore, Containers):
         built = open(path).read().replace("-", "_") if os.path.exists(path) else ""
         return "there" if os.path.isdir("/sys/module/" + name) or "/%s.ko" % name in built else "!not loaded"
 
+    def filter(self, program):
+        """Whether the kernel has the rules that were kept."""
+        said = json.loads(call(program, "status"))
+        return (
+            "as kept" if said["same"] else "!not the rules that were kept" if said["loaded"] else "!no rules"
+        )
+
     def swap(self, _):
         used = [line.split()[0] for line in open("/proc/swaps").read().splitlines()[1:]]
         return "!" + ", ".join(used) if used else "off"

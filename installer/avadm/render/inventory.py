@@ -38,6 +38,7 @@ from avadm.render import (
     monitoring,
     monitoring_tls,
     objects,
+    packet_filter,
     registries,
     volumes,
 )
@@ -136,6 +137,7 @@ def variables(site_file: SiteFile) -> Vars:
     """Return all variables of a site, the user's own merged last."""
     site, out = site_file.site, Vars()
     core.render(site, site_file.profile, out)
+    packet_filter.render(site, out)
     out.all |= core.connection(site_file)
     ceph.render(site, site_file.profile, out)
     monitoring.render(site, site_file.profile, out)

@@ -108,6 +108,13 @@ def _daemon(args: Args) -> Iterator[str]:
             yield f"{kind} {name} {path}"
 
 
+def _filter(args: Args) -> Iterator[str]:
+    absent = args.get("state") == "absent"
+    yield f"{'absent' if absent else 'file'} /etc/avadm/packet-filter.nft"
+    if not absent:
+        yield "filter /usr/local/sbin/avadm-packet-filter"
+
+
 def _pools(args: Args) -> Iterator[str]:
     yield f"rule {args['rule']['name']}"
     for pool in args["pools"]:
@@ -139,6 +146,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_keyring": _files,
     "user": lambda args: iter([f"login {args['name']}"]),
     "avadm_daemon": _daemon,
+    "avadm_packet_filter": _filter,
     "avadm_package": lambda args: (f"package {name}" for name in args["name"]),
     "avadm_sysctl": lambda args: iter(
         [f"file {args['path']}", *(f"sysctl {name}" for name in sorted(args["values"]))]

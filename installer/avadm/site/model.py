@@ -10,6 +10,7 @@ from pydantic import Field
 
 from avadm.site.bgp import Bgp, Ipip
 from avadm.site.components import Components
+from avadm.site.packet_filter import PacketFilter
 from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
 
 RoleName = Literal[
@@ -58,6 +59,7 @@ CheckId = Literal[
     "swap",
     "space",
     "ports",
+    "packet-filter",
 ]
 
 
@@ -107,6 +109,8 @@ class Network(Model):
     """Where racks are routed: prefix length of one rack's part of the management subnet, e.g. 24; else one segment (P1)."""
     ipip: Ipip = "never"
     """Whether packets of pods travel inside packets of nodes between routed racks whose routers do not know pods."""
+    filter: PacketFilter = PacketFilter()
+    """Packet filter of each node."""
     vpc: list[Subnet] = []
     """Networks of a connected public cloud's VPC (H2)."""
     vswitches: list[Subnet] = []

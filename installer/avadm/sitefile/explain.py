@@ -32,6 +32,7 @@ PATTERNS = {
     r"^/[A-Za-z0-9_.-]+$": "'/' and one name of letters, digits, '_', '.' and '-'",
     r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, inner '.' and '-'",
     r"^([^/\s]+(/[^/\s]+)*)?$": "names with '/' between them",
+    r"^(all|nodes|pods|outside|\d{1,3}(\.\d{1,3}){3}/\d{1,2})$": "all, nodes, pods, outside, or a network such as 10.1.2.0/24",
     r"^https?://[^\s/]+$": "http:// or https:// and a host, with a port or without, and no path",
     r"^[a-z0-9]+(_[a-z0-9]+)*$": "lower-case letters and digits, in parts with single '_' between them",
     r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$": "HOST or HOST:PORT, in lower-case letters",

@@ -136,6 +136,18 @@ def test_a_unit_that_was_to_be_stopped_and_runs_is_wrong(node, see):
     assert see("stopped d") == "stopped"
 
 
+@pytest.mark.parametrize(
+    ("loaded", "same", "value"),
+    [(True, True, "as kept"), (True, False, "!not the rules that were kept"), (False, False, "!no rules")],
+)
+def test_a_packet_filter_that_is_off_or_other_than_it_was_kept_is_wrong(node, see, loaded, same, value):
+    item = f"filter {node.state / 'bin/filter'}"
+    assert see(item).startswith("!cannot be told")
+    node.program("filter")
+    node.write("filter", json.dumps({"loaded": loaded, "same": same}))
+    assert see(item) == value
+
+
 def test_a_file_newer_than_what_runs_is_wrong(node, see, tmp_path):
     (tmp_path / "conf").touch()
     item = f"restart d {tmp_path / 'conf'}"

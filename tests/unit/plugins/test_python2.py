@@ -13,6 +13,7 @@ PATTERNS = (
     "installer/avadm/**/*_probe.py",
     "validation/avadm_validation/tools/*.py",
     "roles/etcd/files/avadm-etcd-copy",
+    "roles/packet_filter/files/avadm-packet-filter",
 )
 # The one tool that runs on the controller.
 FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern) if path.name != "s3today.py")

@@ -52,6 +52,11 @@ RESULTS = [
     ("avadm_calico_pool", args(name="pods", spec={}), "ippool pods"),
     ("avadm_derived", args(path="/p", argv=[], sources=[]), "file /p", "file /p.of"),
     ("avadm_gpu_libraries", args(**LIBRARIES), "file /g", "file /g/lib64/libcuda.so.1", "file /g/bin/smi"),
+    (
+        *("avadm_packet_filter", args(rules="x", state="present"), "file /etc/avadm/packet-filter.nft"),
+        "filter /usr/local/sbin/avadm-packet-filter",
+    ),
+    ("avadm_packet_filter", args(state="absent"), "absent /etc/avadm/packet-filter.nft"),
     ("avadm_daemon", args(name="d", state="stopped"), "stopped d"),
     ("avadm_files", {"skipped": True}),
     ("avadm_sysctl", {**args(path="/s", values={}), "skipped": {"vm.y": "read-only"}}, "file /s"),

@@ -21,7 +21,7 @@ ROLES = Path(__file__).parents[3] / "roles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
 OWN = {
     "apt-transport-https", "ca-certificates", "chrony", "conntrack", "curl", "e2fsprogs", "ebtables", "ethtool", "fio",
-    "haproxy", "iperf3", "iproute2", "ipset", "iptables", "keepalived", "libfuse2", "lsb-release", "lvm2",
+    "haproxy", "iperf3", "iproute2", "ipset", "iptables", "keepalived", "libfuse2", "lsb-release", "lvm2", "nftables",
     "openjdk-8-jre-headless", "python-apt", "python3", "python3-boto3", "socat", "util-linux",
 }  # fmt: skip
 """Packages of Ubuntu 16.04 itself that do."""
