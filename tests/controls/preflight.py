@@ -365,6 +365,14 @@ ANSWERS = (
         "cannot be seen",
         _fact("listening", **{"9100": []}),
     ),
+    Fault(
+        "packet-filter",
+        "a table of nftables that has our name",
+        "error",
+        "ip avadm",
+        _fact("filters", tables=["ip avadm"]),
+    ),
+    Fault("packet-filter", "ufw is enabled", "warning", "ufw", _fact("filters", others=["ufw"])),
 )
 
 SOURCE = "/etc/apt/sources.list"
@@ -495,6 +503,14 @@ HOSTS = (
         "python",
         "setsid python3 -m http.server 9100 >/dev/null 2>&1 & echo $! > /run/web; sleep 1",
         "kill $(cat /run/web)",
+    ),
+    HostFault(
+        "packet-filter",
+        "ufw is enabled",
+        "warning",
+        "ufw",
+        "mkdir -p /etc/ufw; echo ENABLED=yes > /etc/ufw/ufw.conf",
+        "rm -r /etc/ufw",
     ),
 )
 

@@ -287,6 +287,7 @@ def collect(params, options):
         "links": interfaces,
         "resolution": lambda: resolution(params["names"], params["own"][0]),
         "peers": lambda: peers(params["peers"], params["ssh_port"]),
+        "filters": lambda: filters(call),
         "time_sources": lambda: time_sources(params["time"]),
         "package_sources": lambda: package_sources(call, params["proxy"], options),
         "registries": lambda: registries(params["registries"]),

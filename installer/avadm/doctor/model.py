@@ -30,6 +30,8 @@ class SiteNode(_Data):
         devices: how many devices are approved for OSDs.
         gpus: how many GPUs it has.
         ports: TCP ports that the site file names and on which something must listen there.
+        listens: first and last of all ports on which something may listen there.
+        rules: SHA-256 of the packet filter that it should have; "" for none.
     """
 
     name: str
@@ -38,6 +40,8 @@ class SiteNode(_Data):
     devices: int = 0
     gpus: int = 0
     ports: tuple[int, ...] = ()
+    listens: tuple[tuple[int, int], ...] = ()
+    rules: str = ""
 
 
 class SiteFacts(_Data):

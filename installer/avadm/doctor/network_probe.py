@@ -136,3 +136,9 @@ def prometheus(params):
         ],
         "own": numbers(fetch(base + "/metrics", 15, tls), names),
     }
+
+
+def packet_filter(_):
+    """What the packet filter's own program says of it."""
+    program = "/usr/local/sbin/avadm-packet-filter"
+    return json.loads(must([program, "status"])) if os.path.exists(program) else {"loaded": False, "kept": ""}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from avadm.components import COMPONENTS, Question, always, given
+from avadm.components import COMPONENTS, Question, always, given, listeners
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.render.monitoring_tls import READER_FILES, read_guarded
+from avadm.render.packet_filter import texts
 from avadm.risks.register import least_packages, rules
 from avadm.sitefile.load import SiteFile
 
@@ -31,6 +33,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
     """Return what checks need of a site file."""
     site, knobs = site_file.site, site_file.site.components
     placed = given(site)
+    rules = {name: sha256(text.encode()).hexdigest() for name, text in texts(site).items()}
     nodes = tuple(
         SiteNode(
             name=n.name,
@@ -39,6 +42,8 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
             devices=len(n.devices),
             gpus=n.gpus.count if n.gpus else 0,
             ports=always(site, n),
+            listens=tuple(dict.fromkeys((number, p.last or number) for number, p in listeners(site, n))),
+            rules=rules.get(n.name, ""),
         )
         for n in site.nodes
     )

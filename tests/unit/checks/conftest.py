@@ -33,6 +33,7 @@ def good_facts(name, last):
         "space": {"/": 100_000, "/var/lib": 100_000, "/tmp": 5_000},
         "hosts": {"localhost": ["127.0.0.1", "::1"], name: ["127.0.1.1"]},
         "listening": {},
+        "filters": {"others": [], "tables": []},
         "devices": [copy.deepcopy(DISK)],
         "proof": [{"state": "blank", "reasons": []}],
         "packages": {"candidates": {"ceph-common": "1:16.2.15+ds-0", "chrony": "4.3-2"}, "trouble": None},

@@ -87,3 +87,16 @@ def test_what_came_while_a_busy_machine_kept_us_away_is_counted(ping, monkeypatc
     pinger, _ = ping(lambda size, tries: True)
     assert [len(times) for times in pinger.times] == [ROUNDS, ROUNDS]
     assert pinger.full == ["passed", "passed"]
+
+
+def test_tables_of_our_name_are_told_where_avadm_made_none(monkeypatch):
+    there = {"/usr/sbin/nft"}
+    monkeypatch.setattr(net_probe.os.path, "exists", there.__contains__)
+    monkeypatch.setattr(
+        net_probe.glob, "glob", lambda _: ["/etc/systemd/system/sysinit.target.wants/nftables.service"]
+    )
+    listed = "table ip avadm\ntable ip filter\ntable ip6 avadm\n"
+    told = {"others": ["nftables"], "tables": ["ip avadm", "ip6 avadm"]}
+    assert net_probe.filters(lambda *argv: (0, listed, "")) == told
+    there.add("/etc/avadm/packet-filter.nft")
+    assert net_probe.filters(lambda *argv: (0, listed, ""))["tables"] == []

@@ -21,6 +21,9 @@ _NODES = {
 }
 NODES = {n: (a, [*r, *GIVEN.get(n, ()), "log-shipper"], d, g) for n, (a, r, d, g) in _NODES.items()}
 CEPH = "16.2.15"
+RULES = "5a1e"
+"""Digest of the packet filter, on every node."""
+LISTENS = [[22, 22], [6800, 7300], [9100, 9100]]
 
 
 def unit(active="active", sub="running", **more):
@@ -106,6 +109,16 @@ def everywhere(name):
         "certificates": {"/etc/kubernetes/pki/ca.crt": [NOW - 30 * DAY, NOW + 335 * DAY]},
         "journal": {},
         "ports": [],
+        "packet_filter": {
+            "kept": RULES,
+            "loaded": True,
+            "same": True,
+            "tried": False,
+            "dropped": 9,
+            "lately": 1,
+            # Noise: nobody of the site, and no port of it.
+            "refused": [["192.0.2.9", "tcp", 445, 60]],
+        },
     }
 
 
@@ -173,7 +186,10 @@ def data():
     del nodes["stor3"]["parts"]["ceph"]
     site = {
         "name": "t",
-        "nodes": [dict(zip(keys, (name, *row), strict=True)) for name, row in NODES.items()],
+        "nodes": [
+            {**dict(zip(keys, (name, *row), strict=True)), "listens": LISTENS, "rules": RULES}
+            for name, row in NODES.items()
+        ],
         "versions": {"ceph": "16.2.", "kube-apiserver": "1.9.11"},
         "addresses": {"10.0.0.250": "master", "10.0.0.251": "ingress"},
         "pods": "10.244.0.0/16",

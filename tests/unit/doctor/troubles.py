@@ -95,6 +95,17 @@ def event(reason, message):
     return put("mast1 kubernetes events", {reason: row})
 
 
+def unfiltered(data):
+    for node in data["site"]["nodes"]:
+        node["rules"] = ""
+
+
+def refused(where, address, port, says):
+    """Return the trouble that a packet from an address to a port was dropped on a node."""
+    row = [address, "tcp", port, 125]
+    return warn("packet-filter-refused", where, says, put(f"{where} packet_filter", refused=[row]))
+
+
 def not_ready(data):
     kube("comp2 conditions", {"Ready": ["Unknown", "Kubelet stopped posting."]})(data)
     parts(data, "comp2")["units"] = {"kubelet.service": unit("inactive", "dead")}
@@ -165,6 +176,15 @@ CASES = (
     warn("units", "stor3", "cron", put("stor3 units", {"cron.service": unit("failed", "failed")})),
     warn("units", "stor3", "40 times", put("stor3 units", {"kubelet.service": unit(restarts=40)})),
     bad("ports", "comp1", "port 5000", put("comp1 ports", [5000])),
+    bad("packet-filter", "comp1", "no packet filter", put("comp1 packet_filter", kept="", loaded=False)),
+    bad("packet-filter", "comp1", "not loaded", put("comp1 packet_filter", loaded=False)),
+    bad("packet-filter", "comp1", "other rules", put("comp1 packet_filter", same=False)),
+    warn("packet-filter", "comp1", "taken back", put("comp1 packet_filter", tried=True)),
+    warn("packet-filter", "comp1", "from the site file", put("comp1 packet_filter", kept="77")),
+    warn("packet-filter", "comp1", "enabled: false", unfiltered),
+    refused("stor1", "10.0.0.31", 445, "comp1 to 445/tcp 2 min ago"),
+    refused("stor1", "10.244.3.7", 2379, "a pod (10.244.3.7) to 2379/tcp"),
+    refused("stor1", "192.0.2.9", 6801, "192.0.2.9 to 6801/tcp"),
     bad("virtual-address", "mast2, mast3", "at once", put("mast3 addresses", ["10.0.0.250"])),
     bad("virtual-address", "ingress", "by none", put("comp1 addresses", ["127.0.0.1"])),
     warn("ledger", "ceph", "the phase ceph has failed", lambda d: d["ledger"].update(ceph="failed")),

@@ -16,6 +16,7 @@ from avadm.checks.preflight import (
     nics,
     os_release,
     packages,
+    packet_filter,
     path_mtu,
     ports,
     reachability,
@@ -48,6 +49,7 @@ CHECKS: tuple[Check, ...] = (
     swap.CHECK,
     space.CHECK,
     ports.CHECK,
+    packet_filter.CHECK,
 )
 
 
