@@ -191,6 +191,13 @@ def cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["hosts"], row["wall_s"], row["controller_cpu_s"], row["errors"] + row["warnings"]
 
 
+def others() -> str:
+    """Return the sections of docs/performance.md that other measurements wrote; each has a marker before it."""
+    text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.is_file() else ""
+    _, marker, rest = text.partition("<!-- ")
+    return f"\n{marker}{rest}" if marker else ""
+
+
 def document(figures: Mapping[str, Any]) -> str:
     """Return docs/performance.md."""
     cpu = figures["costs"]["avadm apply, all phases"]["cpu_s"]
@@ -239,7 +246,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.document:
         figures = json.loads(given.document.read_text(encoding="utf-8"))
-        DOCUMENT.write_text(document(figures), encoding="utf-8")
+        DOCUMENT.write_text(document(figures) + others(), encoding="utf-8")
         return 0
     RUNS.mkdir(parents=True, exist_ok=True)
     try:
