@@ -504,14 +504,6 @@ HOSTS = (
         "setsid python3 -m http.server 9100 >/dev/null 2>&1 & echo $! > /run/web; sleep 1",
         "kill $(cat /run/web)",
     ),
-    HostFault(
-        "packet-filter",
-        "ufw is enabled",
-        "warning",
-        "ufw",
-        "mkdir -p /etc/ufw; echo ENABLED=yes > /etc/ufw/ufw.conf",
-        "rm -r /etc/ufw",
-    ),
 )
 
 

@@ -33,7 +33,8 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
     """Return what checks need of a site file."""
     site, knobs = site_file.site, site_file.site.components
     placed = given(site)
-    rules = {name: sha256(text.encode()).hexdigest() for name, text in texts(site).items()}
+    filters = texts(site) if site.network.filter.enabled else {}
+    rules = {name: sha256(text.encode()).hexdigest() for name, text in filters.items()}
     nodes = tuple(
         SiteNode(
             name=n.name,

@@ -92,7 +92,9 @@ class Chains:
 
 def render(site: Site, out: Vars) -> None:
     """Write the rules, each kind of node's once, and which of them a node has."""
-    found = texts(site)
+    if site.network.filter.enabled is None:
+        return
+    found = texts(site) if site.network.filter.enabled else {}
     kinds = {name: sha256(text.encode()).hexdigest()[:12] for name, text in found.items()}
     out.all["packet_filter_enabled"] = site.network.filter.enabled
     out.all["packet_filter_rules"] = {kinds[name]: text for name, text in found.items()}
@@ -101,9 +103,7 @@ def render(site: Site, out: Vars) -> None:
 
 
 def texts(site: Site) -> dict[str, str]:
-    """Return node name to the text that nft is given; nothing where nodes do not filter."""
-    if not site.network.filter.enabled:
-        return {}
+    """Return node name to the text that nft is given where nodes filter."""
     away = _away(site)
     return {node.name: _text(site, node, away) for node in site.nodes}
 

@@ -31,8 +31,8 @@ class Allowed(Model):
 class PacketFilter(Model):
     """Who may come to which port of a node: what no component needs is dropped (docs/ports.md)."""
 
-    enabled: bool = True
-    """Whether nodes filter at all."""
+    enabled: bool | None = None
+    """Whether nodes filter. Absent: they are left as they are; it will be true once it has been tried on whole sites."""
     allow: list[Allowed] = []
     """What passes beside what components need."""
     prometheus: list[Address] = []

@@ -58,7 +58,7 @@ def site():
     return sites.site(
         *(sites.node(f"stor{i}", i, *ROLES, devices=[{"serial": f"S{i}"}]) for i in (1, 2, 3)),
         profile="lab-bookworm",
-        network={"domain": "t.example"},
+        network={"domain": "t.example", "filter": {"enabled": True}},
         hardware={"mds": mds, "mon": {"ssd": True, "nics": 2}},
     )
 

@@ -19,7 +19,10 @@ _NODES = {
     "comp1": ("10.0.0.31", ["client", "prometheus", "worker", "dns", "ingress", "registry"], 0, 0),
     "comp2": ("10.0.0.32", ["client", "prometheus", "worker", "gpu"], 0, 4),
 }
-NODES = {n: (a, [*r, *GIVEN.get(n, ()), "log-shipper"], d, g) for n, (a, r, d, g) in _NODES.items()}
+NODES = {
+    n: (a, [*r, *GIVEN.get(n, ()), "log-shipper", "packet-filter-named"], d, g)
+    for n, (a, r, d, g) in _NODES.items()
+}
 CEPH = "16.2.15"
 RULES = "5a1e"
 """Digest of the packet filter, on every node."""

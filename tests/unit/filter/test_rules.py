@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from avadm.components import duties
+from avadm.components.packet_filter import COMPONENT, FILTERING
 from avadm.render import Vars
 from avadm.render.packet_filter import render, texts
 from avadm.site.model import Site
+from avadm.site.packet_filter import PacketFilter
 from avadm.sitefile.load import load
 
 ROOT = Path(__file__).parents[3]
@@ -164,11 +167,21 @@ def test_a_reason_is_a_comment_and_nothing_else() -> None:
 
 def test_a_text_is_made_once_for_all_nodes_of_a_kind() -> None:
     site, out = load(ROOT / "inventory/dgx-256.yml").site, Vars()
+    network = site.network.model_copy(update={"filter": PacketFilter(enabled=True)})
+    site = site.model_copy(update={"network": network})
     render(site, out)
     assert len(out.all["packet_filter_rules"]) < 16
     kinds = {name: held["packet_filter_kind"] for name, held in out.hosts.items()}
     assert {name: out.all["packet_filter_rules"][kind] for name, kind in kinds.items()} == texts(site)
     assert len(str(out.hosts)) < 256 * 60
+
+
+def test_a_site_whose_file_does_not_say_is_left_alone() -> None:
+    site, out = load(ROOT / "inventory/small.yml").site, Vars()
+    render(site, out)
+    assert (out.all, out.hosts) == ({}, {})
+    assert COMPONENT.phase.hosts(site) == ()
+    assert not [n for n in site.nodes if FILTERING in duties(site, n)]
 
 
 def test_a_site_that_does_not_filter_has_no_rules() -> None:
