@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from disk_fakes import SITE, Node
 
@@ -12,7 +8,7 @@ def node(tmp_path):
 
 
 @pytest.fixture
-def site_path(tmp_path, monkeypatch) -> Path:
+def site_path(tmp_path, monkeypatch):
     monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     path = tmp_path / "site.yml"
     path.write_text(SITE)

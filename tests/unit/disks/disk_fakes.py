@@ -1,11 +1,8 @@
 """A site file with comments, and a fleet whose nodes answer what a test says about their disks."""
 
-from __future__ import annotations
-
 import json
 
-from avadm.runner.fleet import Result
-from tests.unit.fakes.nodes import Nodes
+from tests.unit.fakes.nodes import Nodes, answer
 
 SITE = """# Our room.
 version: 1
@@ -32,26 +29,17 @@ components:
 
 def report(kernel="sdb", **values):
     link = f"/dev/disk/by-id/wwn-{kernel}"
-    return {
+    names = {
         "name": f"by_id {link}",
         "path": link,
         "real": f"/dev/{kernel}",
-        "size": 4 * 10**12,
-        "state": "blank",
-        "reasons": [],
-        "osd": None,
         "kernel": kernel,
         "links": [link],
-        "approval": {"by_id": link},
-        "approved": [],
-        "serial": f"SER-{kernel}",
-        "wwn": f"0x{kernel}",
-        "model": "DISK 4",
-        "rotational": False,
-        "content": [],
-        "numbers": "8:16" if kernel == "sdb" else "8:32",
-        **values,
     }
+    made = {"serial": f"SER-{kernel}", "wwn": f"0x{kernel}", "model": "DISK 4", "size": 4 * 10**12}
+    state = {"state": "blank", "reasons": [], "osd": None, "approved": [], "approval": {"by_id": link}}
+    more = {"rotational": False, "content": [], "numbers": "8:16" if kernel == "sdb" else "8:32"}
+    return {**names, **made, **state, **more, **values}
 
 
 class Node:
@@ -63,27 +51,28 @@ class Node:
         self.answers = {"avadm_zap.look": {"reasons": [], "osds": [], "unread": ""}}
         self.answers["avadm_zap.zap"] = {"reasons": [], "wiped": [[0, 1]], "after": report()}
         self.osds = {"osds": []}
-        self.asked = []
-        self.error = None
+        self.asked, self.error = [], None
+
+    @property
+    def erased(self):
+        return "avadm_zap.zap" in self.asked
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
-        def result(out, rc=0):
-            return Result(node, command, rc, out, "", 0.0, 0.0, self.error)
-
         if self.error:
-            return result("", 255)
+            return answer(node, command, rc=255, error=self.error)
         if " ceph " in command:
             if self.osds == "none":
-                return result("", 66)
-            self.asked.append(command)
-            return result(json.dumps(self.osds)) if self.osds is not None else result("", 1)
+                return answer(node, command, rc=66)
+            return answer(node, command, json.dumps(self.osds), rc=1 if self.osds is None else 0)
         call = stdin.decode().rsplit("json.dumps(", 1)[1].partition("(")[0]
         if call == "main":
             return self.locks.run(node, command, stdin=stdin)
         self.asked.append(call)
         literal = stdin.decode().rsplit("json.loads(", 1)[1].rpartition(")) + ")[0]
         self.given = json.loads(json.loads(literal.rstrip(")")))
-        return result(json.dumps({**self.answers, "avadm_disk_report.every": self.disks}[call]))
+        return answer(
+            node, command, json.dumps({**self.answers, "avadm_disk_report.every": self.disks}[call])
+        )
 
     def close(self, nodes=None):
         pass

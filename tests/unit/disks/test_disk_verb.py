@@ -1,7 +1,5 @@
 """`avadm disk`, as a user types it; the node's answers are made up."""
 
-from __future__ import annotations
-
 import json
 import stat
 import subprocess
@@ -14,9 +12,9 @@ from disk_fakes import report
 
 from avadm.cli.main import cli
 from avadm.disks import zap
-from avadm.errors import AvadmError
-from avadm.runner.fleet import Result
 from avadm.sitefile.secrets import Vault
+from tests.unit.fakes.cli import refusal
+from tests.unit.fakes.nodes import answer
 
 
 @pytest.fixture
@@ -30,10 +28,20 @@ def avadm(node, site_path, monkeypatch):
     return run
 
 
-def finding(result):
-    assert isinstance(result.exception, AvadmError), result.output
-    assert result.exception.exit_code == 2
-    return result.exception.findings[0]
+@pytest.fixture
+def zapped(avadm):
+    return lambda *words, serial="SER-sdb": avadm("zap", "stor1", "sdb", "--yes-i-lose", serial, *words)
+
+
+@pytest.fixture
+def entry(tmp_path):
+    """Return a function: the folder of the one zap that was written down, and what it says."""
+
+    def read():
+        (path,) = tmp_path.glob("runs/*-disk-zap/zap.json")
+        return path.parent, json.loads(path.read_text())
+
+    return read
 
 
 def test_list_tells_what_is_on_each_disk_and_why_it_is_refused(avadm, node):
@@ -75,8 +83,8 @@ def test_approve_only_adds(avadm, site_path, node_name):
     site_path.chmod(0o640)
     result = avadm("approve", node_name, "sdb")
     after = site_path.read_text()
-    added = [line for line in after.splitlines() if "wwn-sdb" in line or (line == "    devices:")]
-    assert [line for line in after.splitlines() if line not in added] == before.splitlines()
+    own = [line for line in after.splitlines() if "wwn-sdb" not in line and line != "    devices:"]
+    assert own == before.splitlines()
     assert stat.S_IMODE(site_path.stat().st_mode) == 0o640
     assert "+" in result.output
     assert "wwn-sdb" in result.output
@@ -84,7 +92,7 @@ def test_approve_only_adds(avadm, site_path, node_name):
 
 def test_approve_of_a_node_that_may_have_none_leaves_the_file_alone(avadm, site_path):
     before = site_path.read_text()
-    assert finding(avadm("approve", "c1", "sdb"))
+    assert refusal(avadm("approve", "c1", "sdb"))
     assert site_path.read_text() == before
     assert [p.name for p in site_path.parent.iterdir() if p.name.startswith(".site")] == []
 
@@ -111,9 +119,8 @@ def test_approve_where_a_node_is_written_on_one_line(avadm, site_path):
     ],
 )
 def test_approve_tells_kinds_apart(avadm, node, site_path, kernel, rotational, words, wanted):
-    site_path.write_text(
-        site_path.read_text().replace("  # slot 1", f"\n        device_class: {wanted or 'ssd'}")
-    )
+    text = site_path.read_text().replace("  # slot 1", f"\n        device_class: {wanted or 'ssd'}")
+    site_path.write_text(text)
     node.disks = [report(kernel, rotational=rotational)]
     assert "1 approved" in avadm("approve", "stor2", kernel, *words).output
     (device,) = yaml.safe_load(site_path.read_text())["nodes"][1]["devices"]
@@ -121,12 +128,10 @@ def test_approve_tells_kinds_apart(avadm, node, site_path, kernel, rotational, w
 
 
 def test_approve_refuses_what_is_not_blank_with_all_its_reasons_and_writes_nothing(avadm, node, site_path):
-    node.disks = [
-        report("sdb"),
-        report("sdc", state="refused", reasons=["is mounted at /", "has partitions: sdc1"]),
-    ]
+    refused = report("sdc", state="refused", reasons=["is mounted at /", "has partitions: sdc1"])
+    node.disks = [report("sdb"), refused]
     before = site_path.read_text()
-    found = finding(avadm("approve", "stor2", "sdb", "sdc"))
+    found = refusal(avadm("approve", "stor2", "sdb", "sdc"))
     assert found.found == "is mounted at /; has partitions: sdc1"
     assert site_path.read_text() == before
 
@@ -144,46 +149,36 @@ def test_approve_of_an_approved_disk_changes_nothing(avadm, node, site_path):
 
 
 def test_an_unknown_node(avadm):
-    assert finding(avadm("approve", "stor9", "sdb")).check == "unknown-node"
+    assert refusal(avadm("approve", "stor9", "sdb")).check == "unknown-node"
 
 
-def test_zap_by_its_serial_is_written_down(avadm, node, tmp_path):
-    assert (
-        "Erased and proven blank: stor1 /dev/sdb"
-        in avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb").output
-    )
-    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
-    data = json.loads(entry.read_text())
+def test_zap_by_its_serial_is_written_down(zapped, entry):
+    assert "Erased and proven blank: stor1 /dev/sdb" in zapped().output
+    folder, data = entry()
     assert (data["result"], data["disk"]["serial"], data["disk"]["node"]) == ("blank", "SER-sdb", "stor1")
-    assert data["who"]
-    assert data["when"]
-    assert "SER-sdb: blank" in (entry.parent / "log.txt").read_text()
+    assert data["who"] and data["when"]
+    assert "SER-sdb: blank" in (folder / "log.txt").read_text()
 
 
 @pytest.mark.parametrize("typed", ["SER-sdc", "sdb", "ser-sdb", ""])
-def test_zap_with_a_wrong_serial_touches_nothing(avadm, node, tmp_path, typed):
-    found = finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", typed))
-    assert found.check == "disk-confirm"
-    assert "avadm_zap.zap" not in node.asked
+def test_zap_with_a_wrong_serial_touches_nothing(zapped, node, tmp_path, typed):
+    assert refusal(zapped(serial=typed)).check == "disk-confirm"
+    assert not node.erased
     assert not list(tmp_path.glob("runs/*"))
 
 
 def test_zap_without_a_terminal_and_a_serial_touches_nothing(avadm, node):
-    assert "--yes-i-lose SER-sdb" in finding(avadm("zap", "stor1", "sdb")).remedy
-    assert "avadm_zap.zap" not in node.asked
+    assert "--yes-i-lose SER-sdb" in refusal(avadm("zap", "stor1", "sdb")).remedy
+    assert not node.erased
 
 
-def test_zap_refuses_what_is_used_before_it_asks(avadm, node):
+def test_zap_refuses_what_is_used_before_it_asks(zapped, node):
     node.answers["avadm_zap.look"]["reasons"] = ["is mounted at /"]
-    assert finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found == "is mounted at /"
-    assert "avadm_zap.zap" not in node.asked
+    assert refusal(zapped()).found == "is mounted at /"
+    assert not node.erased
 
 
 OURS, OTHER = "our-fsid", "other-fsid"
-
-
-def zapped(avadm):
-    return avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")
 
 
 def marked(node, cluster, unread=""):
@@ -205,27 +200,27 @@ def vault(site_path):
     [({"osds": [{"uuid": "u", "osd": 3}]}, "ceph osd purge 3"), (None, "no monitor")],
     ids=["known", "nobody answers"],
 )
-def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(avadm, node, cluster, osds, word):
+def test_zap_refuses_an_osd_that_the_cluster_has_or_may_have(zapped, node, cluster, osds, word):
     marked(node, cluster)
     node.osds = osds
-    assert word in finding(zapped(avadm)).found
-    assert "avadm_zap.zap" not in node.asked
+    assert word in refusal(zapped()).found
+    assert not node.erased
 
 
 @pytest.mark.usefixtures("vault")
-def test_zap_refuses_a_label_that_nobody_can_read(avadm, node):
+def test_zap_refuses_a_label_that_nobody_can_read(zapped, node):
     marked(node, None, unread="a bluestore label at byte 0 that cannot be read")
-    assert "is taken for an OSD of this cluster" in finding(zapped(avadm)).found
-    assert "avadm_zap.zap" not in node.asked
+    assert "is taken for an OSD of this cluster" in refusal(zapped()).found
+    assert not node.erased
 
 
 @pytest.mark.usefixtures("vault")
 @pytest.mark.parametrize("cluster", [OURS, OTHER])
 @pytest.mark.parametrize("osds", [{"osds": []}, "none"], ids=["purged", "no cluster yet"])
-def test_zap_takes_an_osd_that_the_monitors_do_not_know(avadm, node, cluster, osds):
+def test_zap_takes_an_osd_that_the_monitors_do_not_know(zapped, node, cluster, osds):
     marked(node, cluster)
     node.osds = osds
-    assert "Erased" in zapped(avadm).output
+    assert "Erased" in zapped().output
 
 
 @pytest.mark.parametrize("cluster", [OTHER, None])
@@ -233,15 +228,15 @@ def test_zap_takes_an_osd_that_the_monitors_do_not_know(avadm, node, cluster, os
     ("osds", "word"),
     [("none", "Erased"), ({"osds": [{"uuid": "u", "osd": 3}]}, "purge 3"), (None, "no monitor")],
 )
-def test_zap_asks_the_monitors_also_where_this_controller_has_no_vault(avadm, node, cluster, osds, word):
+def test_zap_asks_the_monitors_also_where_this_controller_has_no_vault(zapped, node, cluster, osds, word):
     marked(node, cluster)
     node.osds = osds
-    done = zapped(avadm)
+    done = zapped()
     if word == "Erased":
         assert word in done.output
     else:
-        assert word in finding(done).found
-        assert "avadm_zap.zap" not in node.asked
+        assert word in refusal(done).found
+        assert not node.erased
 
 
 @pytest.mark.parametrize(
@@ -264,10 +259,8 @@ def test_a_monitor_whose_store_is_away_is_no_monitor_that_never_was(tmp_path, mo
             line = command.replace("/var/lib/ceph", str(tmp_path))
             for path in (zap.MARK, zap.CONFIG):
                 line = line.replace(path, str(tmp_path / path.rpartition("/")[2]))
-            said.append(
-                subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"], check=False).returncode
-            )
-            return Result(node, command, said[-1], "", "", 0.0, 0.0, None)
+            said.append(subprocess.run(["sh", "-c", f"ceph() {{ return 0; }}; {line}"]).returncode)
+            return answer(node, command, rc=said[-1])
 
     zap._known(Shell(), SimpleNamespace(with_role=lambda role: [SimpleNamespace(name="m1")]))
     assert said == [rc]
@@ -279,30 +272,28 @@ def test_nodes_are_told_which_cluster_is_ours(avadm, node):
     assert node.given["fsid"] == OURS
 
 
-def test_zap_that_leaves_something_says_so(avadm, node, tmp_path):
+def test_zap_that_leaves_something_says_so(zapped, node, entry):
     node.answers["avadm_zap.zap"]["after"] = report(state="refused", reasons=["has data at byte 9"])
-    assert finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb")).found == "has data at byte 9"
-    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
-    assert json.loads(entry.read_text())["result"] == "not blank"
+    assert refusal(zapped()).found == "has data at byte 9"
+    assert entry()[1]["result"] == "not blank"
 
 
-def test_zap_whose_connection_broke_is_written_down_as_not_known(avadm, node, tmp_path):
+def test_zap_whose_connection_broke_is_written_down_as_not_known(zapped, node, entry):
     node.answers["avadm_zap.zap"] = "no JSON object"
-    finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb"))
-    (entry,) = tmp_path.glob("runs/*-disk-zap/zap.json")
-    assert json.loads(entry.read_text())["result"] == "not known"
+    assert refusal(zapped())
+    assert entry()[1]["result"] == "not known"
 
 
-def test_zap_waits_for_nobody_else_at_work_on_the_site(avadm, node):
+def test_zap_waits_for_nobody_else_at_work_on_the_site(zapped, node):
     lock = node.locks.path("stor1", "/var/lib/avadm/t/lock")
     lock.parent.mkdir(parents=True)
     lock.write_text(json.dumps({"token": "theirs", "verb": "apply", "host": "elsewhere", "user": "ann"}))
-    found = finding(avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb"))
+    found = refusal(zapped())
     assert found.check == "cluster-locked"
     assert "`avadm apply`" in found.found
     assert "ann" in found.found
-    assert "avadm_zap.zap" not in node.asked
-    result = avadm("zap", "stor1", "sdb", "--yes-i-lose", "SER-sdb", "--break-lock")
+    assert not node.erased
+    result = zapped("--break-lock")
     assert "Broke the lock of `avadm apply`" in result.stderr
     assert "Erased" in result.output
     assert not lock.exists()

@@ -1,21 +1,18 @@
 """`avadm node`, as a user types it; what the masters answer is made up."""
 
-from __future__ import annotations
-
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from avadm.cli.main import App, cli
-from avadm.errors import AvadmError
 from avadm.kube import drain as module
-from avadm.runner.fleet import Result
+from avadm.runner.nodecode import script
 from avadm.sitefile.load import load
+from tests.unit.fakes.cli import refusals
+from tests.unit.fakes.nodes import answer
 
 SITE = """
 version: 1
@@ -47,28 +44,26 @@ class Masters:
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node in self.silent:
-            return Result(node, command, 255, "", "", 0, 0, self.silent[node])
+            return answer(node, command, rc=255, error=self.silent[node])
         given = json.loads(json.loads(stdin.decode().rpartition("json.loads(")[2].rpartition(")))")[0]))
         do, names = given["do"], given["names"]
         self.asked.append((node, do, *names))
         if do in self.broken:
-            return Result(node, command, 0, json.dumps({"error": self.broken[do], "nodes": {}}), "", 0, 0)
+            return answer(node, command, json.dumps({"error": self.broken[do], "nodes": {}}))
         said = {"nodes": {name: getattr(self, do)(name, given) for name in names}}
-        return Result(node, command, 0, "a warning of ssh's\n" + json.dumps(said) + "\n", "", 0, 0)
+        return answer(node, command, f"a warning of ssh's\n{json.dumps(said)}\n")
 
     def look(self, name, given):
         found = {"cordoned": name in self.cordoned, "going": ["shop/a"], "refused": {}}
         return found | self.looks.get(name, {})
 
-    def cordon(self, name, given):
-        changed = name not in self.cordoned
-        self.cordoned.add(name)
+    def cordon(self, name, given, wanted=True):
+        changed = (name in self.cordoned) != wanted
+        (self.cordoned.add if wanted else self.cordoned.discard)(name)
         return {"changed": changed}
 
     def uncordon(self, name, given):
-        changed = name in self.cordoned
-        self.cordoned.discard(name)
-        return {"changed": changed}
+        return self.cordon(name, given, False)
 
     def drain(self, name, given):
         self.now += given["seconds"]
@@ -92,23 +87,12 @@ def avadm(tmp_path, masters, monkeypatch):
     monkeypatch.setattr(App, "fleet", lambda self: masters)
     run = module.drain
     # Its clock is a default of the function, read when it was defined.
-    monkeypatch.setattr(
-        module, "drain", lambda *given: run(*given, lambda: masters.now, lambda seconds: None)
-    )
+    monkeypatch.setattr(module, "drain", lambda *given: run(*given, lambda: masters.now, lambda _: None))
     return lambda *words: CliRunner().invoke(cli, ["node", *words], standalone_mode=False)
 
 
-def findings(result):
-    assert isinstance(result.exception, AvadmError), result.output
-    assert result.exception.exit_code == 2
-    return result.exception.findings
-
-
 def test_cordon_and_uncordon_say_what_changed(avadm, masters):
-    assert avadm("cordon", "comp1", "comp1", "comp2").output.splitlines() == [
-        "comp1 cordoned",
-        "comp2 cordoned",
-    ]
+    assert avadm("cordon", "comp1", "comp1", "comp2").output == "comp1 cordoned\ncomp2 cordoned\n"
     assert avadm("cordon", "comp1").output == "comp1 was cordoned already\n"
     told = json.loads(avadm("uncordon", "comp1", "--json").output)
     assert told == {"site": "t", "nodes": [{"node": "comp1", "changed": True}]}
@@ -116,7 +100,7 @@ def test_cordon_and_uncordon_say_what_changed(avadm, masters):
 
 
 def test_every_name_that_is_none_is_told_with_those_that_are(avadm, masters):
-    found = findings(avadm("drain", "comp9", "mon1", "comp1"))
+    found = refusals(avadm("drain", "comp9", "mon1", "comp1"))
     assert [f.found for f in found] == ["comp9", "mon1"]
     assert {f.wanted for f in found} == {"one of comp1-2, mast1-3"}
     assert masters.asked == []
@@ -139,11 +123,9 @@ def test_a_drain_cordons_all_nodes_before_the_first_and_tells_what_it_did(avadm,
 
 
 def test_what_would_be_lost_is_one_message_for_each_node_and_nothing_is_cordoned(avadm, masters):
-    masters.looks = {
-        "comp1": {"refused": REFUSED},
-        "comp2": {"refused": {"local-data": [f"x/{n}" for n in range(7)]}},
-    }
-    one, two = findings(avadm("drain", "comp1", "comp2"))
+    many = {"local-data": [f"x/{n}" for n in range(7)]}
+    masters.looks = {"comp1": {"refused": REFUSED}, "comp2": {"refused": many}}
+    one, two = refusals(avadm("drain", "comp1", "comp2"))
     assert ("lab/bare" in one.found, "shop/data" in one.found) == (True, True)
     assert ("--force" in one.remedy, "--delete-local-data" in one.remedy) == (True, True)
     assert "--force" not in two.remedy
@@ -153,13 +135,13 @@ def test_what_would_be_lost_is_one_message_for_each_node_and_nothing_is_cordoned
 
 def test_a_node_that_kubernetes_does_not_know(avadm, masters):
     masters.looks["comp1"] = {"cordoned": None}
-    assert [f.check for f in findings(avadm("drain", "comp1"))] == ["node-unknown"]
+    assert [f.check for f in refusals(avadm("drain", "comp1"))] == ["node-unknown"]
 
 
 def test_pods_that_are_kept_too_long_are_named_with_their_budget_and_the_node_stays_cordoned(avadm, masters):
     why = "kept by budget shop/web: 2 healthy, at least 2 wanted"
     masters.drains["comp1"] = [left("shop/b", why=why)]
-    late, stays = findings(avadm("drain", "comp1", "comp2", "--timeout", "25"))
+    late, stays = refusals(avadm("drain", "comp1", "comp2", "--timeout", "25"))
     assert late.host == "comp1"
     assert late.found == f"shop/b ({why})"
     assert "replicas" in late.remedy
@@ -173,20 +155,17 @@ def test_pods_that_are_kept_too_long_are_named_with_their_budget_and_the_node_st
 
 def test_a_node_refused_while_it_is_drained_stays_cordoned_only_if_pods_are_gone(avadm, masters):
     masters.drains["comp1"] = [DONE | {"done": False, "refused": REFUSED}]
-    assert findings(avadm("drain", "comp1"))[0].check == "drain-refused"
+    assert refusals(avadm("drain", "comp1"))[0].check == "drain-refused"
     assert masters.cordoned == set()
-    masters.drains["comp1"] = [
-        left("lab/bare", evicted=["shop/a"]),
-        DONE | {"done": False, "refused": REFUSED},
-    ]
-    assert findings(avadm("drain", "comp1"))[-1].check == "left-cordoned"
+    masters.drains["comp1"].insert(0, left("lab/bare", evicted=["shop/a"]))
+    assert refusals(avadm("drain", "comp1"))[-1].check == "left-cordoned"
     assert masters.cordoned == {"comp1"}
 
 
 def test_one_that_was_cordoned_before_stays_so_whatever_comes(avadm, masters):
     masters.cordoned.add("comp1")
     masters.broken["drain"] = "kubectl drain: no"
-    assert findings(avadm("drain", "comp1"))
+    assert refusals(avadm("drain", "comp1"))
     assert masters.cordoned == {"comp1"}
     del masters.broken["drain"]
     told = json.loads(avadm("drain", "comp1", "--json").stdout)["nodes"]
@@ -198,32 +177,22 @@ def test_the_next_master_is_asked_where_one_is_silent_or_cannot(avadm, masters):
     assert avadm("cordon", "comp1").return_value is None
     assert masters.asked == [("mast2", "cordon", "comp1")]
     masters.broken["uncordon"] = "kubectl uncordon: Unable to connect to the server"
-    found = findings(avadm("uncordon", "comp1"))
+    found = refusals(avadm("uncordon", "comp1"))
     assert [f.host for f in found] == ["mast1", "mast2", "mast3"]
     assert "Unable to connect" in found[1].found
 
 
 def test_what_a_master_runs_is_taken_by_python_and_asks_kubectl(tmp_path):
     """The program itself, before a kubectl that knows one node without pods."""
-    from avadm.runner.nodecode import script
-
     fake = tmp_path / "kubectl"
     fake.write_text(
         '#!/bin/sh\ncase "$*" in *\' get node w1 \'*) echo \'{"spec": {"unschedulable": true}}\';;\n'
         "*fieldSelector=spec.nodeName%3Dw1) echo '{\"items\": []}';; *) exit 3;; esac\n"
     )
     fake.chmod(0o755)
-    for do, wanted in (
-        ("look", {"cordoned": True, "going": [], "refused": {}}),
-        ("cordon", {"changed": False}),
-    ):
+    looked = {"cordoned": True, "going": [], "refused": {}}
+    for do, wanted in (("look", looked), ("cordon", {"changed": False})):
         text = script(("avadm_drain",), "avadm_drain.answer", {"do": do, "names": ["w1"]})
-        done = subprocess.run(
-            [sys.executable, "-"],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"PATH": f"{tmp_path}{os.pathsep}{Path('/usr/bin')}{os.pathsep}/bin"},
-        )
+        env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, env=env)
         assert json.loads(done.stdout) == {"nodes": {"w1": wanted}}, done.stderr
