@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -12,7 +10,7 @@ import pytest
 from avadm.bootstrap.controller_key import ensure
 from avadm.bootstrap.job import Job
 from avadm.bootstrap.password import from_file
-from avadm.bootstrap.report import NodeReport, State, findings
+from avadm.bootstrap.report import State, findings
 from avadm.bootstrap.run import bootstrap
 from avadm.errors import AvadmError
 from avadm.runner.connect import Target
@@ -23,21 +21,26 @@ from tests.unit.runner.sshserver import Server, new_key
 class Lab:
     """Servers with a home folder each, and a job that bootstraps them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
-        self.servers: dict[str, Server] = {}
-        self.asked: list[str] = []
+        self.servers = {}
+        self.asked = []
         self.prompts = 0
 
-    def add(self, name: str, **options) -> Server:
+    def add(self, name, **options):
         home = self.folder / name
         home.mkdir()
-        self.servers[name] = Server(
-            new_key(self.folder / f"{name}.host"), env={**os.environ, "HOME": str(home)}, **options
-        )
+        env = {**os.environ, "HOME": str(home), "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
+        self.servers[name] = Server(new_key(self.folder / f"{name}.host"), env=env, **options)
         return self.servers[name]
 
-    def run(self, *, accept=True, password=None, user="root", **options) -> dict[str, NodeReport]:
+    def program(self, name, text):
+        """Put a program before those that the servers have."""
+        (self.folder / "bin").mkdir(exist_ok=True)
+        (self.folder / "bin" / name).write_text(f"#!/bin/sh\n{text}")
+        (self.folder / "bin" / name).chmod(0o755)
+
+    def run(self, *, accept=True, password=None, user="root", **options):
         def confirm(offers):
             self.asked += [o.target.node for o in offers]
             return accept
@@ -67,7 +70,7 @@ def lab(tmp_path):
         server.close()
 
 
-def states(report: NodeReport) -> dict[str, str]:
+def states(report):
     return {name: str(step.state) for name, step in report.steps.items()}
 
 
@@ -76,8 +79,7 @@ def test_new_nodes_are_made_ready_and_a_second_run_does_nothing(lab):
     lab.add("n2", password="pw")
     first = lab.run(password="pw")
     assert states(first["n1"]) == {"host_key": "changed", "key": "changed", "root": "ok", "python": "ok"}
-    assert lab.asked == ["n1", "n2"]
-    assert lab.prompts == 1
+    assert (lab.asked, lab.prompts) == (["n1", "n2"], 1)
     second = lab.run()
     assert {r.state for r in second.values()} == {State.OK}
     assert (lab.asked, lab.prompts) == (["n1", "n2"], 1)
@@ -91,12 +93,9 @@ def test_authorized_keys_keeps_what_is_there_and_is_private(lab):
     path.write_text("ssh-rsa AAAA other")  # no newline at its end
     lab.run(password="pw")
     lines = path.read_text().splitlines()
-    assert lines[0] == "ssh-rsa AAAA other"
-    assert lines[1].startswith("ssh-ed25519 ")
-    assert lines[1].endswith("avadm@test")
-    assert len(lines) == 2
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert (lines[0], len(lines)) == ("ssh-rsa AAAA other", 2)
+    assert lines[1].startswith("ssh-ed25519 ") and lines[1].endswith("avadm@test")
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (folder, path)] == [0o700, 0o600]
 
 
 def test_existing_key_lets_the_controllers_key_in(lab, tmp_path):
@@ -194,16 +193,10 @@ def test_missing_python_is_found(lab):
 
 
 def test_python_is_installed_through_the_proxy(lab, tmp_path):
-    server = lab.add("n1", password="pw")
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
+    lab.add("n1", password="pw")
     python = tmp_path / "python3"
-    (binaries / "apt-get").write_text(
-        f'#!/bin/sh\necho "$@" >> {tmp_path}/apt.log\n'
-        f'case "$*" in *install*) ln -sf {sys.executable} {python};; esac\n'
-    )
-    (binaries / "apt-get").chmod(0o755)
-    server.env["PATH"] = f"{binaries}:{os.environ['PATH']}"
+    makes = f'case "$*" in *install*) ln -sf {sys.executable} {python};; esac'
+    lab.program("apt-get", f'echo "$@" >> {tmp_path}/apt.log\n{makes}\n')
     report = lab.run(password="pw", interpreter=str(python), proxy="http://10.0.0.5:3142")["n1"]
     assert states(report)["python"] == "changed"
     log = (tmp_path / "apt.log").read_text()
@@ -212,14 +205,10 @@ def test_python_is_installed_through_the_proxy(lab, tmp_path):
 
 
 @pytest.mark.parametrize("sudo", ["works", "asks"])
-def test_other_users_need_sudo(lab, tmp_path, sudo):
-    server = lab.add("n1", password="pw")
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
+def test_other_users_need_sudo(lab, sudo):
+    lab.add("n1", password="pw")
     body = 'shift; exec "$@"' if sudo == "works" else "echo 'sudo: a password is required' >&2; exit 1"
-    (binaries / "sudo").write_text(f"#!/bin/sh\n{body}\n")
-    (binaries / "sudo").chmod(0o755)
-    server.env["PATH"] = f"{binaries}:{os.environ['PATH']}"
+    lab.program("sudo", f"{body}\n")
     report = lab.run(password="pw", user="ops")["n1"]
     if sudo == "works":
         assert report.steps["root"].detail == "ops by sudo"
@@ -230,7 +219,7 @@ def test_other_users_need_sudo(lab, tmp_path, sudo):
         assert "NOPASSWD" in report.finding.remedy
 
 
-SUDO = """#!/bin/sh
+SUDO = """
 if [ "$1" = -n ]; then
   [ -e {flag} ] || {{ echo 'sudo: a password is required' >&2; exit 1; }}
   shift; exec "$@"
@@ -245,12 +234,9 @@ touch {flag}; echo granted
 @pytest.fixture
 def asking(lab, tmp_path):
     """A node whose sudo asks for the password "right" until it was given, and the file that says that it was."""
-    server = lab.add("n1", password="pw")
-    (tmp_path / "bin").mkdir()
+    lab.add("n1", password="pw")
     flag = tmp_path / "granted"
-    (tmp_path / "bin" / "sudo").write_text(SUDO.format(flag=flag))
-    (tmp_path / "bin" / "sudo").chmod(0o755)
-    server.env["PATH"] = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    lab.program("sudo", SUDO.format(flag=flag))
     return flag
 
 
@@ -274,10 +260,8 @@ def test_a_wrong_sudo_password_is_told_and_nothing_done(lab, asking):
 
 
 def test_a_login_that_may_not_use_sudo_is_told_from_a_wrong_password(lab, asking):
-    sudo = asking.parent / "bin" / "sudo"
-    sudo.write_text(
-        sudo.read_text().replace("IFS=", "echo 'ops is not in the sudoers file.' >&2; exit 1\nIFS=")
-    )
+    refuses = "echo 'ops is not in the sudoers file.' >&2; exit 1\nIFS="
+    lab.program("sudo", SUDO.format(flag=asking).replace("IFS=", refuses))
     report = lab.run(password="pw", user="ops", sudo_password=lambda: "right")["n1"]
     assert "not in the sudoers file" in report.finding.found
     assert "sudo -l" in report.finding.remedy
