@@ -6,8 +6,9 @@ import pytest
 import yaml
 
 from avadm.errors import AvadmError
-from avadm.plan.phases import PHASES, Phase, Step, make_plan, select
-from avadm.site.model import RoleName, Site
+from avadm.plan.phases import PHASES, Phase, make_plan, select
+from avadm.site.model import RoleName
+from tests.unit.fakes import sites
 
 NODES = {
     "stor1": ["mon", "mgr", "osd"],
@@ -16,7 +17,7 @@ NODES = {
     "comp2": ["client"],
 }
 
-EVERY_PART: dict[str, object] = {
+EVERY_PART = {
     "object_store": {},
     "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
     "logs": {"stores": ["n"]},
@@ -26,33 +27,24 @@ EVERY_PART: dict[str, object] = {
 HOME = Path(__file__).parents[3]
 
 
-def site(nodes: dict[str, list[str]] = NODES, components: dict[str, object] | None = None) -> Site:
-    return Site.model_validate(
-        {
-            "name": "t",
-            "network": {"management": "10.0.0.0/24", "domain": "example"},
-            "nodes": [
-                {"name": n, "address": f"10.0.0.{i}", "roles": roles}
-                for i, (n, roles) in enumerate(nodes.items(), 1)
-            ],
-            "components": components or {},
-        }
-    )
+def site(nodes=NODES, components=None):
+    given = (sites.node(name, i, *roles) for i, (name, roles) in enumerate(nodes.items(), 1))
+    return sites.site(*given, components=components or {})
 
 
-def roles(step: Step) -> list[str]:
+def roles(step):
     """Return the roles of a step's playbook in the order in which they run."""
     plays = yaml.safe_load((HOME / step.phase.playbook).read_text())
     return [role["role"] for play in plays for role in play.get("roles", [])]
 
 
-def before(name: str, steps: dict[str, Step]) -> set[str]:
+def before(name, steps):
     """Return all steps that are done before one starts."""
     direct = steps[name].needs
     return set(direct).union(*(before(n, steps) for n in direct))
 
 
-def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
+def test_the_graph_has_no_cycle_and_needs_only_known_phases():
     names = {p.name for p in PHASES}
     assert len(names) == len(PHASES)
     assert all(set(p.needs) <= names for p in PHASES)
@@ -62,68 +54,71 @@ def test_the_graph_has_no_cycle_and_needs_only_known_phases() -> None:
     assert {s.name for s in make_plan(full)} == names - {"filter"}
 
 
-def test_a_part_that_the_site_file_does_not_name_is_not_in_the_plan() -> None:
+def test_a_part_that_the_site_file_does_not_name_is_not_in_the_plan():
     every = {"n": list(get_args(RoleName))}
     optional = {p.name for p in PHASES if p.component}
     assert optional
     assert optional & {s.name for s in make_plan(site(every))} == set()
 
 
-def test_a_cycle_is_an_error_of_ours() -> None:
+def test_a_cycle_is_an_error_of_ours():
     loop = [Phase("a", "", "", ("b",), (), ()), Phase("b", "", "", ("a",), (), ())]
     with pytest.raises((CycleError, RecursionError)):
         make_plan(site(), phases=loop)
 
 
-def test_what_does_not_need_each_other_shares_a_wave() -> None:
+def test_what_does_not_need_each_other_shares_a_wave_and_a_phase_without_nodes_is_left_out():
     waves = {s.name: s.wave for s in make_plan(site())}
     assert waves == {"base": 1, "ceph": 2, "monitoring": 2, "cephfs": 3, "rbd": 3}
 
 
-def test_a_phase_without_nodes_is_left_out() -> None:
-    assert "grafana" not in {s.name for s in make_plan(site())}
-
-
-def test_each_phase_takes_the_nodes_of_its_groups_in_the_files_order() -> None:
+def test_each_phase_takes_the_nodes_of_its_groups_in_the_files_order():
     hosts = {s.name: s.hosts for s in make_plan(site())}
     assert hosts["ceph"] == ("stor1", "stor2")
     assert hosts["rbd"] == ("stor1", "stor2", "comp1", "comp2")
     assert hosts["monitoring"] == tuple(NODES)
 
 
-def test_an_unknown_phase_is_told_with_the_nearest() -> None:
+@pytest.mark.parametrize(("phase", "without"), [("cephfs", {"filesystem": None}), ("rbd", {"rbd_pools": []})])
+def test_no_node_takes_part_where_there_is_nothing_to_make(phase, without):
+    phases = {p.name: p for p in PHASES}
+    there, lacks = site(), site(components={"ceph": without})
+    assert phases[phase].hosts(there) == ("stor1", "stor2", "comp1", "comp2")
+    assert phases[phase].hosts(lacks) == ()
+    assert phases["ceph"].hosts(lacks) == ("stor1", "stor2")
+
+
+def test_an_unknown_phase_is_told_with_the_nearest():
     with pytest.raises(AvadmError) as caught:
         select(["monitorin", "zzz"])
     assert [f.check for f in caught.value.findings] == ["unknown-phase"] * 2
     assert "Did you mean 'monitoring'?" in caught.value.findings[0].what
 
 
-def test_a_limit_leaves_out_phases_that_have_no_node_in_it() -> None:
+def test_a_limit_leaves_out_phases_that_have_no_node_in_it():
     steps = make_plan(site(), limit=["comp2"])
     assert {s.name: s.hosts for s in steps}.keys() == {"base", "cephfs", "rbd", "monitoring"}
     # ceph is not in the plan: what needed it comes after what ceph itself needs.
     assert {s.name: s.needs for s in steps}["rbd"] == ("base",)
 
 
-def test_a_limit_that_leaves_nothing_to_do_is_refused() -> None:
+def test_a_limit_that_leaves_nothing_to_do_is_refused():
     with pytest.raises(AvadmError) as caught:
         make_plan(site(), ["ceph"], limit=["comp2"])
     assert caught.value.findings[0].check == "nothing-to-do"
 
 
-def test_what_a_named_phase_needs_is_pulled_in_only_while_it_is_not_done() -> None:
+def test_what_a_named_phase_needs_is_pulled_in_only_while_it_is_not_done():
     assert [s.name for s in make_plan(site(), ["rbd"])] == ["rbd"]
     steps = make_plan(site(), ["rbd"], pull_in={"base", "ceph", "monitoring"})
     assert [(s.name, s.pulled_in) for s in steps] == [("base", True), ("ceph", True), ("rbd", False)]
 
 
-def test_no_container_starts_before_the_runtime_of_a_gpu_node_is_there() -> None:
+def test_no_container_starts_before_the_runtime_of_a_gpu_node_is_there():
     nodes = {"m": ["etcd", "master"], "w": ["worker"], "g": ["worker", "gpu"]}
     steps = {s.name: s for s in make_plan(site(nodes))}
     phase = {role: name for name, step in steps.items() for role in roles(step)}
-    assert "docker" in before(phase["gpu_runtime"], steps), (
-        "the runtime's package needs docker's, already configured"
-    )
+    assert "docker" in before(phase["gpu_runtime"], steps), "its package needs docker's, configured"
     for starts_containers in ("kube_node", "calico"):
         assert phase["gpu_runtime"] in before(phase[starts_containers], steps)
     # The plug-in registers with the kubelet of its node.

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 SECURITY = FOLDER / "recipes/kubernetes/security"
 
 
-def test_what_shows_a_risk_is_there() -> None:
+def test_what_shows_a_risk_is_there():
     for risk in register():
         for shown in risk.shown:
             if shown.startswith("suite cis "):
@@ -23,7 +23,7 @@ def test_what_shows_a_risk_is_there() -> None:
                 assert (ROOT / shown).is_file() or (FOLDER / shown).is_file(), (risk.ids, shown)
 
 
-def test_every_patch_has_its_risk_and_every_risk_its_patch() -> None:
+def test_every_patch_has_its_risk_and_every_risk_its_patch():
     named = {word for r in register() for word in r.by.replace(":", " ").split() if "security/" in word}
     assert {w.removeprefix("security/") for w in named} == {p.name for p in SECURITY.glob("*.patch")}
     for risk in register():
@@ -34,7 +34,7 @@ def test_every_patch_has_its_risk_and_every_risk_its_patch() -> None:
             assert any(i in text for i in risk.ids), risk.ids
 
 
-def test_the_build_that_is_asked_for_is_the_one_that_is_made() -> None:
+def test_the_build_that_is_asked_for_is_the_one_that_is_made():
     steps = [s.action for s in recipe.load(manifest()["kubernetes"].folder).steps]
     [build] = [s for s in steps if isinstance(s, recipe.Build)]
     [commit] = {r.asked.commit for r in register() if r.asked and r.asked.commit}
@@ -48,7 +48,7 @@ def test_the_build_that_is_asked_for_is_the_one_that_is_made() -> None:
 
 
 @pytest.mark.parametrize("plugin", ["glusterfs", "quobyte", "scaleio", "storageos", "git_repo"])
-def test_dangerous_volumes_are_not_built_in(plugin: str) -> None:
+def test_dangerous_volumes_are_not_built_in(plugin):
     text = (SECURITY / "volume-plugins.patch").read_text().partition("--- ")[2]
     removed = [line for line in text.splitlines() if plugin in line]
     assert {line[0] for line in removed} == {"-"}
@@ -56,7 +56,7 @@ def test_dangerous_volumes_are_not_built_in(plugin: str) -> None:
     assert len([line for line in removed if "/pkg/volume/" in line]) == (1 if plugin == "git_repo" else 2)
 
 
-def test_no_server_logs_more_than_the_least() -> None:
+def test_no_server_logs_more_than_the_least():
     for name in ("kube_apiserver", "kube_controllers", "kube_node"):
         text = (ROOT / f"roles/{name}/vars/main.yml").read_text() + (
             ROOT / f"roles/{name}/defaults/main.yml"
@@ -64,12 +64,12 @@ def test_no_server_logs_more_than_the_least() -> None:
         assert "\n  v:" not in text and "vmodule" not in text, name
 
 
-def test_traefik_follows_no_external_names() -> None:
+def test_traefik_follows_no_external_names():
     assert "allowExternalNameServices" not in (ROOT / "roles/ingress/templates/traefik.yml.j2").read_text()
     assert tuple(map(int, manifest()["traefik"].version.split("."))) >= (2, 4, 10)
 
 
-def test_the_caches_log4j_has_the_mends() -> None:
+def test_the_caches_log4j_has_the_mends():
     jars = [
         line.split()[1] for line in (FOLDER / "recipes/alluxio/jars.sha256").read_text().splitlines() if line
     ]
@@ -78,11 +78,11 @@ def test_the_caches_log4j_has_the_mends() -> None:
     assert not [j for j in jars if j.startswith("log4j-1")]
 
 
-def test_packages_are_asked_for_by_system() -> None:
+def test_packages_are_asked_for_by_system():
     assert least_packages("Debian 12")["runc"].startswith("1.1.5")
     assert least_packages("Ubuntu 16.04") == {}
 
 
-def test_what_is_closed_says_what_shows_it() -> None:
+def test_what_is_closed_says_what_shows_it():
     with pytest.raises(ValueError, match="what shows it"):
         Risk(ids=("x",), component="c", title="t", exposed="e", state="mitigated", by="b")
