@@ -13,11 +13,13 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
+from avadm_validation.suites import ALONE, NAMES
 
 if TYPE_CHECKING:
     from avadm_validation.measuring.context import Step
     from avadm_validation.protocol.model import CheckResult, Report
 
+_ALL = ", ".join(name for name in NAMES if name not in ALONE)
 STYLES = {
     "PASS": "bold green",
     "FAIL": "bold red",
@@ -39,30 +41,11 @@ def accept() -> None:
 @click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Whose criteria.")
 def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
-    from avadm.engine.acceptance_suites import PARTS
-    from avadm_validation.protocol.criteria import Criteria
+    from avadm_validation import registry
     from avadm_validation.protocol.verdict import fmt
-    from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
-    from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
-    from avadm_validation.suites.cis.controls import criteria as cis_criteria
-    from avadm_validation.suites.cis.run import CHECKS as CIS
-    from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
-    from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
-    from avadm_validation.suites.logs.run import CHECKS as LOGS
-    from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
-    from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-    from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
 
-    checks = (
-        *(PRECONDITIONS, *CHECKS),
-        *(OBJECTS_FIRST, *OBJECTS),
-        *(CACHE_FIRST, *CACHE),
-        *(KUBERNETES_FIRST, *KUBERNETES),
-        *CIS,
-        *LOGS,
-    )
-    criteria = Criteria.load(kind)
-    criteria.add(cis_criteria("lab" if kind == "lab" else "site-full"))
+    checks = [c for suite in registry.suites().values() for c in suite.all_checks]
+    criteria = registry.criteria(kind)
     if as_json:
         data = [
             {
@@ -74,7 +57,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": " and ".join(PARTS), "kind": kind, "checks": data})
+        print_json({"suite": " and ".join(NAMES), "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:
@@ -87,9 +70,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @accept.command()
 @click.option(
     "--suite",
-    type=click.Choice(["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"]),
+    type=click.Choice(["all", *NAMES]),
     default="all",
-    help="Suite to run; all: storage and, where the site has them, objects, alluxio, kubernetes and logs.",
+    help=f"Suite to run; all: {_ALL}, those that the site has.",
 )
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
@@ -101,7 +84,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @pass_app
 def run(
     app: App,
-    suite: Literal["all", "storage", "objects", "alluxio", "kubernetes", "cis", "logs"],
+    suite: str,
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
     seed: int | None,
@@ -110,14 +93,14 @@ def run(
 ) -> int:
     """Run a suite from the site's client nodes; exit 1 unless every check is PASS, PROJECTED or EXCEPTED."""
     from avadm.cli.plan import command_line
-    from avadm.engine import acceptance
+    from avadm.engine import acceptance, acceptance_suites
     from avadm.engine.accept_record import AcceptRecord
     from avadm.engine.cluster_lock import held
     from avadm.engine.lock_nodes import LockNodes
     from avadm.errors import AvadmError
     from avadm.records.runfolder import RunFolder, discard
 
-    chosen = acceptance.choose(only, suite)
+    chosen = acceptance_suites.choose(only, suite)
     site_file, fleet = app.site_file(), app.fleet()
     folder = RunFolder.create("accept")
     record = AcceptRecord(folder, site_file.site.name, command_line("accept", "run"))
@@ -142,7 +125,7 @@ def run(
                 fleet,
                 folder,
                 only=chosen,
-                suites=suite,
+                suite=suite,
                 effort=effort,
                 seed=seed,
                 progress=step,
@@ -249,14 +232,16 @@ def _headline(result: CheckResult) -> str:
 
 def _print(report: Report, folder: Path) -> None:
     """Print what was found, worst last, and where the report lies."""
+    from avadm_validation import registry
+
+    suites = registry.suites()
     for note in report.notes:
         console.print(Text(f"! {note}", style="yellow"))
     for check in report.checks:
         if check.verdict in ("PASS", "PROJECTED"):
             continue
         console.print(Text(f"{check.id}: {check.verdict}", style=STYLES[check.verdict]))
-        # Of the controls each is told: no failing one, and no exception, hides behind others.
-        for reason in check.reasons[: None if check.id.startswith("CIS-") else 4]:
+        for reason in check.reasons[: None if suites[registry.suite_of(check.id)].every_reason else 4]:
             console.print(Text(f"    {reason}"))
         if check.remedy:
             console.print(Text(f"    do     {check.remedy}"))

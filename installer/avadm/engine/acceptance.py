@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from avadm import paths
-from avadm.engine.acceptance_suites import Suites, execute, ids, name_of
+from avadm.engine.acceptance_suites import execute
 from avadm.engine.acceptance_target import target_of
 from avadm.engine.lock import locked
 from avadm.errors import AvadmError
@@ -21,32 +21,12 @@ from avadm.records.ledger import state_folder
 from avadm.records.runfolder import RunFolder
 from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
+from avadm_validation import registry
 from avadm_validation.measuring.context import MeasureError, Step
-from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner, class_of, now
-from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import CheckResult, Class, Report
-from avadm_validation.protocol.verify import verify
-from avadm_validation.suites.cis.controls import criteria as cis_criteria
-from avadm_validation.suites.storage.environment import environment, versions
+from avadm_validation.protocol.model import CheckResult, Report
 
 Effort = Literal["quick", "full"]
-
-
-def choose(only: Sequence[str], suites: Suites = "all") -> list[str]:
-    """Return the ids of checks by what was typed (case and the ``A-`` may be left out); AvadmError for unknown ones."""
-    there = sorted(i for name, own in ids().items() if suites in ("all", name) for i in own)
-    found = {
-        next((i for i in there if i.removeprefix("A-") == w.upper().removeprefix("A-")), ""): w for w in only
-    }
-    unknown = [w for w in only if w not in found.values() or found.get("") == w]
-    if unknown:
-        raise AvadmError(
-            Finding(
-                "unknown-check", "There is no such check.", "--check", ", ".join(unknown), ", ".join(there)
-            )
-        )
-    return list(found)
 
 
 def run(
@@ -55,7 +35,7 @@ def run(
     folder: RunFolder,
     *,
     only: Sequence[str] = (),
-    suites: Suites = "all",
+    suite: str = "all",
     effort: Effort = "full",
     seed: int | None = None,
     progress: Callable[[Step], None] = lambda step: None,
@@ -69,7 +49,7 @@ def run(
     target = target_of(site_file)
     report_folder = folder.path / "report"
     report_folder.mkdir()
-    criteria = _criteria("lab" if target.kind == "lab" else "site-full")
+    criteria = registry.criteria("lab" if target.kind == "lab" else "stated")
     runner = Runner(
         target,
         fleet,
@@ -84,7 +64,7 @@ def run(
     started, commit = now(), _commit()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
-            checks = execute(runner, only, suites, site_file)
+            checks = execute(runner, only, suite, site_file)
         except MeasureError as error:
             raise AvadmError(
                 Finding(
@@ -96,34 +76,27 @@ def run(
                     "See `avadm status` and `avadm preflight`; apply what is missing.",
                 )
             ) from error
+    found = registry.conditions(target, checks, report_folder)
     report = Report(
         site=target.site,
         profile=target.profile,
-        suite=name_of(checks),
+        suite=registry.names_of(checks),
         effort=effort,
         class_=class_of(target.kind, effort),
         started=started,
         finished=now(),
         seed=runner.seed,
-        versions=versions(checks, report_folder),
+        versions=found.versions,
         git_commit=commit,
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
-        environment=environment(target, checks, report_folder),
+        environment=found.environment,
         notes=[*target.notes, *runner.left],
         checks=checks,
     )
     report = runner.manifest.seal(report, report_folder)
     _write(report, report_folder)
     return report
-
-
-def _criteria(class_: Class) -> Criteria:
-    """Return what judges a run of a class: the lab's numbers or the plan's, and the controls."""
-    lab = class_ == "lab"
-    criteria = Criteria.load("lab" if lab else "stated")
-    criteria.add(cis_criteria("lab" if lab else "site-full"))
-    return criteria
 
 
 def verified(where: Path) -> tuple[Report, list[str]]:
@@ -138,8 +111,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
         raise AvadmError(
             Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
         ) from error
-    criteria = _criteria(report.class_)
-    return report, verify(report, path.parent, compute, facts, criteria)
+    return report, registry.verified(report, path.parent)
 
 
 def _write(report: Report, folder: Path) -> None:

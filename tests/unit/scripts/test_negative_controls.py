@@ -4,19 +4,12 @@ import ast
 
 import pytest
 
-from avadm_validation.suites.cis.run import CHECKS as CIS
-from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
-from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
-from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
-from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
+from avadm_validation import registry
 from tests.controls.acceptance import CONTROLS, FAULTS
 from tests.unit.fakes.scripts import ROOT
 
-SUITES = (PRECONDITIONS, *CHECKS, OBJECTS_FIRST, *OBJECTS, KUBERNETES_FIRST, *KUBERNETES, *CIS)
 
-
-@pytest.mark.parametrize("check", [c.ID for c in SUITES])
+@pytest.mark.parametrize("check", [c.ID for suite in registry.suites().values() for c in suite.all_checks])
 def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]
 

@@ -4,7 +4,6 @@ import pytest
 from acceptance_fakes import sealed
 from cache_fakes import OWNER, FakeCache, clean
 
-from avadm_validation import data
 from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
@@ -128,11 +127,3 @@ def test_an_owners_keys_are_in_no_command_line_and_in_no_file_of_the_report(tmp_
 @pytest.mark.parametrize("check", [c.ID for c in (PRECONDITIONS, *CHECKS)])
 def test_every_check_of_the_cache_has_a_fault(check):
     assert [f for f in FAULTS if f.check == check]
-
-
-@pytest.mark.parametrize("kind", ["lab", "site"])
-@pytest.mark.parametrize("effort", ["quick", "full"])
-def test_every_check_of_the_cache_has_an_effort(kind, effort):
-    assert set(data.efforts("avadm_validation.suites.alluxio", kind, effort)) == {
-        c.ID for c in (PRECONDITIONS, *CHECKS)
-    }

@@ -2,27 +2,21 @@
 
 import pytest
 
-from avadm_validation import data
+from avadm_validation import data, registry
 from avadm_validation.measuring.runner import class_of
 from avadm_validation.protocol.criteria import Criteria, CriteriaError, parse, source
-from avadm_validation.suites.alluxio.checks import CHECKS as CACHE
-from avadm_validation.suites.alluxio.checks import PRECONDITIONS as CACHE_FIRST
-from avadm_validation.suites.kubernetes.checks import CHECKS as KUBERNETES
-from avadm_validation.suites.kubernetes.checks import PRECONDITIONS as KUBERNETES_FIRST
-from avadm_validation.suites.logs.run import CHECKS as LOGS
-from avadm_validation.suites.objects.checks import CHECKS as OBJECTS
-from avadm_validation.suites.objects.checks import PRECONDITIONS as OBJECTS_FIRST
-from avadm_validation.suites.storage.checks import CHECKS, PRECONDITIONS
 
 STORAGE = "avadm_validation.suites.storage"
-IDS = [c.ID for c in (PRECONDITIONS, *CHECKS)]
-PARTS = (OBJECTS_FIRST, *OBJECTS, CACHE_FIRST, *CACHE, *LOGS)
-ALL = [*IDS, *(c.ID for c in (KUBERNETES_FIRST, *KUBERNETES, *PARTS))]
+SUITES = registry.suites()
+# The controls are judged by what the benchmark says; neither they nor the logs have efforts.
+ALL = [c.ID for name, suite in SUITES.items() if name != "cis" for c in suite.all_checks]
+TIMED = [name for name in SUITES if name not in ("cis", "logs")]
 
 
 @pytest.mark.parametrize("name", ["stated", "lab"])
 def test_every_check_has_criteria_and_every_criterion_a_check(name):
-    assert {c.check for c in parse(source(name))} == set(ALL)
+    judged = {c.check for c in registry.criteria(name).judging.values()}
+    assert judged == {c.ID for suite in SUITES.values() for c in suite.all_checks}
 
 
 def test_stated_has_the_plans_numbers():
@@ -69,10 +63,17 @@ def test_all_errors_of_a_file_come_together():
     assert "criterion 1 (a)" in str(e.value) and "criterion 2 (A.b)" in str(e.value)
 
 
+@pytest.mark.parametrize("name", TIMED)
 @pytest.mark.parametrize("kind", ["lab", "site"])
 @pytest.mark.parametrize("effort", ["quick", "full"])
-def test_every_check_has_an_effort(kind, effort):
-    assert set(data.efforts(STORAGE, kind, effort)) == set(IDS)
+def test_every_check_has_an_effort(name, kind, effort):
+    efforts = data.efforts(f"avadm_validation.suites.{name}", kind, effort)
+    assert set(efforts) == {c.ID for c in SUITES[name].all_checks}
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_is_told_by_the_ids_of_its_checks(name):
+    assert {registry.suite_of(c.ID) for c in SUITES[name].all_checks} == {name}
 
 
 def test_effort_full_makes_the_million():

@@ -1,6 +1,7 @@
 """The glue of acceptance: what it can do without git, and which suites it runs."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from avadm.errors import AvadmError
 from avadm.site import profile
 from avadm.site.model import Site
 from avadm.sitefile.load import SiteFile
+from avadm_validation import registry
 
 BARE = SimpleNamespace(target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None))
 """A run at a site that has nothing of what the suites measure."""
@@ -55,22 +57,20 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     def note(name):
         return lambda *args: seen.update({name: list(args[-1])}) or []
 
-    monkeypatch.setattr(acceptance_suites.storage, "execute", note("storage"))
-    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", note("kubernetes"))
-    monkeypatch.setattr(acceptance_suites.cis, "execute", note("cis"))
-    monkeypatch.setattr(acceptance_suites.objects, "execute", note("objects"))
-    monkeypatch.setattr(acceptance_suites.alluxio, "execute", note("alluxio"))
-    monkeypatch.setattr(acceptance_suites.logs, "execute", note("logs"))
+    found = {name: replace(suite, execute=note(name)) for name, suite in registry.suites().items()}
+    monkeypatch.setattr(registry, "suites", lambda: found)
     target = SimpleNamespace(storage=object(), kube=object(), objects=object(), cache=object(), logs=object())
-    acceptance_suites.execute(SimpleNamespace(target=target), acceptance.choose(checks, suites), suites, None)
+    acceptance_suites.execute(
+        SimpleNamespace(target=target), acceptance_suites.choose(checks, suites), suites, None
+    )
     assert seen == ran
 
 
 @pytest.mark.parametrize(
     ("suites", "only", "said"),
     [
-        ("cis", [], "kubernetes and cis need"),
-        ("kubernetes", [], "kubernetes and cis need"),
+        ("cis", [], "The suite cis needs a node with the role master"),
+        ("kubernetes", [], "The suite kubernetes needs a node with the role master"),
         ("all", ["A-S3-1"], "needs an object store"),
         ("logs", [], "needs a site that keeps logs"),
         ("all", ["A-AL-HIT"], "needs a cache that clients mount"),
@@ -87,7 +87,9 @@ def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
 
 
 def test_without_a_name_what_the_site_has_not_is_left_out(monkeypatch):
-    monkeypatch.setattr(acceptance_suites.kubernetes, "execute", lambda suite, only: ["K-DNS"])
+    suites = registry.suites()
+    answers = replace(suites["kubernetes"], execute=lambda runner, only: ["K-DNS"])
+    monkeypatch.setattr(registry, "suites", lambda: {**suites, "kubernetes": answers})
     target = SimpleNamespace(**{**vars(BARE.target), "kube": object()})
     assert acceptance_suites.execute(SimpleNamespace(target=target), [], "all", None) == ["K-DNS"]
 
@@ -101,4 +103,4 @@ def test_a_report_is_named_by_the_suites_of_its_checks():
     checks = [
         SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "A-AL-HIT", "K-DNS", "A-LOG-LOSS")
     ]
-    assert acceptance_suites.name_of(checks) == "storage and objects and alluxio and kubernetes and logs"
+    assert registry.names_of(checks) == "storage and objects and alluxio and kubernetes and logs"

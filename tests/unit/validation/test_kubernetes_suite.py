@@ -1,13 +1,11 @@
 """The Kubernetes suite: a good cluster passes and verifies, each planted fault is seen, nothing is left behind."""
 
-import json
 from functools import partial
 
 import pytest
 from acceptance_fakes import sealed
 from kubernetes_fakes import FakeCluster
 
-from avadm_validation import data
 from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
@@ -15,7 +13,6 @@ from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
-from avadm_validation.suites.kubernetes.checks.svc import times
 from tests.controls.kubernetes import FAULTS
 
 EFFORTS = Runner.efforts
@@ -170,23 +167,3 @@ def test_a_namespace_that_stays_is_told(tmp_path):
     (first, check) = run.execute(made, ["K-NODES"])
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert "namespaces/avadm-accept is still there" in made.left[0]
-
-
-@pytest.mark.parametrize("kind", ["lab", "site"])
-@pytest.mark.parametrize("effort", ["quick", "full"])
-def test_every_check_has_an_effort(kind, effort):
-    assert set(data.efforts("avadm_validation.suites.kubernetes", kind, effort)) == {
-        c.ID for c in (PRECONDITIONS, *CHECKS)
-    }
-
-
-@pytest.mark.parametrize("endpoints", [1, 2, 4, 256])
-def test_enough_connections_to_see_every_endpoint(endpoints):
-    missed = endpoints * (1 - 1 / endpoints) ** times(endpoints)
-    assert missed <= 1e-5
-
-
-def test_lines_of_failed_pods_are_no_answers():
-    text = 'error: unable to upgrade connection\n{"node": "a", "answers": []}\n{"node": "b", "answ'
-    inputs = {"wanted": [json.dumps(["a", "b"])], "answers": [text]}
-    assert compute("kube_refused", inputs, {"url": "u"}) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio.cache import Cache
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
@@ -34,3 +35,20 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             stayed = [text for one in swept for text in one.sweep()]
             runner.put_back(stayed)
     return results
+
+
+SUITE = Suite(
+    first=PRECONDITIONS,
+    checks=CHECKS,
+    prefix="A-AL-",
+    target="cache",
+    execute=execute,
+    lack=Lack(
+        check="no-cache",
+        needs="a cache that clients mount",
+        key="components",
+        found="none",
+        wanted="components.alluxio with fuse: true",
+        remedy="Describe a cache and apply.",
+    ),
+)

@@ -11,9 +11,10 @@ from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import CheckResult
-from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, exceptions
+from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
 from avadm_validation.suites.cis.extract import complies, seen
 
 TIMEOUT_S = 60.0
@@ -103,3 +104,21 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
     if runner.target.kube is None:
         raise ValueError("the site has no Kubernetes")
     return [runner.one(check, {}) for check in CHECKS if not only or check.ID in only]
+
+
+SUITE = Suite(
+    checks=CHECKS,
+    prefix="CIS-",
+    target="kube",
+    execute=execute,
+    criteria=criteria,
+    every_reason=True,
+    lack=Lack(
+        check="no-role",
+        needs="a node with the role master",
+        key="nodes",
+        found="none",
+        wanted="one, three or five",
+        remedy="Give nodes the role master and apply.",
+    ),
+)

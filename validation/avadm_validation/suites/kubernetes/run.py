@@ -8,6 +8,7 @@ from itertools import groupby
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS, TOGETHER
@@ -70,3 +71,20 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             stayed = Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
             runner.put_back(stayed)
     return results
+
+
+SUITE = Suite(
+    first=PRECONDITIONS,
+    checks=CHECKS,
+    prefix="K-",
+    target="kube",
+    execute=execute,
+    lack=Lack(
+        check="no-role",
+        needs="a node with the role master",
+        key="nodes",
+        found="none",
+        wanted="one, three or five",
+        remedy="Give nodes the role master and apply.",
+    ),
+)

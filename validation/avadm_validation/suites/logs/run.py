@@ -11,6 +11,7 @@ from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import LogTarget
 from avadm_validation.protocol.model import CheckResult
 
@@ -161,3 +162,19 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
         chosen = [check for check in chosen if check.ID != Loss.ID]
         runner.left.append(f"{Loss.ID} was left out: the site has no second store of logs.")
     return [runner.one(check, {}) for check in chosen]
+
+
+SUITE = Suite(
+    checks=CHECKS,
+    prefix="A-LOG-",
+    target="logs",
+    execute=execute,
+    lack=Lack(
+        check="no-logs",
+        needs="a site that keeps logs",
+        key="components",
+        found="no components.logs",
+        wanted="components.logs with two stores",
+        remedy="Name two nodes in components.logs.stores and apply.",
+    ),
+)

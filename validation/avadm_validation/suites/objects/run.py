@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.objects import users
@@ -69,3 +70,20 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             store.leave()
             runner.put_back(stayed)
     return results
+
+
+SUITE = Suite(
+    first=PRECONDITIONS,
+    checks=CHECKS,
+    prefix="A-S3-",
+    target="objects",
+    execute=execute,
+    lack=Lack(
+        check="no-objects",
+        needs="an object store",
+        key="components",
+        found="none, or not installed yet",
+        wanted="components.object_store",
+        remedy="Add it and apply.",
+    ),
+)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.storage.checks import CHECKS, MEASURED_FIRST, PRECONDITIONS
+from avadm_validation.suites.storage.conditions import conditions
 from avadm_validation.suites.storage.guard import Guard
 from avadm_validation.suites.storage.space import plan
 from avadm_validation.suites.storage.tools import tool_sources
@@ -45,3 +47,21 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             runner.put_back([*stayed, *guard.leave()])
     place = {c.ID: i for i, c in enumerate((PRECONDITIONS, *CHECKS))}
     return sorted(results, key=lambda r: place[r.id])
+
+
+SUITE = Suite(
+    first=PRECONDITIONS,
+    checks=CHECKS,
+    prefix="",
+    target="storage",
+    execute=execute,
+    conditions=conditions,
+    lack=Lack(
+        check="no-role",
+        needs="nodes with the roles mon and client",
+        key="nodes",
+        found="none of one of them",
+        wanted="at least one of each; two clients for what several do at once",
+        remedy="Give nodes these roles and apply.",
+    ),
+)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from avadm_validation.measuring.extract import document
-from avadm_validation.measuring.targets import Target
+from avadm_validation.measuring.suite import Conditions
 from avadm_validation.protocol.model import CheckResult
 
 
@@ -29,7 +29,7 @@ def _short(version: str) -> str:
     return words[2] if len(words) > 2 else version
 
 
-def versions(checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
+def _versions(checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
     """Return component to version, as the daemons and the clients told."""
     found: dict[str, str] = {}
     for doc in _documents(checks, folder, "versions"):
@@ -44,9 +44,9 @@ def versions(checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
     return found
 
 
-def environment(target: Target, checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
+def _environment(checks: Sequence[CheckResult], folder: Path) -> dict[str, str]:
     """Return the conditions of the measurement, in words."""
-    found = {"clients": ", ".join(target.clients), "nodes": str(len(target.nodes))}
+    found: dict[str, str] = {}
     facts = _documents(checks, folder, "facts")
     if facts:
         memory = min(int(f.get("memory_kib", 0)) for f in facts) / 2**20
@@ -67,3 +67,8 @@ def environment(target: Target, checks: Sequence[CheckResult], folder: Path) -> 
             if c.id == "preconditions" and m.name == "network" and m.mean:
                 found["network baseline"] = f"{m.mean / 1e9:.2f} Gbit/s between two clients"
     return found
+
+
+def conditions(results: Sequence[CheckResult], folder: Path) -> Conditions:
+    """Return ceph's versions and what the preconditions saw of the clients and the cluster."""
+    return Conditions(_versions(results, folder), _environment(results, folder))
