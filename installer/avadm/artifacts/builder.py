@@ -245,12 +245,12 @@ class Builder:
     def _failed(self, title: str, found: str, wanted: str) -> AvadmError:
         return AvadmError(
             Finding(
-                "artifact-build",
-                f"Building {self.artifact.name} failed: {title}.",
-                str(self.log),
-                found,
-                wanted,
-                "Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
+                check="artifact-build",
+                what=f"Building {self.artifact.name} failed: {title}.",
+                where=str(self.log),
+                found=found,
+                wanted=wanted,
+                remedy="Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
                 "repository, and run it again.",
             )
         )

@@ -60,12 +60,12 @@ def no_program(name: str, found: str) -> Finding:
     else:
         wanted, remedy = name, f"Install it: apt-get install {name}."
     return Finding(
-        "artifact-tool",
-        f"There is no {name} here to build with.",
-        "PATH",
-        found,
-        wanted,
-        remedy,
+        check="artifact-tool",
+        what=f"There is no {name} here to build with.",
+        where="PATH",
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
     )
 
 

@@ -47,12 +47,12 @@ def too_new(name: str, folder: Path) -> list[Finding]:
     oldest = floor()
     return [
         Finding(
-            "artifact-glibc",
-            f"{name}: {program} needs a newer C library than nodes have.",
-            str(folder),
-            f"glibc {needed}",
-            f"at most glibc {oldest}",
-            "Build it with `glibc` in its recipe, or static; of upstream's programs take one made for an older system.",
+            check="artifact-glibc",
+            what=f"{name}: {program} needs a newer C library than nodes have.",
+            where=str(folder),
+            found=f"glibc {needed}",
+            wanted=f"at most glibc {oldest}",
+            remedy="Build it with `glibc` in its recipe, or static; of upstream's programs take one made for an older system.",
         )
         for path in sorted(p for p in folder.iterdir() if p.is_file())
         for program, needed in needs(path).items()

@@ -94,7 +94,9 @@ class Maker:
             what = f"{artifact.name} cannot be kept in the cache."
             remedy = "Free space there, or name another folder with AVADM_CACHE."
             found = error.strerror or str(error)
-            raise AvadmError(Finding("artifact-cache", what, where, found, remedy=remedy)) from error
+            raise AvadmError(
+                Finding(check="artifact-cache", what=what, where=where, found=found, remedy=remedy)
+            ) from error
 
     def _there(self, artifact: Artifact) -> bool:
         record = self.store.record(artifact)
@@ -162,4 +164,10 @@ class Maker:
 
 
 def _not(artifact: Artifact, name: str, what: str, found: str, wanted: str) -> Finding:
-    return Finding("artifact-version", f"{artifact.name}: {name} {what}.", name, found, wanted)
+    return Finding(
+        check="artifact-version",
+        what=f"{artifact.name}: {name} {what}.",
+        where=name,
+        found=found,
+        wanted=wanted,
+    )

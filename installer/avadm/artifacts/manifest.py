@@ -108,7 +108,16 @@ def named(names: tuple[str, ...]) -> list[Artifact]:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         what = f"There is no artifact {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
         remedy = "Name one of these, or none for what the site needs."
-        findings.append(Finding("unknown-artifact", what, "command line", name, ", ".join(known), remedy))
+        findings.append(
+            Finding(
+                check="unknown-artifact",
+                what=what,
+                where="command line",
+                found=name,
+                wanted=", ".join(known),
+                remedy=remedy,
+            )
+        )
     if findings:
         raise AvadmError(findings)
     return [known[name] for name in dict.fromkeys(names)]

@@ -38,5 +38,14 @@ def missing(phases: Iterable[Phase], store: Store | None = None) -> list[Finding
         if state in (State.ABSENT, State.DAMAGED):
             what = f"{artifact.name} {artifact.version}, which {', '.join(users[artifact.name])} installs, is {state}."
             where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build` (or `fetch`)."
-            findings.append(Finding("artifact-missing", what, where, state, State.PRESENT, remedy))
+            findings.append(
+                Finding(
+                    check="artifact-missing",
+                    what=what,
+                    where=where,
+                    found=state,
+                    wanted=State.PRESENT,
+                    remedy=remedy,
+                )
+            )
     return findings

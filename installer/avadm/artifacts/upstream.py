@@ -105,4 +105,11 @@ def _take(archive: Path, member: str, target: Path) -> None:
 def _finding(
     artifact: Artifact, where: str, what: str, remedy: str, found: str = "", wanted: str = ""
 ) -> Finding:
-    return Finding("artifact-fetch", f"{artifact.name}: {what}", where, found, wanted, remedy)
+    return Finding(
+        check="artifact-fetch",
+        what=f"{artifact.name}: {what}",
+        where=where,
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
+    )

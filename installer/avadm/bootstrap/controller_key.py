@@ -42,9 +42,9 @@ def ensure(path: Path, comment: str) -> ControllerKey:
     except OSError as e:
         raise AvadmError(
             Finding(
-                "controller-key",
-                f"The controller's key cannot be written: {e.strerror}.",
-                str(path),
+                check="controller-key",
+                what=f"The controller's key cannot be written: {e.strerror}.",
+                where=str(path),
                 remedy="Free space or permission there, or name another file with ssh.key in the site file.",
             )
         ) from e

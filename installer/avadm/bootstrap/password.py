@@ -22,20 +22,24 @@ def from_file(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as e:
         reason = e.strerror if isinstance(e, OSError) else "it is not text"
         raise AvadmError(
-            Finding("password-file", f"The password file cannot be read: {reason}.", str(path))
+            Finding(
+                check="password-file", what=f"The password file cannot be read: {reason}.", where=str(path)
+            )
         ) from e
     if mode & 0o077:
         raise AvadmError(
             Finding(
-                "password-file",
-                "The password file can be read by others.",
-                str(path),
-                f"mode {mode & 0o777:04o}",
-                "0600",
-                f"chmod 600 {path}",
+                check="password-file",
+                what="The password file can be read by others.",
+                where=str(path),
+                found=f"mode {mode & 0o777:04o}",
+                wanted="0600",
+                remedy=f"chmod 600 {path}",
             )
         )
     password = text.split("\n", 1)[0].rstrip("\r")
     if not password:
-        raise AvadmError(Finding("password-file", "The password file's first line is empty.", str(path)))
+        raise AvadmError(
+            Finding(check="password-file", what="The password file's first line is empty.", where=str(path))
+        )
     return password

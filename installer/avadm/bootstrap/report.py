@@ -43,7 +43,9 @@ class NodeReport:
     def fail(self, step: str, what: str, *, where: str = "", found: str = "", remedy: str = "") -> None:
         """Note the step that failed; what follows is not tried."""
         self.steps[step] = Step(State.FAILED, what)
-        self.finding = Finding(f"bootstrap-{step}", what, where, found, remedy=remedy, host=self.node)
+        self.finding = Finding(
+            check=f"bootstrap-{step}", what=what, where=where, found=found, remedy=remedy, host=self.node
+        )
 
     @property
     def state(self) -> State:

@@ -55,8 +55,8 @@ class Context:
         """Return an error for each asked node whose fact could not be had: not known is not good."""
         return [
             Finding(
-                check,
-                "The node could not tell what this check needs.",
+                check=check,
+                what="The node could not tell what this check needs.",
                 found=self.facts[n.name].get("errors", {}).get(fact, "nothing"),
                 remedy="See what the message says; run preflight again.",
                 host=n.name,

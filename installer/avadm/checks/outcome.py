@@ -83,7 +83,17 @@ def group(findings: Iterable[Finding]) -> list[Group]:
     """Return findings grouped over nodes, the worst first, and of those the one with the most nodes."""
     together: dict[Finding, list[Finding]] = defaultdict(list)
     for f in findings:
-        together[Finding(f.check, f.what, f.where, "", f.wanted, f.remedy, f.severity)].append(f)
+        together[
+            Finding(
+                check=f.check,
+                what=f.what,
+                where=f.where,
+                found="",
+                wanted=f.wanted,
+                remedy=f.remedy,
+                severity=f.severity,
+            )
+        ].append(f)
     groups = [
         Group(key, dict(Counter(f.found for f in some)), sorted({f.host for f in some if f.host}))
         for key, some in together.items()

@@ -273,8 +273,8 @@ def _cluster(versions: dict[str, Any] | None, prefix: str, phase: str | None) ->
         return []
     return [
         Finding(
-            "versions",
-            "The cluster's daemons are not all of the profile's one version.",
+            check="versions",
+            what="The cluster's daemons are not all of the profile's one version.",
             where="ceph versions",
             found=", ".join(f"{count} × {n}" for n, count in sorted(numbers.items())),
             wanted=f"one version {prefix}…",
@@ -284,4 +284,6 @@ def _cluster(versions: dict[str, Any] | None, prefix: str, phase: str | None) ->
 
 
 def _finding(what: str, node: str, *, found: str = "", wanted: str = "", remedy: str = "") -> Finding:
-    return Finding("versions", what, "", found, wanted, remedy, host=node)
+    return Finding(
+        check="versions", what=what, where="", found=found, wanted=wanted, remedy=remedy, host=node
+    )

@@ -81,22 +81,22 @@ def apply(
 
 def _expired(waiver: Waiver, where: str) -> Finding:
     return Finding(
-        ID,
-        f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} has ended.",
-        where,
-        f"until {waiver.until}",
-        "a day to come",
-        f"Mend what it waived and remove it, or let {waiver.who} decide anew.",
+        check=ID,
+        what=f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} has ended.",
+        where=where,
+        found=f"until {waiver.until}",
+        wanted="a day to come",
+        remedy=f"Mend what it waived and remove it, or let {waiver.who} decide anew.",
     )
 
 
 def _unused(waiver: Waiver, where: str) -> Finding:
     return Finding(
-        ID,
-        f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} waives nothing.",
-        where,
-        "no such finding",
-        "",
-        "Remove it: what it waived is mended.",
-        Severity.WARNING,
+        check=ID,
+        what=f"The waiver of {waiver.check} for {', '.join(waiver.nodes)} waives nothing.",
+        where=where,
+        found="no such finding",
+        wanted="",
+        remedy="Remove it: what it waived is mended.",
+        severity=Severity.WARNING,
     )

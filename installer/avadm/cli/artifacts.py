@@ -197,4 +197,11 @@ def _checksum(text: str) -> tuple[str, str]:
 
 def _wrong(artifact: Artifact, store: Store, what: str, found: str, wanted: str) -> Finding:
     where, remedy = str(store.folder(artifact)), f"avadm artifacts build {artifact.name}"
-    return Finding("artifact-integrity", f"{artifact.name} {what}.", where, found, wanted, remedy)
+    return Finding(
+        check="artifact-integrity",
+        what=f"{artifact.name} {what}.",
+        where=where,
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
+    )

@@ -135,7 +135,9 @@ def _existing(path: Path) -> paramiko.PKey:
     except Trouble as e:
         raise AvadmError(
             Finding(
-                "existing-key", e.reason.partition(":")[2].partition(": run")[0].strip(), "--existing-key"
+                check="existing-key",
+                what=e.reason.partition(":")[2].partition(": run")[0].strip(),
+                where="--existing-key",
             )
         ) from e
 
@@ -153,7 +155,13 @@ def _declared(nodes: list[Node]) -> dict[str, paramiko.PKey]:
         except ValueError as e:
             what = f"The site file's host_key of {node.name} is no public key: {e}."
             bad.append(
-                Finding("host-key", what, f"nodes.{node.name}.host_key", node.host_key[:60], "TYPE BASE64")
+                Finding(
+                    check="host-key",
+                    what=what,
+                    where=f"nodes.{node.name}.host_key",
+                    found=node.host_key[:60],
+                    wanted="TYPE BASE64",
+                )
             )
     if bad:
         raise AvadmError(bad)

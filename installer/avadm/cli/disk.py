@@ -182,7 +182,13 @@ def _node(site: Site, name: str) -> Node:
     except KeyError:
         known = ", ".join(n.name for n in site.nodes)
         raise AvadmError(
-            Finding("unknown-node", "There is no such node.", "NODE", name, f"one of {known}")
+            Finding(
+                check="unknown-node",
+                what="There is no such node.",
+                where="NODE",
+                found=name,
+                wanted=f"one of {known}",
+            )
         ) from None
 
 
@@ -212,7 +218,14 @@ def _confirm(disk: Disk, typed: str | None) -> None:
         remedy = f"Use --yes-i-lose {disk.confirmation}"
         if not sys.stdin.isatty():
             raise AvadmError(
-                Finding("disk-confirm", "Nobody can be asked here.", "--yes-i-lose", "", "", remedy)
+                Finding(
+                    check="disk-confirm",
+                    what="Nobody can be asked here.",
+                    where="--yes-i-lose",
+                    found="",
+                    wanted="",
+                    remedy=remedy,
+                )
             )
         typed = click.prompt(
             f"Type {disk.confirmation} to erase it", default="", show_default=False, err=True
@@ -220,12 +233,12 @@ def _confirm(disk: Disk, typed: str | None) -> None:
     if typed != disk.confirmation:
         raise AvadmError(
             Finding(
-                "disk-confirm",
-                "This is not the disk's serial number; nothing was touched.",
-                f"{disk.node} {disk.report['real']}",
-                typed or "nothing",
-                disk.confirmation,
-                "Look again with `avadm disk list` whether it is the disk that you mean.",
+                check="disk-confirm",
+                what="This is not the disk's serial number; nothing was touched.",
+                where=f"{disk.node} {disk.report['real']}",
+                found=typed or "nothing",
+                wanted=disk.confirmation,
+                remedy="Look again with `avadm disk list` whether it is the disk that you mean.",
             )
         )
 

@@ -86,7 +86,12 @@ def _lab(report: Printer, *, to_remove: bool = False, **wanted: object) -> Lab:
     except ValidationError as e:
         raise AvadmError(
             [
-                Finding("lab-option", f"{d['msg']}.", f"--{'-'.join(map(str, d['loc']))}", str(d["input"]))
+                Finding(
+                    check="lab-option",
+                    what=f"{d['msg']}.",
+                    where=f"--{'-'.join(map(str, d['loc']))}",
+                    found=str(d["input"]),
+                )
                 for d in e.errors()
             ]
         ) from e
@@ -98,7 +103,12 @@ def _existing(report: Printer) -> Lab:
 
     if folder.default().config() is None:
         raise AvadmError(
-            Finding("lab-none", "There is no lab.", str(folder.default().root), remedy="Run `avadm lab up`.")
+            Finding(
+                check="lab-none",
+                what="There is no lab.",
+                where=str(folder.default().root),
+                remedy="Run `avadm lab up`.",
+            )
         )
     return _lab(report)
 
@@ -152,7 +162,9 @@ def up(
         try:
             network = IPv4Network(subnet)
         except ValueError as e:
-            raise AvadmError(Finding("lab-subnet", "This is not a network.", "--subnet", str(e))) from e
+            raise AvadmError(
+                Finding(check="lab-subnet", what="This is not a network.", where="--subnet", found=str(e))
+            ) from e
     with Printer() as report:
         it = _lab(
             report,

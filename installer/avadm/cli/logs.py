@@ -114,12 +114,12 @@ def logs(
     except NoStore as error:
         raise AvadmError(
             Finding(
-                "log-stores",
-                "No store of logs answers.",
-                "components.logs.stores",
-                str(error),
-                "one that answers",
-                "On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
+                check="log-stores",
+                what="No store of logs answers.",
+                where="components.logs.stores",
+                found=str(error),
+                wanted="one that answers",
+                remedy="On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
             )
         ) from error
     if as_json:
@@ -145,12 +145,12 @@ def _client(app: App) -> Client:
     if not found:
         raise AvadmError(
             Finding(
-                "no-logs",
-                "The site keeps no logs in one place.",
-                site_file.where(["components"]),
-                "no components.logs",
-                "components.logs with stores",
-                "Name two nodes in components.logs.stores, then `avadm apply`.",
+                check="no-logs",
+                what="The site keeps no logs in one place.",
+                where=site_file.where(["components"]),
+                found="no components.logs",
+                wanted="components.logs with stores",
+                remedy="Name two nodes in components.logs.stores, then `avadm apply`.",
             )
         )
     fleet, python = app.fleet(), site_file.profile.python

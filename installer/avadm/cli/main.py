@@ -81,8 +81,8 @@ class App:
             return _pointed(pointer)
         raise AvadmError(
             Finding(
-                "no-site",
-                "No site file was named and there is no default one.",
+                check="no-site",
+                what="No site file was named and there is no default one.",
                 where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
                 remedy="Name one with --site FILE, write one with `avadm site init`, "
                 "or start the lab with `avadm lab up`.",
@@ -125,7 +125,16 @@ def _pointed(pointer: Path) -> Path:
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
         what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
         remedy = "Choose the site anew with `avadm site use FILE`."
-        raise AvadmError(Finding("default-site", what, str(pointer), plain(text[:80]), wanted, remedy))
+        raise AvadmError(
+            Finding(
+                check="default-site",
+                what=what,
+                where=str(pointer),
+                found=plain(text[:80]),
+                wanted=wanted,
+                remedy=remedy,
+            )
+        )
     return Path(text)
 
 
@@ -212,7 +221,7 @@ def _unexpected(error: Exception) -> Finding:
             "folder with AVADM_CACHE; run it again and report it with the file that is then made."
         )
     what = f"avadm met something it did not expect: {type(error).__name__}: {error}"
-    return Finding("unexpected", what, where=str(path), remedy=remedy)
+    return Finding(check="unexpected", what=what, where=str(path), remedy=remedy)
 
 
 def main() -> None:
@@ -231,7 +240,7 @@ def main() -> None:
     if stdout is not None and stdout.trouble is not None:
         what, why = "What this verb prints could not be written.", str(stdout.trouble.strerror)
         remedy = "Free space, or send it elsewhere; then run it again."
-        print_findings([Finding("standard-output", what, found=why, remedy=remedy)])
+        print_findings([Finding(check="standard-output", what=what, found=why, remedy=remedy)])
         code = EXIT_COULD_NOT_RUN
     sys.exit(code)
 

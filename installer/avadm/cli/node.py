@@ -113,7 +113,9 @@ def _known(app: App, names: tuple[str, ...]) -> list[str]:
             what = "This node has nothing of Kubernetes."
         else:
             continue
-        findings.append(Finding("unknown-node", what, "NAME", name, f"one of {known}"))
+        findings.append(
+            Finding(check="unknown-node", what=what, where="NAME", found=name, wanted=f"one of {known}")
+        )
     if findings:
         raise AvadmError(findings)
     return list(dict.fromkeys(names))

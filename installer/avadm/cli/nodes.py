@@ -30,11 +30,11 @@ def select(site: Site, limit: str | None) -> list[Node]:
         if not found:
             raise AvadmError(
                 Finding(
-                    "limit",
-                    "--limit matches no node.",
-                    "--limit",
-                    part,
-                    f"node names, patterns or roles; nodes are {compact(n.name for n in site.nodes)}",
+                    check="limit",
+                    what="--limit matches no node.",
+                    where="--limit",
+                    found=part,
+                    wanted=f"node names, patterns or roles; nodes are {compact(n.name for n in site.nodes)}",
                 )
             )
         chosen |= found

@@ -119,7 +119,9 @@ def _write_junit(outcome: Outcome, path: Path) -> None:
         write_junit(outcome, path)
     except OSError as e:
         what, remedy = "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
-        raise AvadmError(Finding("junit", what, str(path), e.strerror or str(e), remedy=remedy)) from e
+        raise AvadmError(
+            Finding(check="junit", what=what, where=str(path), found=e.strerror or str(e), remedy=remedy)
+        ) from e
 
 
 def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ...]:
@@ -128,11 +130,11 @@ def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ..
     if unknown := [w for w in wanted if w not in known]:
         raise AvadmError(
             Finding(
-                "unknown-check",
-                "There is no such check.",
-                "--check",
-                ", ".join(unknown),
-                ", ".join(c.id for c in checks),
+                check="unknown-check",
+                what="There is no such check.",
+                where="--check",
+                found=", ".join(unknown),
+                wanted=", ".join(c.id for c in checks),
             )
         )
     return tuple(c for c in checks if not wanted or c.id in wanted)

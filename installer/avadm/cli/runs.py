@@ -101,12 +101,12 @@ def show(run: str, as_json: bool) -> None:
     except DAMAGE as error:
         raise AvadmError(
             Finding(
-                "run-unreadable",
-                "What this run kept of itself is damaged.",
-                str(folder.path),
-                f"{type(error).__name__}: {error}"[:200],
-                "summary.json and events.jsonl as avadm wrote them",
-                f"Read {folder.log.name} in that folder.",
+                check="run-unreadable",
+                what="What this run kept of itself is damaged.",
+                where=str(folder.path),
+                found=f"{type(error).__name__}: {error}"[:200],
+                wanted="summary.json and events.jsonl as avadm wrote them",
+                remedy=f"Read {folder.log.name} in that folder.",
             )
         ) from error
 

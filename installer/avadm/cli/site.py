@@ -144,7 +144,10 @@ def use(file: Path) -> None:
     except OSError as error:
         raise AvadmError(
             Finding(
-                "pointer-unwritable", "The default site cannot be kept.", str(pointer), error.strerror or ""
+                check="pointer-unwritable",
+                what="The default site cannot be kept.",
+                where=str(pointer),
+                found=error.strerror or "",
             )
         ) from error
     console.print(f"Default site: {path}", markup=False)

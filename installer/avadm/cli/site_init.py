@@ -75,12 +75,12 @@ def init(
     except click.Abort as error:
         raise AvadmError(
             Finding(
-                "init-incomplete",
-                "Not all that a site file needs was said.",
-                "avadm site init",
-                "end of input",
-                "--name, --domain and --node or --addresses",
-                "Give these flags, or answer the questions.",
+                check="init-incomplete",
+                what="Not all that a site file needs was said.",
+                where="avadm site init",
+                found="end of input",
+                wanted="--name, --domain and --node or --addresses",
+                remedy="Give these flags, or answer the questions.",
             )
         ) from error
     new = make.NewSite(
@@ -109,11 +109,11 @@ def _network(text: str) -> IPv4Network:
     except ValueError as error:
         raise AvadmError(
             Finding(
-                "wrong-value",
-                "This is no IPv4 network.",
-                "--management",
-                text,
-                "such as 10.0.0.0/24",
-                str(error),
+                check="wrong-value",
+                what="This is no IPv4 network.",
+                where="--management",
+                found=text,
+                wanted="such as 10.0.0.0/24",
+                remedy=str(error),
             )
         ) from error

@@ -80,12 +80,12 @@ def issue(store: Store, site: Site, keys: Mapping[str, str], at: datetime | None
     except OSError as error:
         raise AvadmError(
             Finding(
-                "pki-unwritable",
-                "The site's certificates cannot be written.",
-                str(store.path),
-                error.strerror or str(error),
-                "a folder of one's own",
-                "Give the site file's folder to whom runs avadm.",
+                check="pki-unwritable",
+                what="The site's certificates cannot be written.",
+                where=str(store.path),
+                found=error.strerror or str(error),
+                wanted="a folder of one's own",
+                remedy="Give the site file's folder to whom runs avadm.",
             )
         ) from error
     return True

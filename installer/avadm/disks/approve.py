@@ -29,12 +29,12 @@ def refusals(disks: Sequence[Disk]) -> list[Finding]:
     """Return why disks cannot be approved: only one that is blank, or our OSD already, can."""
     return [
         Finding(
-            "disk-refused",
-            "This disk cannot be approved.",
-            disk.report["path"] or disk.report["real"],
-            "; ".join(disk.report["reasons"]),
-            "a disk that is proven blank, or an OSD of this cluster",
-            "Is it the right disk? If what is on it may go: `avadm disk zap`.",
+            check="disk-refused",
+            what="This disk cannot be approved.",
+            where=disk.report["path"] or disk.report["real"],
+            found="; ".join(disk.report["reasons"]),
+            wanted="a disk that is proven blank, or an OSD of this cluster",
+            remedy="Is it the right disk? If what is on it may go: `avadm disk zap`.",
             host=disk.node,
         )
         for disk in disks
@@ -130,7 +130,10 @@ def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
     except OSError as error:
         raise AvadmError(
             Finding(
-                "site-unwritable", "The site file cannot be written.", str(path), error.strerror or str(error)
+                check="site-unwritable",
+                what="The site file cannot be written.",
+                where=str(path),
+                found=error.strerror or str(error),
             )
         ) from error
     finally:

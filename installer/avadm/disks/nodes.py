@@ -99,12 +99,12 @@ def ask(fleet: Fleet, python: str, node: str, call: str, given: object, timeout:
         raise AvadmError(access.finding("disk-node", node, result.error))
     raise AvadmError(
         Finding(
-            "disk-node",
-            "The node could not be asked about its disks.",
-            node,
-            said,
-            "an answer",
-            "See `avadm preflight --check reachability`.",
+            check="disk-node",
+            what="The node could not be asked about its disks.",
+            where=node,
+            found=said,
+            wanted="an answer",
+            remedy="See `avadm preflight --check reachability`.",
             host=node,
         )
     )
@@ -139,11 +139,13 @@ def choose(disks: Sequence[Disk], name: str) -> Disk | Finding:
         return found[0]
     shown = ", ".join(f"{d.report['kernel']} ({d.confirmation})" for d in found or disks)
     return Finding(
-        "disk-name",
-        "No disk of the node has this name." if not found else "Several disks of the node have this name.",
-        name,
-        shown or "no disk",
-        "the serial number, WWN, by-id path or kernel name of one disk",
-        "See `avadm disk list`.",
+        check="disk-name",
+        what="No disk of the node has this name."
+        if not found
+        else "Several disks of the node have this name.",
+        where=name,
+        found=shown or "no disk",
+        wanted="the serial number, WWN, by-id path or kernel name of one disk",
+        remedy="See `avadm disk list`.",
         host=disks[0].node if disks else None,
     )

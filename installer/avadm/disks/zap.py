@@ -112,12 +112,12 @@ def _known(fleet: Fleet, site: Site) -> dict[str, int] | None:
 
 def _refusal(disk: Disk, reasons: list[str]) -> Finding:
     return Finding(
-        "disk-in-use",
-        "This disk is not erased: it is untouched.",
-        f"{disk.report['real']} ({disk.confirmation})",
-        "; ".join(reasons),
-        "a disk that nobody uses",
-        "Is it the right disk? Else end what uses it first.",
+        check="disk-in-use",
+        what="This disk is not erased: it is untouched.",
+        where=f"{disk.report['real']} ({disk.confirmation})",
+        found="; ".join(reasons),
+        wanted="a disk that nobody uses",
+        remedy="Is it the right disk? Else end what uses it first.",
         host=disk.node,
     )
 
@@ -167,11 +167,11 @@ def _outcome(disk: Disk, answer: dict[str, Any]) -> tuple[str, Finding | None]:
     if answer["after"]["state"] == "blank":
         return "blank", None
     return "not blank", Finding(
-        "disk-not-blank",
-        "The disk was erased, but is not proven blank now.",
-        disk.report["real"],
-        "; ".join(answer["after"]["reasons"]),
-        "blank",
-        "Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
+        check="disk-not-blank",
+        what="The disk was erased, but is not proven blank now.",
+        where=disk.report["real"],
+        found="; ".join(answer["after"]["reasons"]),
+        wanted="blank",
+        remedy="Run the same command again; if it stays, erase it whole: `blkdiscard -z` on the node.",
         host=disk.node,
     )

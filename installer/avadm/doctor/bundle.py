@@ -56,7 +56,9 @@ def pack(path: Path, folder: str, files: Mapping[str, str], about: Mapping[str, 
             "Name a file in a folder that can be written to with -o.",
         )
         raise AvadmError(
-            Finding("bundle", what, str(path), error.strerror or str(error), remedy=remedy)
+            Finding(
+                check="bundle", what=what, where=str(path), found=error.strerror or str(error), remedy=remedy
+            )
         ) from error
 
 
@@ -82,4 +84,13 @@ def snapshot_text(path: Path) -> str:
 
 def _refused(path: Path, found: str) -> AvadmError:
     what, wanted = "This is no bundle of `avadm support collect`.", "a tar.gz with snapshot.json"
-    return AvadmError(Finding("bundle", what, str(path), found, wanted, "Name the file that it wrote."))
+    return AvadmError(
+        Finding(
+            check="bundle",
+            what=what,
+            where=str(path),
+            found=found,
+            wanted=wanted,
+            remedy="Name the file that it wrote.",
+        )
+    )

@@ -158,7 +158,9 @@ def parse(text: str, where: str) -> Snapshot:
 def _refused(where: str, found: str) -> AvadmError:
     what, wanted = "This is no snapshot that this avadm reads.", f"snapshot.json, format {FORMAT}"
     remedy = "Name a bundle of `avadm support collect`, or use the avadm that made it."
-    return AvadmError(Finding("doctor-snapshot", what, where, found, wanted, remedy))
+    return AvadmError(
+        Finding(check="doctor-snapshot", what=what, where=where, found=found, wanted=wanted, remedy=remedy)
+    )
 
 
 def read(path: Path) -> Snapshot:

@@ -68,12 +68,12 @@ def run(
         except MeasureError as error:
             raise AvadmError(
                 Finding(
-                    "acceptance-not-possible",
-                    "The suite could not start.",
-                    target.site,
-                    str(error),
-                    "clients and a mon node that answer",
-                    "See `avadm status` and `avadm preflight`; apply what is missing.",
+                    check="acceptance-not-possible",
+                    what="The suite could not start.",
+                    where=target.site,
+                    found=str(error),
+                    wanted="clients and a mon node that answer",
+                    remedy="See `avadm status` and `avadm preflight`; apply what is missing.",
                 )
             ) from error
     found = registry.conditions(target, checks, report_folder)
@@ -109,7 +109,13 @@ def verified(where: Path) -> tuple[Report, list[str]]:
     except (OSError, ValidationError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         raise AvadmError(
-            Finding("no-report", "This is not a report.", str(path), why or "", "a report.json or its folder")
+            Finding(
+                check="no-report",
+                what="This is not a report.",
+                where=str(path),
+                found=why or "",
+                wanted="a report.json or its folder",
+            )
         ) from error
     return report, registry.verified(report, path.parent)
 

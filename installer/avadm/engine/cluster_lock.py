@@ -98,8 +98,8 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[s
     others = [h for n, a in seen.answers.items() if n not in got and (h := a.get("holder"))]
     if others:
         return Finding(
-            "cluster-locked",
-            "Another run is at work on this site.",
+            check="cluster-locked",
+            what="Another run is at work on this site.",
             where=f"{nodes.folder}/lock on {', '.join(n for n in seen.answers if n not in got)}",
             found=named(others[0]),
             wanted="one run at a time, from whichever controller",
@@ -116,8 +116,8 @@ def _refusal(nodes: LockNodes, seen: Seen, got: Sequence[str], group: Sequence[s
             "--break-lock."
         )
     return Finding(
-        "no-lock-majority",
-        "Too few of the nodes that keep the site's lock answer.",
+        check="no-lock-majority",
+        what="Too few of the nodes that keep the site's lock answer.",
         where=", ".join(group),
         found=f"{len(answering)} of {len(group)}: {', '.join(answering) or 'none'}",
         wanted=f"{majority(group)} or more, so that no other controller can hold it too",

@@ -83,13 +83,13 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
     if chosen is None or node not in names:
         raise AvadmError(
             Finding(
-                "replace-what",
-                "It is not clear what of which node is to be made anew.",
-                "--replace",
-                f"phase {', '.join(phases) or 'none'}, node {node}",
-                "one phase of "
+                check="replace-what",
+                what="It is not clear what of which node is to be made anew.",
+                where="--replace",
+                found=f"phase {', '.join(phases) or 'none'}, node {node}",
+                wanted="one phase of "
                 + "; ".join(f"{o.phase}: {', '.join(n.name for n in site.with_role(o.group))}" for o in ALL),
-                "Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
+                remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
             )
         )
     return {node: {f"{chosen.role}_replace": True}}

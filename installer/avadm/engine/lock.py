@@ -37,7 +37,10 @@ def locked(folder: Path, verb: str) -> Iterator[None]:
     except OSError as error:
         raise AvadmError(
             Finding(
-                "lock-unusable", "The site's lock cannot be taken.", str(path), error.strerror or str(error)
+                check="lock-unusable",
+                what="The site's lock cannot be taken.",
+                where=str(path),
+                found=error.strerror or str(error),
             )
         ) from error
     try:
@@ -92,8 +95,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _refusal(path: Path) -> Finding:
     who = _read(path)
     return Finding(
-        "site-locked",
-        f"`avadm {who.get('verb', '?')}` is running on this site already.",
+        check="site-locked",
+        what=f"`avadm {who.get('verb', '?')}` is running on this site already.",
         where=str(path),
         found=f"process {who.get('pid', '?')} on {who.get('host', '?')}, "
         f"user {who.get('user', '?')}, since {who.get('since', '?')}",

@@ -149,12 +149,12 @@ def look(nodes: LockNodes) -> Seen:
     seen = nodes.do("show")
     if not seen.answers:
         blind = Finding(
-            "plan-blind",
-            "No node that keeps the site's lock and ledger can be asked.",
-            ", ".join(nodes.names),
-            "no answer",
-            "one that answers",
-            "Mend what follows, or plan by this controller's ledger alone with --offline.",
+            check="plan-blind",
+            what="No node that keeps the site's lock and ledger can be asked.",
+            where=", ".join(nodes.names),
+            found="no answer",
+            wanted="one that answers",
+            remedy="Mend what follows, or plan by this controller's ledger alone with --offline.",
         )
         raise AvadmError([blind, *findings("reachability", seen.silent)])
     return seen

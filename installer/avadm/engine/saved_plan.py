@@ -81,7 +81,9 @@ class SavedPlan(_Data):
         except OSError as error:
             found = error.strerror or str(error)
             raise AvadmError(
-                Finding("plan-unwritable", "The plan cannot be written.", str(path), found)
+                Finding(
+                    check="plan-unwritable", what="The plan cannot be written.", where=str(path), found=found
+                )
             ) from error
 
 
@@ -127,13 +129,27 @@ def load(path: Path, site: str) -> SavedPlan:
     except (OSError, UnicodeDecodeError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise AvadmError(
-            Finding("plan-unreadable", "The plan cannot be read.", str(path), found, wanted, AGAIN)
+            Finding(
+                check="plan-unreadable",
+                what="The plan cannot be read.",
+                where=str(path),
+                found=found,
+                wanted=wanted,
+                remedy=AGAIN,
+            )
         ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
         raise AvadmError(
-            Finding("plan-unreadable", "This is no plan.", str(path), found, wanted, AGAIN)
+            Finding(
+                check="plan-unreadable",
+                what="This is no plan.",
+                where=str(path),
+                found=found,
+                wanted=wanted,
+                remedy=AGAIN,
+            )
         ) from error
     for what, found, now in (
         ("format", str(plan.version), "1"),
@@ -142,7 +158,14 @@ def load(path: Path, site: str) -> SavedPlan:
     ):
         if found != now:
             raise AvadmError(
-                Finding("plan-of-another", f"The plan is of another {what}.", str(path), found, now, AGAIN)
+                Finding(
+                    check="plan-of-another",
+                    what=f"The plan is of another {what}.",
+                    where=str(path),
+                    found=found,
+                    wanted=now,
+                    remedy=AGAIN,
+                )
             )
     return plan
 
@@ -166,7 +189,14 @@ def _seen(plan: SavedPlan) -> dict[str, _Seen]:
 def refuse_other(kept: SavedPlan, now: SavedPlan, path: Path) -> None:
     """Raise AvadmError with every difference where the plan made now is another than the kept one."""
     findings = [
-        Finding("plan-outdated", message, f"{path}: {where}", found, wanted, AGAIN)
+        Finding(
+            check="plan-outdated",
+            what=message,
+            where=f"{path}: {where}",
+            found=found,
+            wanted=wanted,
+            remedy=AGAIN,
+        )
         for where, message, found, wanted in _differences(_seen(kept), _seen(now))
     ]
     if findings:

@@ -145,14 +145,22 @@ def _speaks_against(name: str, seen: Mapping[str, Any]) -> list[Finding]:
     """Return why a node cannot be drained; all reasons are one finding."""
     if seen["cordoned"] is None:
         remedy = f"`avadm apply nodes --limit {name}` makes it one."
-        return [Finding("node-unknown", "Kubernetes does not know this node.", remedy=remedy, host=name)]
+        return [
+            Finding(
+                check="node-unknown", what="Kubernetes does not know this node.", remedy=remedy, host=name
+            )
+        ]
     if not seen["refused"]:
         return []
     found = "; ".join(f"{REFUSALS[why][0]}: {_pods(pods)}" for why, pods in seen["refused"].items())
     remedy = "Delete or move them, or: " + "; ".join(f"{REFUSALS[why][1]}" for why in seen["refused"]) + "."
     wanted = "pods that are made again elsewhere, without data of their own on the node"
     what = "Pods of this node would be lost: it is not drained."
-    return [Finding("drain-refused", what, "", found, wanted, remedy, host=name)]
+    return [
+        Finding(
+            check="drain-refused", what=what, where="", found=found, wanted=wanted, remedy=remedy, host=name
+        )
+    ]
 
 
 def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allowed) -> Finding:
@@ -164,12 +172,12 @@ def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allo
     if any("kept by budget" in p["why"] for p in pods):
         remedy = "A budget lets go what is healthy elsewhere: give its pods room, or more replicas. " + remedy
     return Finding(
-        "drain-late",
-        what,
-        "",
-        left,
-        "no pods but those of daemon sets and static ones",
-        remedy,
+        check="drain-late",
+        what=what,
+        where="",
+        found=left,
+        wanted="no pods but those of daemon sets and static ones",
+        remedy=remedy,
         host=name,
     )
 
@@ -184,12 +192,14 @@ def _put_back(masters: Masters, ours: Sequence[str], names: Sequence[str], begun
         except AvadmError:
             what = "It may have been left cordoned."
             remedy = f"`avadm node uncordon {' '.join(back)}` once Kubernetes answers."
-            findings.append(Finding("left-cordoned", what, ", ".join(back), remedy=remedy))
+            findings.append(Finding(check="left-cordoned", what=what, where=", ".join(back), remedy=remedy))
     if stay := [name for name in names if name not in back]:
         what = "No new pods are put there: cordoned."
         remedy = f"`avadm node uncordon {' '.join(stay)}` when it may have pods again."
         findings.append(
-            Finding("left-cordoned", what, ", ".join(stay), remedy=remedy, severity=Severity.INFO)
+            Finding(
+                check="left-cordoned", what=what, where=", ".join(stay), remedy=remedy, severity=Severity.INFO
+            )
         )
     return findings
 

@@ -60,7 +60,17 @@ class Masters:
             remedy = (
                 "See whether `kubectl get nodes` works there as root; `avadm apply masters` mends a master."
             )
-            findings.append(Finding("kubernetes-master", what, "", str(said), "", remedy, host=master))
+            findings.append(
+                Finding(
+                    check="kubernetes-master",
+                    what=what,
+                    where="",
+                    found=str(said),
+                    wanted="",
+                    remedy=remedy,
+                    host=master,
+                )
+            )
         raise AvadmError(findings)
 
 

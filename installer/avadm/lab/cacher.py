@@ -73,7 +73,10 @@ class Cacher:
         if slot is None:
             raise AvadmError(
                 Finding(
-                    "lab-apt-cache", f"{_SLOTS} labs run at once.", str(self.store), remedy="Take one down."
+                    check="lab-apt-cache",
+                    what=f"{_SLOTS} labs run at once.",
+                    where=str(self.store),
+                    remedy="Take one down.",
                 )
             )
         for sub in ("cache", "log", "run", "conf"):
@@ -96,12 +99,12 @@ class Cacher:
         self.stop()  # it lives on where it could not have the port
         raise AvadmError(
             Finding(
-                "lab-apt-cache",
-                "The apt cache does not start.",
-                str(log),
-                " ".join(said) or "no answer",
-                f"apt-cacher-ng listening on {self.address}:{PORT}",
-                f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
+                check="lab-apt-cache",
+                what="The apt cache does not start.",
+                where=str(log),
+                found=" ".join(said) or "no answer",
+                wanted=f"apt-cacher-ng listening on {self.address}:{PORT}",
+                remedy=f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
             )
         )
 

@@ -98,12 +98,12 @@ class Folder:
         if self.root.exists() and not self.state.exists() and any(self.root.iterdir()):
             raise AvadmError(
                 Finding(
-                    "lab-folder",
-                    "The lab's folder holds something that is not a lab.",
-                    str(self.root),
-                    ", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
-                    "an empty folder or none",
-                    "Give another folder by AVADM_LAB_DIR, or empty this one.",
+                    check="lab-folder",
+                    what="The lab's folder holds something that is not a lab.",
+                    where=str(self.root),
+                    found=", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
+                    wanted="an empty folder or none",
+                    remedy="Give another folder by AVADM_LAB_DIR, or empty this one.",
                 )
             )
 
@@ -125,12 +125,12 @@ class Folder:
     def _broken(self, why: str) -> AvadmError:
         return AvadmError(
             Finding(
-                "lab-state",
-                "The lab's memory cannot be read.",
-                str(self.state),
-                why.splitlines()[0],
-                "what `avadm lab up` wrote",
-                "Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
+                check="lab-state",
+                what="The lab's memory cannot be read.",
+                where=str(self.state),
+                found=why.splitlines()[0],
+                wanted="what `avadm lab up` wrote",
+                remedy="Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
             )
         )
 

@@ -154,7 +154,11 @@ class Lab:
             if n.name == name:
                 return n
         names = ", ".join(n.name for n in self.nodes)
-        raise AvadmError(Finding("lab-node", "The lab has no such node.", "NODE", name, names))
+        raise AvadmError(
+            Finding(
+                check="lab-node", what="The lab has no such node.", where="NODE", found=name, wanted=names
+            )
+        )
 
     def ssh_command(self, name: str, command: list[str]) -> list[str]:
         """Return the ssh command line to a node, with its pinned host key."""
@@ -194,12 +198,12 @@ class Lab:
             raise AvadmError(
                 [
                     Finding(
-                        "lab-changed",
-                        f"The lab exists with another value of {key!r}.",
-                        str(self.folder.state),
-                        str(getattr(self.config, key)),
-                        str(getattr(before, key)),
-                        "Leave the option out, or run `avadm lab down` first.",
+                        check="lab-changed",
+                        what=f"The lab exists with another value of {key!r}.",
+                        where=str(self.folder.state),
+                        found=str(getattr(self.config, key)),
+                        wanted=str(getattr(before, key)),
+                        remedy="Leave the option out, or run `avadm lab down` first.",
                     )
                     for key in wrong
                 ]
@@ -225,12 +229,12 @@ class Lab:
         if other := self.driver.owner():
             raise AvadmError(
                 Finding(
-                    "lab-name-taken",
-                    f"A lab named {self.config.name!r} belongs to another folder.",
-                    "--name",
-                    str(other),
-                    str(self.folder.root),
-                    f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
+                    check="lab-name-taken",
+                    what=f"A lab named {self.config.name!r} belongs to another folder.",
+                    where="--name",
+                    found=str(other),
+                    wanted=str(self.folder.root),
+                    remedy=f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
                 )
             )
 

@@ -141,12 +141,12 @@ def parse_size(text: str) -> int:
     if not match:
         raise AvadmError(
             Finding(
-                "lab-size",
-                "This is not a size.",
-                "--disk-size",
-                text,
-                "a number with M, G or T",
-                "Write 10G.",
+                check="lab-size",
+                what="This is not a size.",
+                where="--disk-size",
+                found=text,
+                wanted="a number with M, G or T",
+                remedy="Write 10G.",
             )
         )
     # Whole MiB: loop devices are cut to sectors, and ceph's allocation units divide a MiB.
@@ -167,12 +167,12 @@ def nodes(config: Config) -> list[LabNode]:
     if config.subnet.prefixlen > 24 or config.subnet.num_addresses > 65536:
         raise AvadmError(
             Finding(
-                "lab-subnet",
-                "The lab's network has the wrong size.",
-                "--subnet",
-                str(config.subnet),
-                "a network of /16 to /24",
-                "Give one like 10.77.0.0/24.",
+                check="lab-subnet",
+                what="The lab's network has the wrong size.",
+                where="--subnet",
+                found=str(config.subnet),
+                wanted="a network of /16 to /24",
+                remedy="Give one like 10.77.0.0/24.",
             )
         )
     quorum = 3 if config.storage >= 3 else 1

@@ -52,12 +52,12 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
     if os.geteuid() != 0:
         raise AvadmError(
             Finding(
-                "lab-root",
-                "The lab needs root: it makes devices, networks and containers.",
-                "this machine",
-                f"uid {os.geteuid()}",
-                "uid 0",
-                "Run the same command with sudo.",
+                check="lab-root",
+                what="The lab needs root: it makes devices, networks and containers.",
+                where="this machine",
+                found=f"uid {os.geteuid()}",
+                wanted="uid 0",
+                remedy="Run the same command with sudo.",
             )
         )
     _drop_stale_policy(report)
@@ -67,12 +67,12 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
     if not shutil.which("apt-get"):
         raise AvadmError(
             Finding(
-                "lab-packages",
-                "The lab needs packages that this machine has not.",
-                "this machine",
-                "missing: " + ", ".join(wanted),
-                "all of them (Debian's names)",
-                f"On Debian: {command}",
+                check="lab-packages",
+                what="The lab needs packages that this machine has not.",
+                where="this machine",
+                found="missing: " + ", ".join(wanted),
+                wanted="all of them (Debian's names)",
+                remedy=f"On Debian: {command}",
             )
         )
     with step(report, f"installing {', '.join(wanted)}"), _NoServices():

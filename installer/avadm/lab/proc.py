@@ -102,9 +102,9 @@ def must(done: Done, doing: str, remedy: str = "", where: str = "this machine") 
         return done
     raise AvadmError(
         Finding(
-            "lab-command",
-            f"{doing} failed.",
-            where,
+            check="lab-command",
+            what=f"{doing} failed.",
+            where=where,
             found=f"{' '.join(done.argv[:3])}: {done.why}",
             wanted="exit status 0",
             remedy=remedy or "See the message; `avadm lab down` and `avadm lab up` make the lab afresh.",

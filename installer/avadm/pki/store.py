@@ -47,12 +47,12 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise AvadmError(
                 Finding(
-                    "pki-unreadable",
-                    "The site's certificates cannot be read.",
-                    str(path),
-                    f"{type(error).__name__}: {error}",
-                    "what avadm wrote",
-                    "Restore the file, or move it away: all certificates are then made anew from the vault's keys.",
+                    check="pki-unreadable",
+                    what="The site's certificates cannot be read.",
+                    where=str(path),
+                    found=f"{type(error).__name__}: {error}",
+                    wanted="what avadm wrote",
+                    remedy="Restore the file, or move it away: all certificates are then made anew from the vault's keys.",
                 )
             ) from error
 

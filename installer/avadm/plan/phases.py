@@ -66,8 +66,8 @@ def select(names: Sequence[str], phases: Sequence[Phase] = PHASES) -> list[Phase
         near = get_close_matches(name, known, n=1, cutoff=0.5)
         findings.append(
             Finding(
-                "unknown-phase",
-                f"There is no phase {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
+                check="unknown-phase",
+                what=f"There is no phase {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""),
                 where="command line",
                 found=name,
                 wanted=", ".join(known),
@@ -111,8 +111,8 @@ def make_plan(
     if not asked & hosts.keys():
         raise AvadmError(
             Finding(
-                "nothing-to-do",
-                "No node takes part in what was asked for.",
+                check="nothing-to-do",
+                what="No node takes part in what was asked for.",
                 where="--limit" if limit else "site file",
                 found=", ".join(limit) or "no node with these roles",
                 wanted="; ".join(f"{n}: {', '.join(by_name[n].groups) or 'any node'}" for n in sorted(asked)),

@@ -171,8 +171,8 @@ class Ledger:
         except OSError as error:
             raise AvadmError(
                 Finding(
-                    "ledger-unwritable",
-                    "The ledger of the site cannot be written.",
+                    check="ledger-unwritable",
+                    what="The ledger of the site cannot be written.",
                     where=str(self.path),
                     found=error.strerror or str(error),
                     remedy="Free space or permission there and run the same command again.",
@@ -212,8 +212,8 @@ def _read(path: Path) -> _Held:
     except DAMAGE as error:
         raise AvadmError(
             Finding(
-                "ledger-unreadable",
-                "The ledger of the site cannot be read.",
+                check="ledger-unreadable",
+                what="The ledger of the site cannot be read.",
                 where=str(path),
                 found=str(error)[:200],
                 wanted=f"a ledger of version {VERSION}",

@@ -57,8 +57,8 @@ class RunFolder:
         except OSError as error:
             raise AvadmError(
                 Finding(
-                    "run-folder",
-                    "The folder of this run cannot be made.",
+                    check="run-folder",
+                    what="The folder of this run cannot be made.",
                     where=str(root),
                     found=error.strerror or str(error),
                     wanted="a folder that can be written",
@@ -174,8 +174,8 @@ def find_run(name: str = LATEST, root: Path | None = None) -> RunFolder:
         return near[0]
     raise AvadmError(
         Finding(
-            "unknown-run",
-            "There is no run yet." if not runs else f"No run, or more than one, has the id {name!r}.",
+            check="unknown-run",
+            what="There is no run yet." if not runs else f"No run, or more than one, has the id {name!r}.",
             where=str(root or paths.runs()),
             found=", ".join(r.id for r in near[:5]) or "none",
             wanted=f"one of {len(runs)} run ids, or {LATEST}",

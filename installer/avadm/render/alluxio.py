@@ -54,7 +54,12 @@ def render(site_file: SiteFile, certificates: Store, out: Vars) -> None:
     refused = lacking(site, profile.versions.get("alluxio-master", ""), profile.features)
     if refused:
         where = site_file.where(["components", "alluxio"])
-        raise AvadmError([Finding("cache-lacks", what, where, f, w, r) for what, f, w, r in refused])
+        raise AvadmError(
+            [
+                Finding(check="cache-lacks", what=what, where=where, found=f, wanted=w, remedy=r)
+                for what, f, w, r in refused
+            ]
+        )
     masters = [str(n.address) for n in site.with_role("alluxio_master")]
     out.all |= {
         "alluxio_packages": profile.packages.get("alluxio", []),
@@ -185,7 +190,9 @@ def _authority(site_file: SiteFile, name: str) -> str:
         where = site_file.where(["components", "alluxio", "mounts"])
         what = "The certificate of an object store's authority cannot be read."
         remedy = "Put the authority's certificate there, PEM, or remove ca_file."
-        raise AvadmError(Finding("cache-ca", what, where, str(error), name, remedy)) from error
+        raise AvadmError(
+            Finding(check="cache-ca", what=what, where=where, found=str(error), wanted=name, remedy=remedy)
+        ) from error
 
 
 def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
@@ -196,6 +203,10 @@ def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
         what = f"The vault has no {name}, a key of an object store behind the cache."
         vault = site_file.path.with_suffix(".vault.yml").name
         remedy = f"Write it there: `ansible-vault edit {vault}`."
-        raise AvadmError(Finding("secret-missing", what, where, "nothing", name, remedy))
+        raise AvadmError(
+            Finding(
+                check="secret-missing", what=what, where=where, found="nothing", wanted=name, remedy=remedy
+            )
+        )
 
     return missing

@@ -151,12 +151,12 @@ def distinct(entities: Iterable[Entity]) -> list[Entity]:
         if other is not entity:
             raise AvadmError(
                 Finding(
-                    "ceph-key-clash",
-                    f"{other.name} and {entity.name} would share one key.",
-                    "components.ceph",
-                    entity.secret,
-                    "names that differ in a letter or digit",
-                    "Rename the file system or one of the pools.",
+                    check="ceph-key-clash",
+                    what=f"{other.name} and {entity.name} would share one key.",
+                    where="components.ceph",
+                    found=entity.secret,
+                    wanted="names that differ in a letter or digit",
+                    remedy="Rename the file system or one of the pools.",
                 )
             )
     return list(seen.values())

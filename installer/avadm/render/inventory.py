@@ -122,12 +122,12 @@ def render_inventory(
     except OSError as error:
         raise AvadmError(
             Finding(
-                "inventory-unwritable",
-                "The inventory cannot be written.",
-                str(error.filename or folder),
-                error.strerror or str(error),
-                "a folder of one's own",
-                "Name another folder.",
+                check="inventory-unwritable",
+                what="The inventory cannot be written.",
+                where=str(error.filename or folder),
+                found=error.strerror or str(error),
+                wanted="a folder of one's own",
+                remedy="Name another folder.",
             )
         ) from error
     return Rendered(folder.absolute(), grouped, vault, marks(secrets))
@@ -200,12 +200,12 @@ def _refuse_foreign(folder: Path) -> None:
     if hosts.exists() and not hosts.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         raise AvadmError(
             Finding(
-                "inventory-foreign",
-                "There is an inventory that avadm did not write.",
-                str(hosts),
-                "a foreign file",
-                "an empty or new folder",
-                "Name another folder with --out.",
+                check="inventory-foreign",
+                what="There is an inventory that avadm did not write.",
+                where=str(hosts),
+                found="a foreign file",
+                wanted="an empty or new folder",
+                remedy="Name another folder with --out.",
             )
         )
 

@@ -64,12 +64,12 @@ def lost(site_path: Path, name: str, wanted: Collection[str], copies: Sequence[s
     if not names:
         return None
     return Finding(
-        "vault-lost",
-        "The site's vault is gone, and what was made with it is there: no new one is made.",
-        str(vault.path),
-        f"no file, but {names}",
-        "the vault that the site was installed with",
-        REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence=names),
+        check="vault-lost",
+        what="The site's vault is gone, and what was made with it is there: no new one is made.",
+        where=str(vault.path),
+        found=f"no file, but {names}",
+        wanted="the vault that the site was installed with",
+        remedy=REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence=names),
     )
 
 
@@ -101,11 +101,13 @@ def refuse_other(site_path: Path, known: Mapping[str, str]) -> None:
         return
     raise AvadmError(
         Finding(
-            "vault-other",
-            "This is not the vault that the site was installed with.",
-            str(vault.path),
-            f"another {name}, or none",
-            "that of the ledger, which the site's nodes also keep",
-            REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"),
+            check="vault-other",
+            what="This is not the vault that the site was installed with.",
+            where=str(vault.path),
+            found=f"another {name}, or none",
+            wanted="that of the ledger, which the site's nodes also keep",
+            remedy=REMEDY.format(
+                vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"
+            ),
         )
     )

@@ -200,12 +200,12 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
         wanted.append((".etcd_copies", "for copies of etcd's snapshots", copies))
     return [
         Finding(
-            "objects-key-missing",
-            f"The vault does not hold the {what} {whose}.",
-            f"{at}{part}.{key}",
-            f"no {variable}",
-            f"a variable {variable} in the vault",
-            "Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+            check="objects-key-missing",
+            what=f"The vault does not hold the {what} {whose}.",
+            where=f"{at}{part}.{key}",
+            found=f"no {variable}",
+            wanted=f"a variable {variable} in the vault",
+            remedy="Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
         )
         for part, whose, holder in wanted
         for key, what in (("access_key", "access key"), ("secret_key", "secret key"))

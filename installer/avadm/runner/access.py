@@ -85,10 +85,18 @@ def finding(check: str, node: str, reason: str) -> Finding:
             if words.get("pinned"):
                 words["found"] = "{pinned} pinned, {offered} offered".format(**words)
             return Finding(
-                check, said[0].upper() + said[1:], "", words.get("found", ""), WANTED, remedy, host=node
+                check=check,
+                what=said[0].upper() + said[1:],
+                where="",
+                found=words.get("found", ""),
+                wanted=WANTED,
+                remedy=remedy,
+                host=node,
             )
     text = text.replace(f" on {node} ", " on the node ")
-    return Finding(check, text, "", "no answer", WANTED, _REST, host=node)
+    return Finding(
+        check=check, what=text, where="", found="no answer", wanted=WANTED, remedy=_REST, host=node
+    )
 
 
 def findings(check: str, silent: Mapping[str, str]) -> list[Finding]:

@@ -98,8 +98,8 @@ def ansible_playbook() -> Path:
     if not os.access(binary, os.X_OK):
         raise AvadmError(
             Finding(
-                "no-ansible",
-                "ansible-playbook is missing from avadm's own Python environment.",
+                check="no-ansible",
+                what="ansible-playbook is missing from avadm's own Python environment.",
                 where=str(binary),
                 wanted="ansible-core as pinned in pyproject.toml",
                 remedy="Run `make install`, or `pip install -e .` in the environment that has avadm.",

@@ -128,8 +128,8 @@ def _told(path: Path, done: str) -> Iterator[None]:
         )
         raise AvadmError(
             Finding(
-                "known-hosts",
-                f"The pinned host keys cannot be {done}.",
+                check="known-hosts",
+                what=f"The pinned host keys cannot be {done}.",
                 where=str(path),
                 found=f"no UTF-8: {e}" if broken else getattr(e, "strerror", None) or str(e),
                 remedy=remedy,

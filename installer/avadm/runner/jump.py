@@ -56,7 +56,13 @@ class JumpHost:
         except ValueError as e:
             what = f"The jump host's host key is no public key: {e}."
             raise AvadmError(
-                Finding("host-key", what, "ssh.jump.host_key", jump.host_key[:60], "TYPE BASE64")
+                Finding(
+                    check="host-key",
+                    what=what,
+                    where="ssh.jump.host_key",
+                    found=jump.host_key[:60],
+                    wanted="TYPE BASE64",
+                )
             ) from e
         key = site_file.ssh_key if jump.key is None else beside(site_file.path, jump.key)
         return cls(Target("jump host", jump.address, jump.port, jump.user), pinned, key)

@@ -46,12 +46,12 @@ def usable(path: Path) -> paramiko.PKey:
     if mode & 0o077:
         raise AvadmError(
             Finding(
-                "controller-key-open",
-                "The controller's private key can be read by others, so that ssh refuses it.",
-                str(path),
-                f"mode {mode & 0o777:04o}",
-                "0600",
-                f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
+                check="controller-key-open",
+                what="The controller's private key can be read by others, so that ssh refuses it.",
+                where=str(path),
+                found=f"mode {mode & 0o777:04o}",
+                wanted="0600",
+                remedy=f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
             )
         )
     return key
@@ -70,4 +70,11 @@ def _unusable(path: Path, error: Trouble | OSError) -> Finding:
             "Name another key with ssh.key in the site file, or move this one away and run `avadm bootstrap`."
         )
     wanted = "an OpenSSH private key without passphrase"
-    return Finding("controller-key", "The controller's key cannot be used.", str(path), found, wanted, remedy)
+    return Finding(
+        check="controller-key",
+        what="The controller's key cannot be used.",
+        where=str(path),
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
+    )

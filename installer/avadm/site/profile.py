@@ -78,7 +78,13 @@ def load(name: str) -> Profile:
     source = files("avadm.site") / "profiles" / f"{name}.yml"
     if not source.is_file():
         raise AvadmError(
-            Finding("unknown-profile", f"There is no profile {name!r}.", "profile", name, ", ".join(names()))
+            Finding(
+                check="unknown-profile",
+                what=f"There is no profile {name!r}.",
+                where="profile",
+                found=name,
+                wanted=", ".join(names()),
+            )
         )
     return _read(name).model_copy(deep=True)
 

@@ -161,25 +161,33 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
             remedy = _JUMP
         if remedy.startswith("Known") and (home := elsewhere(name)):
             remedy = f"Did you mean {home!r}?"
-        return Finding("unknown-key", f"There is no key {name!r} here.", where, key, "a known key", remedy)
+        return Finding(
+            check="unknown-key",
+            what=f"There is no key {name!r} here.",
+            where=where,
+            found=key,
+            wanted="a known key",
+            remedy=remedy,
+        )
     about = f" ({info.description.rstrip('.')})" if info and info.description else ""
     if kind == "missing":
         return Finding(
-            "missing-key",
-            f"The key {key!r} is missing.",
-            f"{source.where(path[:-1])} {key}",
-            "nothing",
-            f"{name}{about}",
-            f"Add '{name}: …'.",
+            check="missing-key",
+            what=f"The key {key!r} is missing.",
+            where=f"{source.where(path[:-1])} {key}",
+            found="nothing",
+            wanted=f"{name}{about}",
+            remedy=f"Add '{name}: …'.",
         )
     wanted, remedy = _wanted(detail, value)
     return Finding(
-        "wrong-value",
-        f"The value of {key!r} is not usable." if path else "The file is no mapping.",
-        where,
-        shown(value),
-        wanted + about,
-        remedy or (_otherwise(info, value) if path else "Name a site file; `avadm site init` writes one."),
+        check="wrong-value",
+        what=f"The value of {key!r} is not usable." if path else "The file is no mapping.",
+        where=where,
+        found=shown(value),
+        wanted=wanted + about,
+        remedy=remedy
+        or (_otherwise(info, value) if path else "Name a site file; `avadm site init` writes one."),
     )
 
 

@@ -163,17 +163,22 @@ def write(path: Path, text: str, *, force: bool) -> None:
     except FileExistsError as error:
         raise AvadmError(
             Finding(
-                "file-exists",
-                "There is a file already.",
-                str(path),
-                "a file",
-                "a new name",
-                "Name another file, or write over it with --force.",
+                check="file-exists",
+                what="There is a file already.",
+                where=str(path),
+                found="a file",
+                wanted="a new name",
+                remedy="Name another file, or write over it with --force.",
             )
         ) from error
     except OSError as error:
         raise AvadmError(
-            Finding("file-unwritable", "The file cannot be written.", str(path), error.strerror or str(error))
+            Finding(
+                check="file-unwritable",
+                what="The file cannot be written.",
+                where=str(path),
+                found=error.strerror or str(error),
+            )
         ) from error
 
 
@@ -218,5 +223,12 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
 
 def _bad(what: str, where: str, found: str, wanted: str = "") -> AvadmError:
     return AvadmError(
-        Finding("node-list", what, where, found, wanted, "Correct it and run the same command again.")
+        Finding(
+            check="node-list",
+            what=what,
+            where=where,
+            found=found,
+            wanted=wanted,
+            remedy="Correct it and run the same command again.",
+        )
     )

@@ -123,12 +123,12 @@ def _profile(source: Source, findings: list[Finding]) -> Profile | None:
     if name not in known:
         findings.append(
             Finding(
-                "unknown-profile",
-                f"There is no profile {name!r}.",
-                source.place(("profile",)),
-                name,
-                "one of " + ", ".join(known),
-                nearest(name, known),
+                check="unknown-profile",
+                what=f"There is no profile {name!r}.",
+                where=source.place(("profile",)),
+                found=name,
+                wanted="one of " + ", ".join(known),
+                remedy=nearest(name, known),
             )
         )
         return None

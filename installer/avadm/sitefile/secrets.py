@@ -89,12 +89,12 @@ class Vault:
         except AnsibleError as error:
             raise AvadmError(
                 Finding(
-                    "vault-locked",
-                    "The vault cannot be opened with this password.",
-                    str(self.path),
-                    f"password from {self.password_file}",
-                    "the password that the vault was made with",
-                    f"Put the right password into that file, or name another one with {PASSWORD_ENV}.",
+                    check="vault-locked",
+                    what="The vault cannot be opened with this password.",
+                    where=str(self.path),
+                    found=f"password from {self.password_file}",
+                    wanted="the password that the vault was made with",
+                    remedy=f"Put the right password into that file, or name another one with {PASSWORD_ENV}.",
                 )
             ) from error
         except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -129,12 +129,12 @@ class Vault:
         if stat.S_IMODE(mode) & 0o077:
             raise AvadmError(
                 Finding(
-                    "vault-password-open",
-                    "Others can read the vault's password.",
-                    str(path),
-                    f"mode {stat.S_IMODE(mode):04o}",
-                    "mode 0600",
-                    f"chmod 600 {path}",
+                    check="vault-password-open",
+                    what="Others can read the vault's password.",
+                    where=str(path),
+                    found=f"mode {stat.S_IMODE(mode):04o}",
+                    wanted="mode 0600",
+                    remedy=f"chmod 600 {path}",
                 )
             )
         if mode & 0o100:
@@ -164,12 +164,12 @@ class Vault:
         if not self._own_password or self.path.exists():
             raise AvadmError(
                 Finding(
-                    "vault-password-missing",
-                    "The file with the vault's password is missing.",
-                    str(self.password_file),
-                    "nothing",
-                    f"the password of {self.path.name}",
-                    f"Restore it, or name another one with {PASSWORD_ENV}.",
+                    check="vault-password-missing",
+                    what="The file with the vault's password is missing.",
+                    where=str(self.password_file),
+                    found="nothing",
+                    wanted=f"the password of {self.path.name}",
+                    remedy=f"Restore it, or name another one with {PASSWORD_ENV}.",
                 )
             )
         password = secrets.token_urlsafe(32)
@@ -199,4 +199,4 @@ class Vault:
     @staticmethod
     def _failed(what: str, path: Path, error: object) -> AvadmError:
         reason = getattr(error, "strerror", None) or str(error)
-        return AvadmError(Finding("vault-unusable", what, str(path), reason))
+        return AvadmError(Finding(check="vault-unusable", what=what, where=str(path), found=reason))

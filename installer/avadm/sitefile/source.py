@@ -117,7 +117,12 @@ def parse(text: str, name: str) -> Source:
     if root is None:
         source.findings.append(
             Finding(
-                "yaml-empty", "The file is empty.", f"{name}:1", "nothing", "a site", "Run `avadm site init`."
+                check="yaml-empty",
+                what="The file is empty.",
+                where=f"{name}:1",
+                found="nothing",
+                wanted="a site",
+                remedy="Run `avadm site init`.",
             )
         )
         return source
@@ -139,16 +144,11 @@ def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
     remedy = "Correct this line or the one above it."
     merge = next((i for i, line in enumerate(lines, 1) if line.startswith(("<<<<<<< ", ">>>>>>> "))), None)
     if merge:
-        number, remedy = (
-            merge,
-            "A merge was left half done: keep one of the two versions and remove the marks.",
-        )
+        number = merge
+        remedy = "A merge was left half done: keep one of the two versions and remove the marks."
     elif "quoted scalar" in context and begun and "unexpected" in problem:
-        number, problem, remedy = (
-            begun.line + 1,
-            "the quote is never closed",
-            "Close the quote that begins here.",
-        )
+        number, problem = begun.line + 1, "the quote is never closed"
+        remedy = "Close the quote that begins here."
     elif "unknown escape" in problem:
         remedy = "Use single quotes: in double quotes a backslash begins an escape."
     elif "\t" in lines[number - 1]:
@@ -159,7 +159,12 @@ def _syntax(error: yaml.YAMLError, name: str, text: str) -> Finding:
         remedy = f"Close the bracket or brace of line {begun.line + 1}, or correct this line."
     found = plain(lines[number - 1].strip() or "end of file")[:80]
     return Finding(
-        "yaml-syntax", f"This is not YAML: {problem}.", f"{name}:{number}", found, "valid YAML", remedy
+        check="yaml-syntax",
+        what=f"This is not YAML: {problem}.",
+        where=f"{name}:{number}",
+        found=found,
+        wanted="valid YAML",
+        remedy=remedy,
     )
 
 
@@ -167,12 +172,12 @@ class _TooMuchError(Exception):
     def __init__(self, name: str, line: int, found: str, wanted: str) -> None:
         super().__init__(found)
         self.finding = Finding(
-            "yaml-too-much",
-            "The file is too deep or, once its aliases are followed, too large.",
-            f"{name}:{line}",
-            found,
-            wanted,
-            "Write the values out instead of nesting them.",
+            check="yaml-too-much",
+            what="The file is too deep or, once its aliases are followed, too large.",
+            where=f"{name}:{line}",
+            found=found,
+            wanted=wanted,
+            remedy="Write the values out instead of nesting them.",
         )
 
 
@@ -274,7 +279,9 @@ class _Walk:
         self, check: str, what: str, line: int, path: KeyPath, found: str, wanted: str, remedy: str
     ) -> None:
         where = f"{self.source.name}:{line} {dotted(path)}".rstrip()
-        self.source.findings.append(Finding(check, what, where, found, wanted, remedy))
+        self.source.findings.append(
+            Finding(check=check, what=what, where=where, found=found, wanted=wanted, remedy=remedy)
+        )
 
 
 def _scalar(node: ScalarNode) -> object:

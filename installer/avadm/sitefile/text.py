@@ -31,23 +31,23 @@ def read_text(path: Path) -> str:
         if path.is_dir():
             raise AvadmError(
                 Finding(
-                    "file-unreadable",
-                    "This is a folder.",
-                    where,
-                    "a folder",
-                    "a site file",
-                    "Name the file in it.",
+                    check="file-unreadable",
+                    what="This is a folder.",
+                    where=where,
+                    found="a folder",
+                    wanted="a site file",
+                    remedy="Name the file in it.",
                 )
             )
         if path.exists() and not path.is_file():
             raise AvadmError(
                 Finding(
-                    "file-unreadable",
-                    "This is no ordinary file.",
-                    where,
-                    "a pipe, socket or device",
-                    "a site file",
-                    "Name another.",
+                    check="file-unreadable",
+                    what="This is no ordinary file.",
+                    where=where,
+                    found="a pipe, socket or device",
+                    wanted="a site file",
+                    remedy="Name another.",
                 )
             )
         with path.open("rb") as stream:
@@ -55,35 +55,35 @@ def read_text(path: Path) -> str:
     except FileNotFoundError as error:
         raise AvadmError(
             Finding(
-                "file-missing",
-                "There is no such file.",
-                where,
-                "nothing",
-                "a site file",
-                "Write one with `avadm site init`, or name it with --site.",
+                check="file-missing",
+                what="There is no such file.",
+                where=where,
+                found="nothing",
+                wanted="a site file",
+                remedy="Write one with `avadm site init`, or name it with --site.",
             )
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise AvadmError(
             Finding(
-                "file-unreadable",
-                "The file cannot be read.",
-                where,
-                reason,
-                "a file that this user may read",
-                "Mend its owner, mode or link, or name another.",
+                check="file-unreadable",
+                what="The file cannot be read.",
+                where=where,
+                found=reason,
+                wanted="a file that this user may read",
+                remedy="Mend its owner, mode or link, or name another.",
             )
         ) from error
     if len(raw) > MAX_BYTES:
         raise AvadmError(
             Finding(
-                "file-too-large",
-                "The file is too large for a site.",
-                where,
-                f"more than {MAX_BYTES >> 20} MiB",
-                f"at most {MAX_BYTES >> 20} MiB",
-                "Name the site file, or leave out what does not belong in it.",
+                check="file-too-large",
+                what="The file is too large for a site.",
+                where=where,
+                found=f"more than {MAX_BYTES >> 20} MiB",
+                wanted=f"at most {MAX_BYTES >> 20} MiB",
+                remedy="Name the site file, or leave out what does not belong in it.",
             )
         )
     try:
@@ -92,11 +92,11 @@ def read_text(path: Path) -> str:
         line = raw[: error.start].count(b"\n") + 1
         raise AvadmError(
             Finding(
-                "file-not-utf8",
-                "The file is not UTF-8 text.",
-                f"{where}:{line}",
-                f"byte 0x{raw[error.start]:02x}",
-                "UTF-8",
-                "Save the file as UTF-8.",
+                check="file-not-utf8",
+                what="The file is not UTF-8 text.",
+                where=f"{where}:{line}",
+                found=f"byte 0x{raw[error.start]:02x}",
+                wanted="UTF-8",
+                remedy="Save the file as UTF-8.",
             )
         ) from error

@@ -44,8 +44,8 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
         return []
     return [
         Finding(
-            "clocks",
-            "Two nodes' clocks differ by too much.",
+            check="clocks",
+            what="Two nodes' clocks differ by too much.",
             found=f"{early} and {late} are {apart:.0f} ms apart (± {error:.0f} ms)",
             wanted=f"at most {limit:g} ms (time.max_skew_ms)",
             remedy=REMEDY,
@@ -56,8 +56,8 @@ def _spread(clocks: Mapping[str, Clock], limit: float) -> list[Finding]:
 def _finding(node: str, difference: float, error: float, limit: float, severity: Severity) -> Finding:
     sure = severity is Severity.ERROR
     return Finding(
-        "clocks",
-        "The node's clock differs from the others' by too much."
+        check="clocks",
+        what="The node's clock differs from the others' by too much."
         if sure
         else "Whether the node's clock is right cannot be told: the answer took too long.",
         found=f"{difference:+.0f} ms (± {error:.0f} ms)",

@@ -99,7 +99,16 @@ def _finding(
     remedy: str = "Correct the devices of that node in the site file.",
     severity: Severity = Severity.ERROR,
 ) -> Finding:
-    return Finding("disks", what, _name(device), found, wanted, remedy, severity, node.name)
+    return Finding(
+        check="disks",
+        what=what,
+        where=_name(device),
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
+        severity=severity,
+        host=node.name,
+    )
 
 
 CHECK = Check("disks", "approved devices are there and free", ("devices", "proof"), judge, frozenset({"osd"}))

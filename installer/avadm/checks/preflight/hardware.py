@@ -24,12 +24,12 @@ def judge(context: Context) -> list[Finding]:
             least = minimum(context.site, context.profile, node)
             found += [
                 Finding(
-                    "hardware",
-                    f"The node has less than its roles want: {what}.",
-                    "hardware",
-                    have,
-                    want,
-                    "Use another machine, move roles, lower `hardware` in the site file, or waive it.",
+                    check="hardware",
+                    what=f"The node has less than its roles want: {what}.",
+                    where="hardware",
+                    found=have,
+                    wanted=want,
+                    remedy="Use another machine, move roles, lower `hardware` in the site file, or waive it.",
                     host=node.name,
                 )
                 for what, have, want in _short(node, least, facts)
@@ -43,13 +43,13 @@ def _counts(context: Context) -> Iterator[Finding]:
         have = [n.name for n in context.site.with_role(role)]
         if have and len(have) not in wanted:
             yield Finding(
-                "hardware",
-                f"The plan knows another number of nodes with the role {role}.",
-                "nodes",
-                f"{len(have)}: {', '.join(have)}",
-                " or ".join(map(str, wanted)),
-                f"Give the role {role} to more nodes or to fewer, or waive it.",
-                Severity.WARNING,
+                check="hardware",
+                what=f"The plan knows another number of nodes with the role {role}.",
+                where="nodes",
+                found=f"{len(have)}: {', '.join(have)}",
+                wanted=" or ".join(map(str, wanted)),
+                remedy=f"Give the role {role} to more nodes or to fewer, or waive it.",
+                severity=Severity.WARNING,
             )
 
 

@@ -22,8 +22,8 @@ def judge(context: Context) -> list[Finding]:
         for name, addresses in wrong.items():
             found.append(
                 Finding(
-                    "hosts",
-                    f"The name {name} leads to another address than the site file's.",
+                    check="hosts",
+                    what=f"The name {name} leads to another address than the site file's.",
                     where="/etc/hosts",
                     found=", ".join(addresses),
                     wanted=wanted[name],

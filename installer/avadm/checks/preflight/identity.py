@@ -47,7 +47,9 @@ def judge(context: Context) -> list[Finding]:
 
 
 def _finding(host: str, what: str, where: str, found: str, wanted: str, remedy: str) -> Finding:
-    return Finding("identity", what, where, found, wanted, remedy, host=host)
+    return Finding(
+        check="identity", what=what, where=where, found=found, wanted=wanted, remedy=remedy, host=host
+    )
 
 
 CHECK = Check("identity", "no node is a copy of another", ("machine_id", "nics"), judge)

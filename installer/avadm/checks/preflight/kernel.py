@@ -26,8 +26,8 @@ def judge(context: Context) -> list[Finding]:
         if not fits:
             found.append(
                 Finding(
-                    "kernel",
-                    "The node runs another kernel than it should.",
+                    check="kernel",
+                    what="The node runs another kernel than it should.",
                     where="uname -r",
                     found=kernel,
                     wanted=f"{stated} (profile {context.profile.name})"

@@ -130,14 +130,14 @@ def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
         count = f"{len(some)} of its {total} pairs: " if host else ""
         return Finding(
-            check,
-            fault.what,
-            where,
-            f"{count}{shown}{more}",
-            fault.wanted,
-            fault.remedy,
-            fault.severity,
-            host,
+            check=check,
+            what=fault.what,
+            where=where,
+            found=f"{count}{shown}{more}",
+            wanted=fault.wanted,
+            remedy=fault.remedy,
+            severity=fault.severity,
+            host=host,
         )
 
     while left:

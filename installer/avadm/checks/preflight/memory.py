@@ -45,8 +45,8 @@ def judge(context: Context) -> list[Finding]:
         if memory["total_mib"] < wanted:
             found.append(
                 Finding(
-                    "memory",
-                    "The node has less memory than its roles want.",
+                    check="memory",
+                    what="The node has less memory than its roles want.",
                     where="/proc/meminfo",
                     found=f"{memory['total_mib']} MiB",
                     wanted=f"{wanted} MiB for {', '.join(node.roles) or 'the system'}",

@@ -13,8 +13,8 @@ def judge(context: Context) -> list[Finding]:
         if name.split(".")[0].lower() != node.name:
             found.append(
                 Finding(
-                    "names",
-                    "The node's host name is not the site file's.",
+                    check="names",
+                    what="The node's host name is not the site file's.",
                     where="hostname",
                     found=name,
                     wanted=node.name,
@@ -29,8 +29,8 @@ def judge(context: Context) -> list[Finding]:
             if wanted is not None and str(wanted) not in addresses:
                 found.append(
                     Finding(
-                        "names",
-                        "An address of the site file is on none of the node's interfaces.",
+                        check="names",
+                        what="An address of the site file is on none of the node's interfaces.",
                         where=f"nodes.{node.name}.{key}",
                         found=", ".join(a for a in addresses if not a.startswith("127.")),
                         wanted=str(wanted),

@@ -22,7 +22,16 @@ class Nic(NamedTuple):
     def finding(self, what: str, found: str, wanted: str, remedy: str, severity: Severity) -> Finding:
         """Return a finding about this interface."""
         where = f"{self.fact['name']} ({self.network} network)"
-        return Finding("nics", what, where, found, wanted, remedy, severity, self.node.name)
+        return Finding(
+            check="nics",
+            what=what,
+            where=where,
+            found=found,
+            wanted=wanted,
+            remedy=remedy,
+            severity=severity,
+            host=self.node.name,
+        )
 
 
 def judge(context: Context) -> list[Finding]:

@@ -18,8 +18,8 @@ def judge(context: Context) -> list[Finding]:
         if not right:
             found.append(
                 Finding(
-                    "os",
-                    "The node runs another operating system than the profile's.",
+                    check="os",
+                    what="The node runs another operating system than the profile's.",
                     where="/etc/os-release",
                     found=os["name"] or f"{os['id']} {os['release']}",
                     wanted=f"{name} {release} (profile {context.profile.name})",

@@ -30,8 +30,8 @@ def judge(context: Context) -> list[Finding]:
         if missing:
             found.append(
                 Finding(
-                    "packages",
-                    "Packages that the node needs cannot be had.",
+                    check="packages",
+                    what="Packages that the node needs cannot be had.",
                     where="apt-cache policy",
                     found=f"no candidate for {', '.join(map(told, missing))}"
                     + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),
@@ -46,8 +46,8 @@ def judge(context: Context) -> list[Finding]:
             if version and not version.partition(":")[2 if ":" in version else 0].startswith(prefix):
                 found.append(
                     Finding(
-                        "packages",
-                        f"{name} would be installed in another version than the profile's.",
+                        check="packages",
+                        what=f"{name} would be installed in another version than the profile's.",
                         where="apt-cache policy",
                         found=version,
                         wanted=f"{prefix}… (profile {context.profile.name})",

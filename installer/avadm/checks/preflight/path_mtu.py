@@ -38,12 +38,12 @@ def _own(network: str, bad: list[Pair]) -> list[Finding]:
     """Return an error per node that cannot even send packets of the size that the site file asks for."""
     return [
         Finding(
-            "path-mtu",
-            "The interface is set too small for packets of full size.",
-            f"{network} network",
-            f"{node} cannot send {size} bytes",
-            f"{size} bytes",
-            "Set its MTU to what the site file asks for.",
+            check="path-mtu",
+            what="The interface is set too small for packets of full size.",
+            where=f"{network} network",
+            found=f"{node} cannot send {size} bytes",
+            wanted=f"{size} bytes",
+            remedy="Set its MTU to what the site file asks for.",
             host=node,
         )
         for node, size in sorted({(p.first, p.fact["size"]) for p in bad})

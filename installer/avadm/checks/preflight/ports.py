@@ -28,8 +28,8 @@ def judge(context: Context) -> list[Finding]:
             if others or not programs:
                 found.append(
                     Finding(
-                        "ports",
-                        f"Port {port} is taken by another program.",
+                        check="ports",
+                        what=f"Port {port} is taken by another program.",
                         where=f"TCP {port}",
                         found=", ".join(others) or "a program that cannot be seen",
                         wanted=f"free, or {owners[int(port)]}",

@@ -36,7 +36,16 @@ def judge(context: Context) -> list[Finding]:
 
 
 def _finding(host: str, what: str, found: str, wanted: str, remedy: str) -> Finding:
-    return Finding("resolution", what, "getaddrinfo(3)", found, wanted, remedy, Severity.WARNING, host)
+    return Finding(
+        check="resolution",
+        what=what,
+        where="getaddrinfo(3)",
+        found=found,
+        wanted=wanted,
+        remedy=remedy,
+        severity=Severity.WARNING,
+        host=host,
+    )
 
 
 CHECK = Check("resolution", "own name and address, both ways", ("resolution",), judge)

@@ -11,12 +11,12 @@ def _time(context: Context) -> list[Finding]:
     remedy = "Check time.servers in the site file, UDP port 123 on the way, and the server itself."
     return [
         Finding(
-            "time-sources",
-            f"The time server {server} gives no good answer.",
-            "UDP 123",
-            said,
-            "an answer from a synchronised server",
-            remedy,
+            check="time-sources",
+            what=f"The time server {server} gives no good answer.",
+            where="UDP 123",
+            found=said,
+            wanted="an answer from a synchronised server",
+            remedy=remedy,
             host=node.name,
         )
         for node, answers in context.each("time_sources")
@@ -30,12 +30,12 @@ def _packages(context: Context) -> list[Finding]:
     remedy = "Check packages.sources and packages.proxy in the site file, and the way there."
     return [
         Finding(
-            "package-sources",
-            "A package source does not answer.",
-            index,
-            said,
-            "its index",
-            remedy,
+            check="package-sources",
+            what="A package source does not answer.",
+            where=index,
+            found=said,
+            wanted="its index",
+            remedy=remedy,
             host=node.name,
         )
         for node, answers in context.each("package_sources")

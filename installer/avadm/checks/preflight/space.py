@@ -27,8 +27,8 @@ def judge(context: Context) -> list[Finding]:
 
 def _finding(node: Node, path: str, free: int, wanted: int, severity: Severity) -> Finding:
     return Finding(
-        "space",
-        f"There is little room on the file system of {path}.",
+        check="space",
+        what=f"There is little room on the file system of {path}.",
         where=path,
         found=f"{free} MiB free",
         wanted=f"at least {wanted} MiB",

@@ -25,8 +25,8 @@ def judge(context: Context) -> list[Finding]:
         full = used > free
         found.append(
             Finding(
-                "swap",
-                "The node swaps, and what it has swapped out does not fit into memory."
+                check="swap",
+                what="The node swaps, and what it has swapped out does not fit into memory."
                 if full
                 else "The node swaps; kubelet would not start, so the phase nodes switches that off.",
                 where="/proc/swaps",

@@ -64,6 +64,13 @@ def choose(wanted: Collection[str]) -> Sequence[Check]:
         remedy = f"Did you mean {', '.join(near)}?" if near else "`avadm doctor --list` shows all."
         what, topics = "There is no such check or topic.", ", ".join(sorted({c.topic for c in CHECKS}))
         raise AvadmError(
-            Finding("unknown-check", what, "--only", ", ".join(strange), f"a topic: {topics}", remedy)
+            Finding(
+                check="unknown-check",
+                what=what,
+                where="--only",
+                found=", ".join(strange),
+                wanted=f"a topic: {topics}",
+                remedy=remedy,
+            )
         )
     return [c for c in CHECKS if not wanted or c.id in wanted or c.topic in wanted]

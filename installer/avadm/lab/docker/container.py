@@ -134,12 +134,12 @@ def make_ready(
     if seen != "active":
         raise AvadmError(
             Finding(
-                "lab-node-start",
-                f"{node.name} does not start.",
-                f"container {container}",
-                f"ssh.service is {seen or 'not known: systemd is silent'}",
-                "ssh.service active",
-                f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it anew.",
+                check="lab-node-start",
+                what=f"{node.name} does not start.",
+                where=f"container {container}",
+                found=f"ssh.service is {seen or 'not known: systemd is silent'}",
+                wanted="ssh.service active",
+                remedy=f"See `docker logs {container}`; `avadm lab down` and `avadm lab up` make it anew.",
                 host=node.name,
             )
         )
@@ -148,12 +148,12 @@ def make_ready(
     if not done.ok:
         raise AvadmError(
             Finding(
-                "lab-node-ready",
-                f"{node.name} is not as it should be.",
-                f"container {container}",
-                done.why,
-                "its own disks, sshd, its password",
-                "Run `avadm lab down` and `avadm lab up`.",
+                check="lab-node-ready",
+                what=f"{node.name} is not as it should be.",
+                where=f"container {container}",
+                found=done.why,
+                wanted="its own disks, sshd, its password",
+                remedy="Run `avadm lab down` and `avadm lab up`.",
                 host=node.name,
             )
         )

@@ -61,12 +61,12 @@ class Engine:
                 time.sleep(0.25)
         raise AvadmError(
             Finding(
-                "lab-engine",
-                "The container engine does not start.",
-                str(log),
-                _last(log),
-                "dockerd answering",
-                "Read the log, or start docker yourself and run this again.",
+                check="lab-engine",
+                what="The container engine does not start.",
+                where=str(log),
+                found=_last(log),
+                wanted="dockerd answering",
+                remedy="Read the log, or start docker yourself and run this again.",
             )
         )
 

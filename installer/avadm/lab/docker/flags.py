@@ -109,12 +109,12 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
         said.append(f"{name}: {why}")
     raise AvadmError(
         Finding(
-            "lab-systemd",
-            "systemd does not start in a container on this machine.",
-            "docker",
-            "; ".join(said),
-            "systemd running",
-            "Use a machine where docker may add capabilities.",
+            check="lab-systemd",
+            what="systemd does not start in a container on this machine.",
+            where="docker",
+            found="; ".join(said),
+            wanted="systemd running",
+            remedy="Use a machine where docker may add capabilities.",
         )
     )
 

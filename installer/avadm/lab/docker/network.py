@@ -40,12 +40,12 @@ def overlaps(config: Config, networks: list[dict[str, Any]], routes: list[dict[s
             taken[destination] = f"route on {route.get('dev', '?')}"
     return [
         Finding(
-            "lab-subnet-taken",
-            "The lab's network overlaps one of this machine's.",
-            "--subnet",
-            f"{config.subnet}; taken: {net} ({what})",
-            "a free network",
-            "Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
+            check="lab-subnet-taken",
+            what="The lab's network overlaps one of this machine's.",
+            where="--subnet",
+            found=f"{config.subnet}; taken: {net} ({what})",
+            wanted="a free network",
+            remedy="Choose another, e.g. `avadm lab up --subnet 10.78.0.0/24`.",
         )
         for net, what in taken.items()
         if net.overlaps(config.subnet)
@@ -65,12 +65,12 @@ def ensure(docker: Docker, config: Config, folder: str) -> bool:
         if labels.get(LABEL) != config.name:
             raise AvadmError(
                 Finding(
-                    "lab-network",
-                    "A docker network of the lab's name is not the lab's.",
-                    name(config),
-                    str(subnets),
-                    f"label {LABEL}={config.name}",
-                    "Choose another name by --name.",
+                    check="lab-network",
+                    what="A docker network of the lab's name is not the lab's.",
+                    where=name(config),
+                    found=str(subnets),
+                    wanted=f"label {LABEL}={config.name}",
+                    remedy="Choose another name by --name.",
                 )
             )
         remove(docker, config.name)

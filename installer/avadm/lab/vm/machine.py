@@ -115,11 +115,11 @@ def reached(proc: Proc, home: Path, work: Path, boot: str = "") -> str:
         time.sleep(2)
     raise AvadmError(
         Finding(
-            "vm-boot",
-            "The virtual machine does not answer over ssh.",
-            str(work / "console.log"),
-            f"nothing within {BOOT_S} s",
-            "an answer",
-            "Read its console's log and qemu.log beside it.",
+            check="vm-boot",
+            what="The virtual machine does not answer over ssh.",
+            where=str(work / "console.log"),
+            found=f"nothing within {BOOT_S} s",
+            wanted="an answer",
+            remedy="Read its console's log and qemu.log beside it.",
         )
     )

@@ -104,7 +104,16 @@ class Draft:
         host: str | None,
     ) -> Finding:
         where = f"{self.where(path)} {dotted(path)}"
-        return Finding(check, what, where, plain(str(found)), wanted, remedy or "Correct it.", severity, host)
+        return Finding(
+            check=check,
+            what=what,
+            where=where,
+            found=plain(str(found)),
+            wanted=wanted,
+            remedy=remedy or "Correct it.",
+            severity=severity,
+            host=host,
+        )
 
     def twice(
         self, check: str, what: str, seen: Iterable[tuple[KeyPath, object, str | None]]
