@@ -14,7 +14,7 @@ from avadm.records.ledger import Entry, Ledger, State
 from avadm.render import Vars
 from tests.unit.fakes.errors import refused
 
-BASE, CEPH = PHASES[0], PHASES[1]
+BASE, CEPH = (next(p for p in PHASES if p.name == name) for name in ("base", "ceph"))
 MONITORING = next(p for p in PHASES if p.name == "monitoring")
 
 
