@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from avadm.components import COMPONENTS, At, Peer, duties, listeners
 from avadm.render import packet_filter
 from avadm.sitefile.load import load
+from tests.who_may import may as who_may
+from tests.who_may import words as table_words
 
 ROOT = Path(__file__).parents[3]
 SITE = load(ROOT / "inventory/small.yml").site
@@ -46,41 +47,11 @@ def room(folder, do, **job):
 
 
 def words():
-    """Return every port of the table, the ends of ranges and what is beside them, and some that nobody has."""
-    found = {"t31", "u31", "t9999", "u40000"}
-    for component in COMPONENTS:
-        for port in component.ports:
-            number = port.of(SITE)
-            for one in (
-                [] if number is None else [number, port.last or number, (port.last or number) + 1, number - 1]
-            ):
-                found.add(f"{port.protocol[0]}{one}")
-    return sorted(found)
+    return table_words(SITE)
 
 
 def may(node, word, source):
-    """Whether a source may come to a port of a node, by the table alone: a name of a node, `pod` or `outside`."""
-    number, own = (
-        int(word[1:]),
-        duties(SITE, SITE.node(source)) if source not in ("pod", "outside") else set(),
-    )
-    for first, port in listeners(SITE, SITE.node(node)):
-        if (
-            port.at is At.LOOPBACK
-            or port.protocol[0] != word[0]
-            or not first <= number <= (port.last or first)
-        ):
-            continue
-        wanted = set(port.peers)
-        if (
-            Peer.ALL in wanted
-            or {"pod": Peer.PODS, "outside": Peer.OUTSIDE}.get(source, Peer.NODES) in wanted
-        ):
-            return True
-        # A pod of another node comes by that node's address.
-        if wanted & own or (Peer.PODS in wanted and {"master", "worker"} & own):
-            return True
-    return False
+    return who_may(SITE, node, word, source)
 
 
 def who(node):
