@@ -27,11 +27,14 @@ DAEMONS = (
 
 
 def call(*argv):
-    """Return a program's output, or None where it is not there or fails."""
+    """Return a program's output, or None where it is not there or fails.
+
+    Some programs, Prometheus' of before 2021 for one, write their version to stderr.
+    """
     try:
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out = process.communicate()[0].decode("utf-8", "replace")
-        return out if process.returncode == 0 else None
+        out, errors = (text.decode("utf-8", "replace") for text in process.communicate())
+        return (out or errors) if process.returncode == 0 else None
     except OSError:
         return None
 

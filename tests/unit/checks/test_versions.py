@@ -206,6 +206,9 @@ def test_the_probe_reads_a_version_from_what_a_program_says(names):
             "d": ["echo", "20.10.24+dfsg1"],
             "e": ["echo", "20250813-a0db560f0520"],
             "f": ["echo", 'version.Version{BuildDate:"", Release:"v1.9.8", GoVersion:"go1.26.8"}'],
+            "g": ["sh", "-c", "echo 'node_exporter, version 1.1.2+ds' >&2"],
+            "h": ["sh", "-c", "echo 'a warning of 2.0' >&2; echo 1.5"],
         }
     )
-    assert said == {"a": "1.9.11", "d": "20.10.24+dfsg1", "e": "20250813-a0db560f0520", "f": "1.9.8"}
+    wanted = {"a": "1.9.11", "d": "20.10.24+dfsg1", "e": "20250813-a0db560f0520", "f": "1.9.8"}
+    assert said == wanted | {"g": "1.1.2+ds", "h": "1.5"}
