@@ -14,8 +14,8 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
-from avadm_validation.protocol import stats
 from avadm_validation.protocol.criteria import parse, source
 from avadm_validation.protocol.model import Criterion, Report
 
@@ -59,7 +59,7 @@ def lines(reports: Sequence[Report], factor: float, machine: str) -> list[str]:
         share, more = (0.5, "") if is_time(criterion) else (factor, f", cov: {cov:.2f}")
         out.append(
             f"{criterion.id}: threshold: {threshold(criterion, worst, share):g}, seen: {{worst: {worst:.3g}{more}}}"
-            f"  # {len(seen)} runs, mean {stats.mean(values):.4g}, {machine}; × {share:g}"
+            f"  # {len(seen)} runs, mean {fmean(values):.4g}, {machine}; × {share:g}"
         )
     return out
 

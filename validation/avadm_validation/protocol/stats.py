@@ -1,12 +1,16 @@
-"""Statistics of repeated measurements: mean, t interval, variation, regression with prediction intervals."""
+"""Statistics of repeated measurements: t interval, variation, percentiles, regression with prediction intervals."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean, linear_regression, stdev, variance
 
-from scipy.stats import t as student_t
+# Student's t alone: scipy.stats takes four times as long to load.
+from scipy.special import stdtrit
 
 UNSTABLE_COV = 0.10
 """Coefficient of variation above which a metric is flagged unstable (acceptance.md 2.3.4)."""
@@ -14,50 +18,39 @@ MAX_DECADES = 2.0
 """Largest distance, in decades of n, over which a projection is made (acceptance.md 2.4)."""
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean; ValueError for none."""
-    if not values:
-        raise ValueError("mean of no values")
-    return math.fsum(values) / len(values)
-
-
-def stdev(values: Sequence[float]) -> float:
-    """Return the sample standard deviation (n - 1); 0 for a single value."""
-    if len(values) < 2:
-        return 0.0
-    m = mean(values)
-    return math.sqrt(math.fsum((v - m) ** 2 for v in values) / (len(values) - 1))
-
-
 def cov(values: Sequence[float]) -> float | None:
     """Return the coefficient of variation; None with fewer than two values or a mean of 0."""
-    if len(values) < 2 or mean(values) == 0:
+    if len(values) < 2 or fmean(values) == 0:
         return None
-    return stdev(values) / abs(mean(values))
+    return _stdev(values) / abs(fmean(values))
 
 
-def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
-    """Return Student's t confidence interval of the mean; None with fewer than two values."""
+def t_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return Student's 95 % confidence interval of the mean; None with fewer than two values."""
     n = len(values)
     if n < 2:
         return None
-    half = float(student_t.ppf((1 + confidence) / 2, n - 1)) * stdev(values) / math.sqrt(n)
-    m = mean(values)
-    return (m - half, m + half)
+    half = _t95(n - 1) * _stdev(values) / math.sqrt(n)
+    return (fmean(values) - half, fmean(values) + half)
 
 
-def percentile(histogram: Mapping[int, int], q: float) -> float:
+def _stdev(values: Sequence[float]) -> float:
+    """Return the sample standard deviation; NaN with a NaN, at which ``statistics.stdev`` breaks."""
+    return stdev(values) if all(map(math.isfinite, values)) else math.nan
+
+
+def _t95(freedom: int) -> float:
+    """Return the two-sided 95 % quantile of Student's t."""
+    return float(stdtrit(freedom, 0.975))
+
+
+def percentile(histogram: Mapping[float, int], q: float) -> float:
     """Return the q-quantile (0..1) of a histogram {value: count} by nearest rank; NaN for an empty one."""
-    total = sum(histogram.values())
-    if total == 0:
+    values = sorted(histogram)
+    ranks = list(accumulate(histogram[value] for value in values))
+    if not ranks or not ranks[-1]:
         return math.nan
-    rank = max(1, math.ceil(q * total))
-    seen = 0
-    for value in sorted(histogram):
-        seen += histogram[value]
-        if seen >= rank:
-            return float(value)
-    raise AssertionError("unreachable: rank is at most the total")
+    return float(values[bisect_left(ranks, max(1, math.ceil(q * ranks[-1])))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +69,9 @@ class Line:
         """Return the line's y at x."""
         return self.a + self.b * x
 
-    def interval(self, x: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the prediction interval of one new observation at x."""
-        half = float(student_t.ppf((1 + confidence) / 2, self.n - 2)) * self.s
-        half *= math.sqrt(1 + 1 / self.n + (x - self.x_mean) ** 2 / self.sxx)
+    def interval(self, x: float) -> tuple[float, float]:
+        """Return the 95 % prediction interval of one new observation at x."""
+        half = _t95(self.n - 2) * self.s * math.sqrt(1 + 1 / self.n + (x - self.x_mean) ** 2 / self.sxx)
         return (self.at(x) - half, self.at(x) + half)
 
 
@@ -88,15 +80,10 @@ def fit(points: Sequence[tuple[float, float]]) -> Line:
     n = len(points)
     if n < 3:
         raise ValueError(f"a prediction interval needs at least 3 points, there are {n}")
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
-    mx, my = mean(xs), mean(ys)
-    sxx = math.fsum((x - mx) ** 2 for x in xs)
-    if sxx == 0:
-        raise ValueError("all points lie at one x")
-    b = math.fsum((x - mx) * (y - my) for x, y in points) / sxx
-    a = my - b * mx
+    xs, ys = zip(*points, strict=True)
+    b, a = linear_regression(xs, ys)
     s = math.sqrt(math.fsum((y - a - b * x) ** 2 for x, y in points) / (n - 2))
-    return Line(a, b, n, mx, sxx, s)
+    return Line(a, b, n, fmean(xs), (n - 1) * variance(xs), s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Class, Criterion, Metric, Op, Sample, Verdict
@@ -105,7 +106,9 @@ def _judge_mean(values: Sequence[float], c: Criterion, wanted: str) -> tuple[Ver
     if c.op == "==":
         raise ValueError(f"criterion {c.id}: rule 'mean' cannot be used with '=='")
     good = [holds(bound, c.op, c.threshold) for bound in interval]
-    text = f"{c.metric} is {fmt(stats.mean(values))} {c.unit}, 95 % interval {fmt(interval[0])} to {fmt(interval[1])}"
+    text = (
+        f"{c.metric} is {fmt(fmean(values))} {c.unit}, 95 % interval {fmt(interval[0])} to {fmt(interval[1])}"
+    )
     if all(good):
         return Verdict.PASS, f"{text}; wanted {wanted}"
     if not any(good):
@@ -153,7 +156,7 @@ def measured(metric: Metric, criterion: Criterion | None, class_: Class = "site-
     verdict, reason = judge(metric.samples, criterion, class_) if criterion else (None, "")
     if any(math.isnan(v) for v in values):
         values = []  # no statistics of what was not measured
-    mean, interval = stats.mean(values) if values else None, stats.t_interval(values)
+    mean, interval = fmean(values) if values else None, stats.t_interval(values)
     if criterion and criterion.rule == "projected":
         flags = [f for f in flags if f != "unstable"]  # a series grows, it does not repeat
         if verdict is Verdict.PROJECTED:

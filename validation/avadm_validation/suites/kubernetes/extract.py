@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
 from avadm_validation.measuring.extract import Inputs, Params, extractor
+from avadm_validation.protocol.stats import percentile
 
 
 def _doc(inputs: Inputs, group: str) -> Any:
@@ -166,7 +168,7 @@ def kube_starts(inputs: Inputs, params: Params) -> float:
     A pod that never ran counts as long as was waited.
     """
     doc = _doc(inputs, "doc")
-    return _quantile([s["running_s"] or doc["limit_s"] for s in doc["starts"]], float(params["q"]))
+    return percentile(Counter(s["running_s"] or doc["limit_s"] for s in doc["starts"]), float(params["q"]))
 
 
 @extractor()
@@ -179,7 +181,7 @@ def kube_never_ran(inputs: Inputs, params: Params) -> float:
 @extractor()
 def kube_requests(inputs: Inputs, params: Params) -> float:
     """Return the quantile ``q`` of the seconds that requests of ``kind`` took."""
-    return _quantile(_doc(inputs, "doc")["seconds"][params["kind"]], float(params["q"]))
+    return percentile(Counter(_doc(inputs, "doc")["seconds"][params["kind"]]), float(params["q"]))
 
 
 @extractor()
@@ -192,10 +194,6 @@ def kube_request_count(inputs: Inputs, params: Params) -> float:
 def kube_count(inputs: Inputs, params: Params) -> float:
     """Return the length of the list at ``key`` of the document in group ``doc``."""
     return float(len(_doc(inputs, "doc")[params["key"]]))
-
-
-def _quantile(values: list[float], q: float) -> float:
-    return sorted(values)[max(0, math.ceil(q * len(values)) - 1)] if values else math.nan
 
 
 @extractor()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from avadm_validation.measuring.context import Context
 from avadm_validation.protocol.model import Sample, Series
-from avadm_validation.protocol.stats import mean
 from avadm_validation.suites.storage.measure import samples
 
 Groups = Mapping[str, list[str]]
@@ -51,7 +51,7 @@ def throughput(ctx: Context, name: str, group: str, unit: str, groups: Groups, s
         x_unit="count",
         y_label="throughput",
         y_unit=unit,
-        points=[(float(c), mean(values) * scale) for c, values in found.items() if values],
+        points=[(float(c), fmean(values) * scale) for c, values in found.items() if values],
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from statistics import fmean
 from typing import Any
 
 from avadm_validation.measuring.extract import Inputs, Params, document, extractor, number
@@ -74,7 +76,7 @@ def rate(inputs: Inputs, params: Params) -> float:
 def least_share(inputs: Inputs, params: Params) -> float:
     """Return the slowest client's rate over the clients' mean rate (1 = all alike)."""
     found = rates(inputs, params)
-    return min(found) / stats.mean(found) if found and sum(found) else math.nan
+    return min(found) / fmean(found) if found and sum(found) else math.nan
 
 
 @extractor(seconds=shortest)
@@ -92,11 +94,10 @@ def scaling(inputs: Inputs, params: Params) -> float:
     return last / best if best else math.nan
 
 
-def _histogram(inputs: Inputs, params: Params, group: str) -> dict[int, int]:
-    merged: dict[int, int] = {}
+def _histogram(inputs: Inputs, params: Params, group: str) -> Counter[float]:
+    merged: Counter[float] = Counter()
     for window in windows(inputs, params, group):
-        for bucket, n in window.get("latency_us", {}).items():
-            merged[int(bucket)] = merged.get(int(bucket), 0) + n
+        merged.update({int(bucket): n for bucket, n in window.get("latency_us", {}).items()})
     return merged
 
 
