@@ -4,6 +4,8 @@ The first of the doctor's files, which are sent as one script behind checks/open
 Each function named in doctor/parts.py is a part: it takes the parameters and returns what is JSON-ready, or raises.
 """
 
+# Python 2.7 loads it when a time is first read, which fails in a thread while another thread imports something.
+import _strptime  # noqa: F401
 import base64
 import calendar
 import ctypes

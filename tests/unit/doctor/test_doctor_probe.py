@@ -36,6 +36,11 @@ def test_it_is_ascii_and_has_nothing_that_python_2_lacks(name):
     assert [n.lineno for n in newer if not isinstance(getattr(n, "ctx", None), ast.Store)] == []
 
 
+def test_what_reads_times_is_loaded_before_any_thread():
+    check = f"{probe()}\nassert '_strptime' in sys.modules"
+    subprocess.run([sys.executable, "-"], input=check, text=True, check=True, timeout=60)
+
+
 def test_machine_parts_on_this_machine():
     found = run("mounts", "memory", "addresses", "kernel")
     assert found["errors"] == {}
