@@ -14,7 +14,7 @@ from avadm.artifacts import linked, upstream
 from avadm.artifacts.builder import Builder
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.manifest import Artifact, named
-from avadm.artifacts.store import Record, State, Store, keep
+from avadm.artifacts.store import ArtifactState, ArtifactStore, Record, keep
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -36,7 +36,7 @@ class Maker:
         again: whether what is there is made anew.
     """
 
-    store: Store
+    store: ArtifactStore
     source: Source
     tell: Tell
     commands: LocalCommands = field(default_factory=LocalCommands)
@@ -100,7 +100,7 @@ class Maker:
 
     def _there(self, artifact: Artifact) -> bool:
         record = self.store.record(artifact)
-        if self.store.state(artifact, deep=True) is not State.PRESENT or record is None:
+        if self.store.state(artifact, deep=True) is not ArtifactState.PRESENT or record is None:
             return False
         return self.source == "build" or record.source == "upstream"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from avadm.artifacts.manifest import Artifact, named
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, Phase
 from avadm.site.model import Site
@@ -18,16 +18,16 @@ def needed(site: Site, phases: Iterable[Phase] = PHASES) -> list[Artifact]:
     return named(tuple(dict.fromkeys(names)))
 
 
-def variables(site: Site, store: Store | None = None) -> dict[str, Any]:
+def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     """Return the variable ``artifacts``: name to version and files, of what the site needs and the cache has."""
-    store = store or Store.default()
+    store = store or ArtifactStore.default()
     told = {a.name: store.variables(a) for a in needed(site)}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def missing(phases: Iterable[Phase], store: Store | None = None) -> list[Finding]:
+def missing(phases: Iterable[Phase], store: ArtifactStore | None = None) -> list[Finding]:
     """Return an error for each artifact of phases that the cache has not whole; every byte is read."""
-    store = store or Store.default()
+    store = store or ArtifactStore.default()
     users: dict[str, list[str]] = {}
     for phase in phases:
         for name in phase.artifacts:
@@ -35,7 +35,7 @@ def missing(phases: Iterable[Phase], store: Store | None = None) -> list[Finding
     findings = []
     for artifact in named(tuple(users)):
         state = store.state(artifact, deep=True)
-        if state in (State.ABSENT, State.DAMAGED):
+        if state in (ArtifactState.ABSENT, ArtifactState.DAMAGED):
             what = f"{artifact.name} {artifact.version}, which {', '.join(users[artifact.name])} installs, is {state}."
             where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build` (or `fetch`)."
             findings.append(
@@ -44,7 +44,7 @@ def missing(phases: Iterable[Phase], store: Store | None = None) -> list[Finding
                     what=what,
                     where=where,
                     found=state,
-                    wanted=State.PRESENT,
+                    wanted=ArtifactState.PRESENT,
                     remedy=remedy,
                 )
             )

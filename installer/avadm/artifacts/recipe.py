@@ -204,7 +204,7 @@ class Image(_Data):
     output: str
 
 
-class Step(_Data):
+class BuildStep(_Data):
     """One step: exactly one of these."""
 
     module: Module | None = None
@@ -232,7 +232,7 @@ class Step(_Data):
         return found
 
     @model_validator(mode="after")
-    def _one(self) -> Step:
+    def _one(self) -> BuildStep:
         if len(self.model_fields_set) != 1:
             raise ValueError("a step does exactly one thing")
         return self
@@ -247,7 +247,7 @@ class Recipe(_Data):
     """
 
     toolchain: str = ""
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
 
 
 def load(folder: Path) -> Recipe:

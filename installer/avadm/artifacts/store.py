@@ -25,7 +25,7 @@ from avadm.errors import DAMAGE
 RECORD = "artifact.json"
 
 
-class State(StrEnum):
+class ArtifactState(StrEnum):
     """How the cache has an artifact."""
 
     PRESENT = "present"
@@ -81,7 +81,7 @@ class Record(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class ArtifactStore:
     """The cache.
 
     Attributes:
@@ -91,7 +91,7 @@ class Store:
     root: Path
 
     @classmethod
-    def default(cls) -> Store:
+    def default(cls) -> ArtifactStore:
         """Return the cache of this user."""
         return cls(paths.cache() / "artifacts")
 
@@ -110,15 +110,15 @@ class Store:
         except DAMAGE:
             return None
 
-    def state(self, artifact: Artifact, *, deep: bool = False) -> State:
+    def state(self, artifact: Artifact, *, deep: bool = False) -> ArtifactState:
         """Return how the cache has an artifact; ``deep`` reads every byte, else sizes are compared."""
         if not self.folder(artifact).is_dir():
-            return State.ABSENT
+            return ArtifactState.ABSENT
         if self.damage(artifact, deep=deep):
-            return State.DAMAGED
+            return ArtifactState.DAMAGED
         record = self.record(artifact)
         other = record is not None and record.recipe and record.recipe != artifact.digest()
-        return State.STALE if other else State.PRESENT
+        return ArtifactState.STALE if other else ArtifactState.PRESENT
 
     def damage(self, artifact: Artifact, *, deep: bool = True) -> dict[str, str]:
         """Return file to what is wrong with it; nothing where all is well."""
@@ -140,7 +140,7 @@ class Store:
     def variables(self, artifact: Artifact) -> dict[str, Any] | None:
         """Return what roles are told of an artifact; None where the cache has it not, or damaged."""
         record = self.record(artifact)
-        if record is None or self.state(artifact) in (State.ABSENT, State.DAMAGED):
+        if record is None or self.state(artifact) in (ArtifactState.ABSENT, ArtifactState.DAMAGED):
             return None
         folder = self.folder(artifact)
         files = {n: {"path": str(folder / n), "sha256": k.sha256} for n, k in record.files.items()}

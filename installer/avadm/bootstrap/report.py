@@ -9,7 +9,7 @@ from enum import StrEnum
 from avadm.findings import Finding
 
 
-class State(StrEnum):
+class BootstrapState(StrEnum):
     """How a step, or a node, ended."""
 
     OK = "ok"
@@ -21,10 +21,10 @@ STEPS = ("host_key", "key", "root", "python")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BootstrapStep:
     """One step on one node: its state and a few words."""
 
-    state: State
+    state: BootstrapState
     detail: str
 
 
@@ -33,30 +33,32 @@ class NodeReport:
     """One node's steps in the order of STEPS; those after a failed one are missing."""
 
     node: str
-    steps: dict[str, Step] = field(default_factory=dict)
+    steps: dict[str, BootstrapStep] = field(default_factory=dict)
     finding: Finding | None = None
 
-    def add(self, step: str, state: State, detail: str) -> None:
+    def add(self, step: str, state: BootstrapState, detail: str) -> None:
         """Note a step that went well."""
-        self.steps[step] = Step(state, detail)
+        self.steps[step] = BootstrapStep(state, detail)
 
     def fail(self, step: str, what: str, *, where: str = "", found: str = "", remedy: str = "") -> None:
         """Note the step that failed; what follows is not tried."""
-        self.steps[step] = Step(State.FAILED, what)
+        self.steps[step] = BootstrapStep(BootstrapState.FAILED, what)
         self.finding = Finding(
             check=f"bootstrap-{step}", what=what, where=where, found=found, remedy=remedy, host=self.node
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> BootstrapState:
         """Failed where a step failed, changed where one changed something, else ok."""
         states = {s.state for s in self.steps.values()}
-        return next((s for s in (State.FAILED, State.CHANGED) if s in states), State.OK)
+        return next(
+            (s for s in (BootstrapState.FAILED, BootstrapState.CHANGED) if s in states), BootstrapState.OK
+        )
 
     @property
     def let_in(self) -> bool:
         """Whether the node lets the controller's key in."""
-        return "key" in self.steps and self.steps["key"].state is not State.FAILED
+        return "key" in self.steps and self.steps["key"].state is not BootstrapState.FAILED
 
     def as_dict(self) -> dict[str, object]:
         """Return JSON-ready data."""

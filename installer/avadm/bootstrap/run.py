@@ -9,7 +9,7 @@ import paramiko
 
 from avadm.bootstrap.job import Job
 from avadm.bootstrap.learn import AT_ONCE, Offer, learn
-from avadm.bootstrap.report import NodeReport, State, Step
+from avadm.bootstrap.report import BootstrapState, BootstrapStep, NodeReport
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.bootstrap.sudo import asks_password, let_sudo
 from avadm.runner import channel
@@ -67,10 +67,14 @@ def _pin(job: Job, reports: dict[str, NodeReport]) -> list[Target]:
                     remedy="Compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node's "
                     "console, then run bootstrap again and confirm (or --accept-host-keys).",
                 )
-                report.steps["host_key"] = Step(State.FAILED, f"not confirmed: {shown}")
+                report.steps["host_key"] = BootstrapStep(BootstrapState.FAILED, f"not confirmed: {shown}")
                 continue
             new = known.pin(offer.target.entry_names, offer.key)
-            report.add("host_key", State.CHANGED if new else State.OK, ("pinned " if new else "") + shown)
+            report.add(
+                "host_key",
+                BootstrapState.CHANGED if new else BootstrapState.OK,
+                ("pinned " if new else "") + shown,
+            )
             good.append(offer.target)
     known.save()
     return good
@@ -117,7 +121,7 @@ def _let_in(
                 report.fail("key", trouble.reason, remedy="Run bootstrap again when the node answers.")
                 return None
         else:
-            report.add("key", State.OK, "the controller's key is let in")
+            report.add("key", BootstrapState.OK, "the controller's key is let in")
             return None
         try:
             _authorize(job, target, pinned, credentials, report)
@@ -171,7 +175,7 @@ def _authorize(
             "PermitRootLogin, AuthorizedKeysFile), or the home folder is writable by others (StrictModes).",
         )
         return
-    report.add("key", State.CHANGED, "the controller's key was installed")
+    report.add("key", BootstrapState.CHANGED, "the controller's key was installed")
 
 
 def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: bool) -> None:
@@ -188,14 +192,14 @@ def _no_way_in(report: NodeReport, target: Target, trouble: Trouble, *, given: b
 
 def _prepare(job: Job, targets: Sequence[Target], reports: dict[str, NodeReport]) -> None:
     """Check root and python on the nodes that let the controller's key in."""
-    ready = [t for t in targets if reports[t.node].state is not State.FAILED]
+    ready = [t for t in targets if reports[t.node].state is not BootstrapState.FAILED]
     script = prepare(job.interpreter, job.install_python, job.proxy)
     with SshFleet(ready, known_hosts=job.known_hosts, key=job.key.path, connect_timeout=job.timeout) as fleet:
         results = fleet.map({t.node: script for t in ready}, timeout=INSTALL_TIMEOUT)
         granted = let_sudo([t for t in ready if asks_password(results[t.node])], job, reports)
         results |= fleet.map(dict.fromkeys(granted, script), timeout=INSTALL_TIMEOUT)
     for target in ready:
-        if reports[target.node].state is not State.FAILED:
+        if reports[target.node].state is not BootstrapState.FAILED:
             _judge(job, target, results[target.node], reports[target.node], target.node in granted)
 
 
@@ -219,11 +223,13 @@ def _judge(job: Job, target: Target, result: Result, report: NodeReport, granted
             report.fail("root", result.error or f"{target} ran nothing: {said}")
         return
     by = "root" if target.user == "root" else f"{target.user} by sudo"
-    report.add("root", State.CHANGED if granted else State.OK, by)
+    report.add("root", BootstrapState.CHANGED if granted else BootstrapState.OK, by)
     version = next((w for line in lines if (w := line.partition(" "))[0] in ("python", "installed")), None)
     if result.rc == 0 and version is not None:
         new = version[0] == "installed"
-        report.add("python", State.CHANGED if new else State.OK, f"{job.interpreter} {version[2]}")
+        report.add(
+            "python", BootstrapState.CHANGED if new else BootstrapState.OK, f"{job.interpreter} {version[2]}"
+        )
     elif result.rc == 3:
         report.fail(
             "python",

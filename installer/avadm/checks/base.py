@@ -25,7 +25,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Context:
+class PreflightContext:
     """What checks judge.
 
     Attributes:
@@ -81,7 +81,7 @@ class Check:
     id: str
     title: str
     facts: tuple[str, ...]
-    judge: Callable[[Context], list[Finding]]
+    judge: Callable[[PreflightContext], list[Finding]]
     roles: frozenset[str] = frozenset()
 
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from statistics import median_low
 from typing import Any
 
-from avadm.checks.base import Clock, Context
+from avadm.checks.base import Clock, PreflightContext
 from avadm.checks.peers import Peer, peers
 from avadm.components import taken
 from avadm.disks.code import proof
@@ -31,7 +31,7 @@ PARTS = ("net_probe", "sources_probe", "probe")
 
 def collect(
     site: Site, profile: Profile, nodes: list[Node], fleet: Fleet, only: Collection[str] | None = None
-) -> Context:
+) -> PreflightContext:
     """Ask every node for its facts.
 
     Args:
@@ -76,7 +76,7 @@ def collect(
             clocks[name] = clock_of(result, *stamps)
     if only is None or "clock" in only:
         sharpen(clocks, fleet, site.time.max_skew_ms)
-    return Context(site, profile, nodes, facts, unreachable, clocks)
+    return PreflightContext(site, profile, nodes, facts, unreachable, clocks)
 
 
 def probe() -> str:

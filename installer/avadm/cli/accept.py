@@ -16,7 +16,7 @@ from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 from avadm_validation.suites import ALONE, NAMES
 
 if TYPE_CHECKING:
-    from avadm_validation.measuring.context import Step
+    from avadm_validation.measuring.context import Progress
     from avadm_validation.protocol.model import CheckResult, Report
 
 _ALL = ", ".join(name for name in NAMES if name not in ALONE)
@@ -106,7 +106,7 @@ def run(
     record = AcceptRecord(folder, site_file.site.name, command_line("accept", "run"))
     show, report = _Progress(), None
 
-    def step(what: Step) -> None:
+    def step(what: Progress) -> None:
         record.step(what)
         show.step(what)
 
@@ -177,7 +177,7 @@ class _Progress:
         self._told: set[str] = set()
         self._begun = time.monotonic()
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Progress) -> None:
         """Show what is being done now."""
         much = f", {step.repetitions} repetitions" if step.repetitions > 1 else ""
         text = f"{step.check}: {step.text}{much}" + (f", {step.seconds:.0f} s" if step.seconds >= 1 else "")

@@ -20,13 +20,13 @@ from avadm.engine.founded import replacing
 from avadm.engine.lock import locked
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context
+from avadm.engine.prepare import SiteContext
 from avadm.engine.proof import Verdict, prove
 from avadm.engine.prune import prune
 from avadm.engine.saved_plan import SavedPlan, keep, load, refuse_other
 from avadm.engine.summary import Summary
 from avadm.errors import EXIT, AvadmError
-from avadm.plan.phases import Step, select
+from avadm.plan.phases import ScheduledPhase, select
 from avadm.records.ledger import state_folder
 from avadm.records.runfolder import RunFolder, discard
 from avadm.render import lost_vault
@@ -99,7 +99,7 @@ def apply(
     lock = nullcontext(Seen()) if check else held(nodes, verb, notes, break_lock=break_lock)
     with locked(state_folder(site_file.path, site_file.site.name), verb), lock as seen:
         # The ledger is read under the lock: a run that was just ending has written its last word.
-        context = Context.of(site_file, tolerant=True)
+        context = SiteContext.of(site_file, tolerant=True)
         mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
         if note := mirror.fetch(seen):
             notes(note)
@@ -135,7 +135,7 @@ def apply(
 
 
 def _as_planned(
-    context: Context, nodes: LockNodes, steps: Sequence[Step], kept: SavedPlan, path: Path
+    context: SiteContext, nodes: LockNodes, steps: Sequence[ScheduledPhase], kept: SavedPlan, path: Path
 ) -> Mapping[str, Verdict]:
     """Return what is proven now; AvadmError where a plan made now would differ from the kept one."""
     verdicts = prove(context, Asker(context.site_file, nodes.fleet, context.fingerprints.salt), steps)
@@ -143,7 +143,7 @@ def _as_planned(
     return verdicts
 
 
-def _nothing(context: Context, verb: str, command: str) -> dict[str, Any]:
+def _nothing(context: SiteContext, verb: str, command: str) -> dict[str, Any]:
     """Return the summary of a run that was not needed; it has no folder."""
     site = context.site_file.site.name
     about = {"run": None, "verb": verb, "site": site, "seconds": 0.0, "check": verb == "check"}

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from avadm.artifacts.manifest import Artifact, manifest, named
 from avadm.artifacts.need import needed
-from avadm.artifacts.store import State, Store, as_json
+from avadm.artifacts.store import ArtifactState, ArtifactStore, as_json
 from avadm.cli.artifacts_progress import display
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
@@ -21,7 +21,12 @@ from avadm.findings import Finding
 if TYPE_CHECKING:
     from avadm.artifacts.make import Source
 
-_STYLE = {State.PRESENT: "green", State.STALE: "yellow", State.DAMAGED: "bold red", State.ABSENT: "dim"}
+_STYLE = {
+    ArtifactState.PRESENT: "green",
+    ArtifactState.STALE: "yellow",
+    ArtifactState.DAMAGED: "bold red",
+    ArtifactState.ABSENT: "dim",
+}
 _names = click.argument("names", nargs=-1, metavar="[NAME]...")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr.")
 _jobs = click.option(
@@ -79,7 +84,7 @@ def fetch(
 @pass_app
 def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
     """List artifacts with what the cache has of each; without NAME all, also those that the site does not need."""
-    store = Store.default()
+    store = ArtifactStore.default()
     wanted = _needed_if_known(app)
     rows = [_row(a, store, wanted) for a in (named(names) if names else manifest().values())]
     if as_json:
@@ -92,7 +97,7 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
         has = row["cache"]
         size = f"{sum(f['size'] for f in has['files'].values()) / 1e6:.1f} MB" if has else ""
         needs = {True: "yes", False: "no", None: "?"}[row["needed"]]
-        state = Text(row["state"], style=_STYLE[State(row["state"])])
+        state = Text(row["state"], style=_STYLE[ArtifactState(row["state"])])
         table.add_row(row["name"], row["version"], state, has.get("source", ""), size, needs)
     console.print(table)
     return EXIT_GOOD
@@ -109,23 +114,23 @@ def verify(app: App, names: tuple[str, ...], as_json: bool) -> int:
     """
     from avadm.artifacts import linked
 
-    store = Store.default()
+    store = ArtifactStore.default()
     findings = []
     rows = []
     for artifact in named(names) if names else _chosen(app, names):
         state = store.state(artifact, deep=True)
         rows.append({"name": artifact.name, "version": artifact.version, "state": state})
-        if state is State.ABSENT:
+        if state is ArtifactState.ABSENT:
             findings.append(_wrong(artifact, store, "is not in the cache", "", ""))
-        for name, why in store.damage(artifact).items() if state is State.DAMAGED else ():
+        for name, why in store.damage(artifact).items() if state is ArtifactState.DAMAGED else ():
             findings.append(_wrong(artifact, store, "is damaged", f"{name}: {why}", "as it was made"))
-        if state in (State.PRESENT, State.STALE):
+        if state in (ArtifactState.PRESENT, ArtifactState.STALE):
             findings += linked.too_new(artifact.name, store.folder(artifact))
     if as_json:
         print_json({"artifacts": rows, "findings": as_dicts(findings)})
     else:
         print_findings(findings)
-        well = [r["name"] for r in rows if r["state"] in (State.PRESENT, State.STALE)]
+        well = [r["name"] for r in rows if r["state"] in (ArtifactState.PRESENT, ArtifactState.STALE)]
         console.print(
             Text(f"✓ {', '.join(well)}", style="green") if well else "Nothing is whole in the cache."
         )
@@ -145,7 +150,7 @@ def _make(
     from avadm.artifacts.make import Maker
 
     chosen = _chosen(app, names)
-    store = Store.default()
+    store = ArtifactStore.default()
     with display([a.name for a in chosen], stderr if as_json else console) as shown:
         maker = Maker(store, source, shown, LocalCommands(), checksums=checksums, again=again)
         made, findings = maker.make(chosen, jobs)
@@ -176,7 +181,7 @@ def _needed_if_known(app: App) -> set[str] | None:
         return None
 
 
-def _row(artifact: Artifact, store: Store, wanted: set[str] | None) -> dict[str, Any]:
+def _row(artifact: Artifact, store: ArtifactStore, wanted: set[str] | None) -> dict[str, Any]:
     return {
         "name": artifact.name,
         "title": artifact.title,
@@ -195,7 +200,7 @@ def _checksum(text: str) -> tuple[str, str]:
     return url, checksum
 
 
-def _wrong(artifact: Artifact, store: Store, what: str, found: str, wanted: str) -> Finding:
+def _wrong(artifact: Artifact, store: ArtifactStore, what: str, found: str, wanted: str) -> Finding:
     where, remedy = str(store.folder(artifact)), f"avadm artifacts build {artifact.name}"
     return Finding(
         check="artifact-integrity",

@@ -198,17 +198,17 @@ def _ask(what: str) -> str | None:
 
 def _print(key: ControllerKey, reports: list[NodeReport]) -> None:
     """Print what was done on each node."""
-    from avadm.bootstrap.report import STEPS, State
+    from avadm.bootstrap.report import STEPS, BootstrapState
     from avadm.cli.output import console
 
     if key.created:
         console.print(f"Made the controller's key {key.path}.")
-    changed = [r for r in reports if r.state is State.CHANGED]
-    failed = [r for r in reports if r.state is State.FAILED]
+    changed = [r for r in reports if r.state is BootstrapState.CHANGED]
+    failed = [r for r in reports if r.state is BootstrapState.FAILED]
     marks = {
-        State.OK: "[green]✓[/green]",
-        State.CHANGED: "[yellow]changed[/yellow]",
-        State.FAILED: "[red]failed[/red]",
+        BootstrapState.OK: "[green]✓[/green]",
+        BootstrapState.CHANGED: "[yellow]changed[/yellow]",
+        BootstrapState.FAILED: "[red]failed[/red]",
     }
     if changed or failed:
         table = Table("node", *(s.replace("_", " ") for s in STEPS), "")

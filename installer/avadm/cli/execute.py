@@ -20,10 +20,10 @@ from avadm.engine import founded
 from avadm.engine.apply import Engine, Job
 from avadm.engine.fingerprint import Asker, record
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context, refuse_missing, versions_hook
+from avadm.engine.prepare import SiteContext, refuse_missing, versions_hook
 from avadm.engine.proof import Verdict, prove, told
 from avadm.engine.recorder import Recorder
-from avadm.plan.phases import Step, make_plan
+from avadm.plan.phases import ScheduledPhase, make_plan
 from avadm.records.runfolder import RunFolder
 from avadm.runner.ansible import AnsibleRunner, PlaybookRunner
 from avadm.runner.events import Event, Kind
@@ -85,8 +85,8 @@ def make_runner(redactor: Redactor) -> PlaybookRunner:
 
 
 def execute(
-    context: Context,
-    steps: list[Step],
+    context: SiteContext,
+    steps: list[ScheduledPhase],
     folder: RunFolder,
     options: Options,
     limited: list[str],
@@ -168,7 +168,7 @@ def execute(
     return data
 
 
-def announced(verdicts: Mapping[str, Verdict], steps: Sequence[Step]) -> Iterator[Event]:
+def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) -> Iterator[Event]:
     """Yield what the user is told of each step before anything runs."""
     for step in steps:
         verdict = verdicts.get(step.name)
@@ -182,7 +182,7 @@ def announced(verdicts: Mapping[str, Verdict], steps: Sequence[Step]) -> Iterato
 
 
 def _summary(
-    context: Context,
+    context: SiteContext,
     folder: RunFolder,
     recorder: Recorder,
     options: Options,

@@ -16,11 +16,11 @@ from avadm.cli.progress_model import first_line
 from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context
+from avadm.engine.prepare import SiteContext
 from avadm.engine.proof import Verdict, by_ledger, prove, told
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
-from avadm.plan.phases import Step
+from avadm.plan.phases import ScheduledPhase
 from avadm.render import lost_vault
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def plan(
     """
     if offline and (deep or out):
         raise click.UsageError("--offline asks no node, so there is nothing for --deep or --out.")
-    context = Context.of(app.site_file(), tolerant=True)
+    context = SiteContext.of(app.site_file(), tolerant=True)
     limited = selected(context.site_file.site, limit)
     nodes = LockNodes(context.site_file, app.idle_fleet() if offline else app.fleet())
     mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
@@ -130,8 +130,8 @@ def plan(
 
 
 def _dry_run(
-    context: Context,
-    steps: list[Step],
+    context: SiteContext,
+    steps: list[ScheduledPhase],
     limited: list[str],
     mirror: Mirror,
     verdicts: dict[str, Verdict],
@@ -150,7 +150,7 @@ def _dry_run(
 
 
 def _print(
-    steps: list[Step],
+    steps: list[ScheduledPhase],
     rows: list[dict[str, Any]],
     verdicts: dict[str, Verdict],
     note: str,
@@ -183,7 +183,7 @@ def _print(
         console.print("No task would change anything.")
 
 
-def _row(context: Context, step: Step, verdict: Verdict) -> dict[str, Any]:
+def _row(context: SiteContext, step: ScheduledPhase, verdict: Verdict) -> dict[str, Any]:
     """Return one phase of the plan as JSON-ready data, with the state and reasons of each host and of the cluster."""
     states: dict[str, dict[str, Any]] = {h: {"state": "done", "reasons": []} for h in step.hosts}
     for reason in verdict.reasons:
@@ -199,7 +199,7 @@ def _row(context: Context, step: Step, verdict: Verdict) -> dict[str, Any]:
     return {**step.as_dict(), **about, "hosts_state": states}
 
 
-def _table(steps: list[Step], rows: list[dict[str, Any]]) -> Table:
+def _table(steps: list[ScheduledPhase], rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("step", "phase", "what", "after", "state", "nodes"):
         table.add_column(name, no_wrap=name != "nodes")

@@ -20,7 +20,7 @@ from avadm.findings import Finding, Severity, errors
 
 if TYPE_CHECKING:
     from avadm.checks.base import Check
-    from avadm.checks.outcome import Group, Outcome
+    from avadm.checks.result import Group, PreflightResult
     from avadm.checks.waivers import Waived
     from avadm.site.model import Node
     from avadm.sitefile.load import SiteFile
@@ -77,24 +77,26 @@ def preflight(
     return EXIT_FOUND_BAD if errors(outcome.everything) else EXIT_GOOD
 
 
-def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> Outcome:
+def _versions(app: App, site_file: SiteFile, nodes: list[Node], _: object) -> PreflightResult:
     """Return what runs against the profile's versions."""
-    from avadm.checks.outcome import Outcome
+    from avadm.checks.result import PreflightResult
     from avadm.checks.versions import check
 
     begun = time.monotonic()
     found = {"versions": check(site_file, app.fleet(), nodes=nodes)}
     titles = {"versions": "what runs is the profile's version"}
     names = [n.name for n in nodes]
-    return Outcome(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
+    return PreflightResult(site_file.site.name, names, titles, found, seconds=time.monotonic() - begun)
 
 
-def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check, ...] | None) -> Outcome:
+def _facts(
+    app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check, ...] | None
+) -> PreflightResult:
     """Ask the nodes and return what the checks (all, where None) say of it."""
     from avadm.checks import waivers
     from avadm.checks.collect import collect
-    from avadm.checks.outcome import Outcome
     from avadm.checks.preflight import CHECKS, judge
+    from avadm.checks.result import PreflightResult
 
     begun = time.monotonic()
     only = None if checks is None else {fact for c in checks for fact in c.facts}
@@ -109,10 +111,10 @@ def _facts(app: App, site_file: SiteFile, nodes: list[Node], checks: tuple[Check
     stands, waived = waivers.apply(found, site_file, asked, datetime.now(tz=UTC).date())
     titles = {c.id: c.title for c in CHECKS} | {waivers.ID: waivers.TITLE}
     seconds = time.monotonic() - begun
-    return Outcome(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)
+    return PreflightResult(site_file.site.name, names, titles, stands, waived, seconds, none_asked=not asked)
 
 
-def _write_junit(outcome: Outcome, path: Path) -> None:
+def _write_junit(outcome: PreflightResult, path: Path) -> None:
     from avadm.report.preflight import write_junit
 
     try:
@@ -155,10 +157,10 @@ def _list(checks: tuple[Check, ...], as_json: bool) -> int:
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "yellow"), Severity.INFO: ("·", "cyan")}
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: PreflightResult) -> None:
     """Print what was found, the worst first and the same thing on many nodes once; then what is well."""
     from avadm.checks.base import worst
-    from avadm.checks.outcome import group
+    from avadm.checks.result import group
 
     groups = group(outcome.everything)
     for g in groups:

@@ -16,7 +16,7 @@ from avadm.cli.runs import overview
 from avadm.engine.controller import named
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import Context
+from avadm.engine.prepare import SiteContext
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
 from avadm.records.runfolder import list_runs
@@ -37,7 +37,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     all nodes whether everything is still so.
     """
     site_file = app.site_file()
-    context = Context.of(site_file, tolerant=True)
+    context = SiteContext.of(site_file, tolerant=True)
     nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")
     note = Mirror(nodes, context.ledger, context.fingerprints, context.state_key).fetch(seen, write=False)

@@ -14,7 +14,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki import certs
 from avadm.pki.model import SERVICE_ACCOUNTS, Authority, Leaf, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.private import write_private
 from avadm.site.model import Site
 
@@ -42,7 +42,7 @@ def makers(site: Site) -> dict[str, Callable[[], str]]:
     return dict.fromkeys(names, certs.new_key)
 
 
-def issue(store: Store, site: Site, keys: Mapping[str, str], at: datetime | None = None) -> bool:
+def issue(store: KeyStore, site: Site, keys: Mapping[str, str], at: datetime | None = None) -> bool:
     """Make what is missing, wrong, or has less than a third of its life left; forget what no one needs.
 
     Args:
@@ -71,7 +71,7 @@ def issue(store: Store, site: Site, keys: Mapping[str, str], at: datetime | None
     public = ""
     if (key := key_variable(SERVICE_ACCOUNTS)) in keys:
         public = certs.public_pem(keys[key])
-    changed = Store(store.path, store.authorities, store.leaves, public)
+    changed = KeyStore(store.path, store.authorities, store.leaves, public)
     text = changed.as_json()
     if text == before:
         return False
@@ -91,7 +91,7 @@ def issue(store: Store, site: Site, keys: Mapping[str, str], at: datetime | None
     return True
 
 
-def _current(store: Store, leaf: Leaf, keys: Mapping[str, str], at: datetime, days: int) -> str:
+def _current(store: KeyStore, leaf: Leaf, keys: Mapping[str, str], at: datetime, days: int) -> str:
     """Return a certificate that is good: the one that is kept, or a new one."""
     pem = store.leaf(leaf.name)
     key, by = keys[leaf.key], keys[leaf.authority.key]

@@ -138,11 +138,11 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
 
 
 def _ledger(site_file: SiteFile) -> dict[str, str] | None:
-    from avadm.engine.prepare import Context
+    from avadm.engine.prepare import SiteContext
     from avadm.engine.status import status
 
     try:
-        data = status(Context.of(site_file, tolerant=True))
+        data = status(SiteContext.of(site_file, tolerant=True))
         return {str(p["name"]): str(p["state"]) for p in data["phases"]}
     except (AvadmError, *DAMAGE):
         return None

@@ -42,7 +42,6 @@ LEFT_OUT = {
     "runs/*/inventory": "rendered variables may hold what a site file's author did not mark as secret",
     "Secrets of Kubernetes, objects of users, contents of volumes": "not asked for",
 }
-Step = Callable[[str], None]
 
 
 @dataclass
@@ -70,7 +69,7 @@ class _Content:
 
 
 def make(
-    site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Step = lambda words: None
+    site_file: SiteFile, fleet: Fleet, out: Path, since: str, step: Callable[[str], None] = lambda words: None
 ) -> Snapshot:
     """Collect, redact, analyse and write a bundle; return the snapshot that is in it.
 

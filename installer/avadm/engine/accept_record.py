@@ -12,7 +12,7 @@ from typing import Any
 from avadm.engine.summary import Summary
 from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
-from avadm_validation.measuring.context import Step
+from avadm_validation.measuring.context import Progress
 from avadm_validation.protocol.model import CheckResult, Report
 
 
@@ -34,7 +34,7 @@ class AcceptRecord:
         self._results: list[CheckResult] = []
         self._started: set[str] = set()
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Progress) -> None:
         """Record what is being done."""
         if step.check not in self._started:
             self._started.add(step.check)

@@ -22,7 +22,7 @@ from avadm.records.runfolder import RunFolder
 from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
-from avadm_validation.measuring.context import MeasureError, Step
+from avadm_validation.measuring.context import MeasureError, Progress
 from avadm_validation.measuring.runner import Runner, class_of, now
 from avadm_validation.protocol.model import CheckResult, Report
 
@@ -38,7 +38,7 @@ def run(
     suite: str = "all",
     effort: Effort = "full",
     seed: int | None = None,
-    progress: Callable[[Step], None] = lambda step: None,
+    progress: Callable[[Progress], None] = lambda step: None,
     finished: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
     """Measure, judge, and write the report into ``FOLDER/report``.

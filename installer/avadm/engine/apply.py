@@ -13,9 +13,9 @@ from avadm.engine import founded
 from avadm.engine.recorder import Recorder
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
-from avadm.plan.phases import Step
-from avadm.records.ledger import Ledger, State
-from avadm.runner.ansible import Outcome, PlaybookRun, PlaybookRunner
+from avadm.plan.phases import ScheduledPhase
+from avadm.records.ledger import Ledger, PhaseState
+from avadm.runner.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
 from avadm.runner.events import Event, Kind
 
 UNREACHABLE_RC = 4
@@ -41,11 +41,11 @@ class Job:
         check: whether to change nothing; the ledger is then left alone.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[ScheduledPhase]
     home: Path
     inventory: Path
     run: str
-    digest: Callable[[Step, str], str]
+    digest: Callable[[ScheduledPhase, str], str]
     vault: tuple[Path, Path] | None = None
     versions: Callable[[str, Sequence[str]], list[Finding]] | None = None
     settled: Callable[[str, Mapping[str, Sequence[str]] | None], None] | None = None
@@ -91,7 +91,7 @@ class Engine:
             AvadmError: what a phase's thread met and could not handle.
         """
         waiting = {s.name: s for s in self._job.steps}
-        running: dict[Future[str], Step] = {}
+        running: dict[Future[str], ScheduledPhase] = {}
         progress = _Progress()
         # In this order: a phase hands its work over before its own pool ends.
         with (
@@ -115,8 +115,8 @@ class Engine:
 
     def _launch(
         self,
-        waiting: dict[str, Step],
-        running: dict[Future[str], Step],
+        waiting: dict[str, ScheduledPhase],
+        running: dict[Future[str], ScheduledPhase],
         progress: _Progress,
         pool: ThreadPoolExecutor,
     ) -> None:
@@ -136,15 +136,15 @@ class Engine:
                 continue
             running[pool.submit(self._phase, step, hosts)] = step
 
-    def _take(self, step: Step, state: str, progress: _Progress) -> None:
+    def _take(self, step: ScheduledPhase, state: str, progress: _Progress) -> None:
         # Who was found dead is left out of what starts later: each try would cost a time-out.
         progress.dead.update(self._recorder.dead())
         (progress.done if state == "done" else progress.bad).add(step.name)
 
-    def _tell_waiting(self, step: Step, why: str) -> None:
+    def _tell_waiting(self, step: ScheduledPhase, why: str) -> None:
         self._recorder(Event(time.time(), step.name, Kind.WAITING, message=why, hosts=step.hosts))
 
-    def _phase(self, step: Step, hosts: tuple[str, ...]) -> str:
+    def _phase(self, step: ScheduledPhase, hosts: tuple[str, ...]) -> str:
         """Run one phase in its own thread and return the state it ended in."""
         started = time.time()
         self._recorder(Event(started, step.name, Kind.PHASE_START, hosts=hosts))
@@ -185,7 +185,7 @@ class Engine:
             text = f"What the phase left could not be recorded: {error}"
             self._recorder(Event(time.time(), phase, Kind.LOG, message=text))
 
-    def _request(self, step: Step, hosts: tuple[str, ...]) -> PlaybookRun:
+    def _request(self, step: ScheduledPhase, hosts: tuple[str, ...]) -> PlaybookRun:
         vault, password = self._job.vault or (None, None)
         return PlaybookRun(
             phase=step.name,
@@ -198,7 +198,7 @@ class Engine:
             check=self._job.check,
         )
 
-    def _judge(self, step: Step, hosts: tuple[str, ...], outcome: Outcome) -> str:
+    def _judge(self, step: ScheduledPhase, hosts: tuple[str, ...], outcome: PlaybookResult) -> str:
         if outcome.canceled or self._stop.is_set():
             return "canceled"
         counts = self._recorder.summary.phases[step.name]
@@ -216,7 +216,7 @@ class Engine:
             self._recorder(event)
         return "failed" if bad else "done"
 
-    def _states(self, phase: str, hosts: tuple[str, ...], state: str) -> Mapping[str, State]:
+    def _states(self, phase: str, hosts: tuple[str, ...], state: str) -> Mapping[str, PhaseState]:
         """Return the ledger's state of each host after the phase ended."""
         result = self._recorder.summary.phases[phase]
         wrong = {c.host for c in self._recorder.summary.checks if c.phase == phase}
@@ -224,14 +224,14 @@ class Engine:
         for host in hosts:
             counts = result.hosts.get(host, {})
             if counts.get("unreachable"):
-                out[host] = State.UNREACHABLE
+                out[host] = PhaseState.UNREACHABLE
             elif state == "done":
-                out[host] = State.DONE
+                out[host] = PhaseState.DONE
             elif counts.get("failed") or state == "canceled" or host in wrong or None in wrong:
-                out[host] = State.FAILED
+                out[host] = PhaseState.FAILED
             elif counts and not result.no_hosts_left:
-                out[host] = State.DONE
+                out[host] = PhaseState.DONE
             else:
                 # The playbook was given up before this host was through, or never began on it.
-                out[host] = State.PENDING
+                out[host] = PhaseState.PENDING
         return out

@@ -7,7 +7,7 @@ from avadm.site import cache
 from avadm.site.components import S3Store
 from avadm.sitefile.load import SiteFile
 from avadm.sitefile.secrets import Vault
-from avadm_validation.measuring.targets import Bucket, CacheTarget, Store
+from avadm_validation.measuring.targets import Bucket, CacheTarget, UnderStore
 
 
 def cache_target(site_file: SiteFile) -> CacheTarget | None:
@@ -18,9 +18,9 @@ def cache_target(site_file: SiteFile) -> CacheTarget | None:
         return None
     writers = tuple(n.name for n in site.with_role("client"))
     stores = [
-        Store("cephfs", m.path, f"{fs.mount}{m.cephfs}", writers, m.read_only)
+        UnderStore("cephfs", m.path, f"{fs.mount}{m.cephfs}", writers, m.read_only)
         if m.cephfs and fs
-        else Store("s3", m.path, read_only=m.read_only, bucket=_bucket(site_file, m.s3))
+        else UnderStore("s3", m.path, read_only=m.read_only, bucket=_bucket(site_file, m.s3))
         for m in knobs.mounts
     ]
     return CacheTarget(

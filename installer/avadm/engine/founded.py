@@ -12,7 +12,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.records.ledger import Ledger, State
+from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.manages import FOUNDED, kind
 from avadm.site.model import Site
 
@@ -64,7 +64,7 @@ def variables(ledger: Ledger, site: Site) -> dict[str, Any]:
         marks = ledger.founded(one.mark)
         if not marks:
             homes = site.nodes if one.alone else site.with_role(one.group)
-            done = [n.name for n in homes if ledger.entry(one.phase, n.name).state is State.DONE]
+            done = [n.name for n in homes if ledger.entry(one.phase, n.name).state is PhaseState.DONE]
             marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
         if marks:
             found[f"{one.role}_founded"] = marks

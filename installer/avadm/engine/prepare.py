@@ -13,8 +13,8 @@ from avadm.engine.digest import Digests
 from avadm.engine.fingerprint import Fingerprints
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.plan.phases import PHASES, Step, make_plan
-from avadm.records.ledger import Ledger, State, state_folder
+from avadm.plan.phases import PHASES, ScheduledPhase, make_plan
+from avadm.records.ledger import Ledger, PhaseState, state_folder
 from avadm.render import STATE_KEY
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Context:
+class SiteContext:
     """What plan, apply and status ask about a site.
 
     Attributes:
@@ -39,13 +39,13 @@ class Context:
     fingerprints: Fingerprints
 
     @classmethod
-    def of(cls, site_file: SiteFile, *, tolerant: bool = False) -> Context:
+    def of(cls, site_file: SiteFile, *, tolerant: bool = False) -> SiteContext:
         """Return the context of a site file; nothing is written. ``tolerant`` is that of Ledger."""
         name = site_file.site.name
         prints = Fingerprints(state_folder(site_file.path, name) / "fingerprints.json")
         return cls(site_file, Ledger.of(site_file.path, name, tolerant=tolerant), _digests(site_file), prints)
 
-    def refreshed(self) -> Context:
+    def refreshed(self) -> SiteContext:
         """Return the context with the inputs of now: rendering makes secrets on the first run."""
         return replace(self, digests=_digests(self.site_file))
 
@@ -65,7 +65,9 @@ class Context:
         site = self.site_file.site
         return {p.name for p in PHASES if not self.ledger.done(p.name, p.hosts(site))}
 
-    def plan(self, names: Sequence[str], limit: Sequence[str], *, resume: bool = False) -> list[Step]:
+    def plan(
+        self, names: Sequence[str], limit: Sequence[str], *, resume: bool = False
+    ) -> list[ScheduledPhase]:
         """Return the plan for phases and nodes; with ``resume`` without what is done with the same inputs.
 
         Raises:
@@ -77,16 +79,16 @@ class Context:
         left = [s.name for s in steps if not self.current(s)]
         return make_plan(self.site_file.site, left, limit=limit) if left else []
 
-    def current(self, step: Step) -> bool:
+    def current(self, step: ScheduledPhase) -> bool:
         """Return whether a step is done on all its hosts with the inputs of now."""
         return all(
-            (e := self.ledger.entry(step.name, h)).state is State.DONE
+            (e := self.ledger.entry(step.name, h)).state is PhaseState.DONE
             and e.digest == self.digests.host(step.phase, h)
             for h in step.hosts
         )
 
 
-def refuse_missing(steps: Sequence[Step]) -> None:
+def refuse_missing(steps: Sequence[ScheduledPhase]) -> None:
     """Refuse steps that install artifacts which the cache has not, or not whole.
 
     Raises:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
-from avadm.engine.prepare import Context
-from avadm.plan.phases import Step
-from avadm.records.ledger import Ledger, State
+from avadm.engine.prepare import SiteContext
+from avadm.plan.phases import ScheduledPhase
+from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.manages import UNPROVEN, kind, readable
 
 RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
@@ -97,21 +97,21 @@ def _unhashed(value: str) -> str:
     return " ".join(words)
 
 
-def by_ledger(context: Context, step: Step) -> list[Reason]:
+def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
     """Return why a step has to run by its ledger and inputs alone."""
     out = []
     for host in step.hosts:
         entry = context.ledger.entry(step.name, host)
-        if entry.state is State.PENDING:
+        if entry.state is PhaseState.PENDING:
             out.append(Reason(host, "pending", found="not done yet"))
-        elif entry.state is not State.DONE:
+        elif entry.state is not PhaseState.DONE:
             out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
         elif entry.digest != context.digests.host(step.phase, host):
             out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
     return out
 
 
-def prove(context: Context, asker: Asker, steps: Sequence[Step]) -> dict[str, Verdict]:
+def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -> dict[str, Verdict]:
     """Return for each step whether it is proven unchanged, or why it has to run.
 
     All hosts are asked for everything at once, each in one round trip.
@@ -142,7 +142,7 @@ def prove(context: Context, asker: Asker, steps: Sequence[Step]) -> dict[str, Ve
 
 
 def _of(
-    prints: Fingerprints, ledger: Ledger, step: Step, mons: set[str], nodes: set[str]
+    prints: Fingerprints, ledger: Ledger, step: ScheduledPhase, mons: set[str], nodes: set[str]
 ) -> tuple[dict[str, Print], list[Reason]]:
     """Return a step's fingerprints, and the hosts of which there is none that its ledger entry belongs to."""
     out: dict[str, Print] = {}

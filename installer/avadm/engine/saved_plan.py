@@ -16,9 +16,9 @@ from avadm.findings import Finding
 from avadm.records.runfolder import write_atomic
 
 if TYPE_CHECKING:
-    from avadm.engine.prepare import Context
+    from avadm.engine.prepare import SiteContext
     from avadm.engine.proof import Verdict
-    from avadm.plan.phases import Step
+    from avadm.plan.phases import ScheduledPhase
 
 AGAIN = "Make a new plan and look at it: `avadm plan --out FILE`."
 
@@ -88,10 +88,10 @@ class SavedPlan(_Data):
 
 
 def keep(
-    context: Context,
+    context: SiteContext,
     asked: Sequence[str],
     limit: Sequence[str],
-    steps: Sequence[Step],
+    steps: Sequence[ScheduledPhase],
     verdicts: Mapping[str, Verdict],
 ) -> SavedPlan:
     """Return the plan that is made now, to be kept."""

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Any
 
 from avadm.engine.lock import holder
-from avadm.engine.prepare import Context
+from avadm.engine.prepare import SiteContext
 from avadm.plan.phases import PHASES, Phase
-from avadm.records.ledger import State
+from avadm.records.ledger import PhaseState
 
 
-def status(context: Context, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
+def status(context: SiteContext, last_run: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return what `avadm status --json` prints.
 
     A phase is ``running`` while the site's lock is held and a host of it runs, ``failed`` if any host failed
@@ -24,21 +24,23 @@ def status(context: Context, last_run: dict[str, Any] | None = None) -> dict[str
     return {"site": site.name, "phases": phases, "running": running, "last_run": last_run}
 
 
-def _phase(context: Context, phase: Phase, hosts: tuple[str, ...], locked: bool) -> dict[str, Any]:
+def _phase(context: SiteContext, phase: Phase, hosts: tuple[str, ...], locked: bool) -> dict[str, Any]:
     entries = {h: context.ledger.entry(phase.name, h) for h in hosts}
     states = Counter(e.state for e in entries.values())
     if not locked:  # a killed run left it: begun, and nobody saw its end
-        states[State.FAILED] += states.pop(State.RUNNING, 0)
-    bad = [h for h, e in entries.items() if e.state in (State.FAILED, State.UNREACHABLE)]
-    bad += [] if locked else [h for h, e in entries.items() if e.state is State.RUNNING]
+        states[PhaseState.FAILED] += states.pop(PhaseState.RUNNING, 0)
+    bad = [h for h, e in entries.items() if e.state in (PhaseState.FAILED, PhaseState.UNREACHABLE)]
+    bad += [] if locked else [h for h, e in entries.items() if e.state is PhaseState.RUNNING]
     stale = [
-        h for h, e in entries.items() if e.state is State.DONE and e.digest != context.digests.host(phase, h)
+        h
+        for h, e in entries.items()
+        if e.state is PhaseState.DONE and e.digest != context.digests.host(phase, h)
     ]
-    if states[State.RUNNING]:
+    if states[PhaseState.RUNNING]:
         state = "running"
     elif bad:
         state = "failed"
-    elif states[State.DONE] < len(hosts):
+    elif states[PhaseState.DONE] < len(hosts):
         state = "pending"
     else:
         state = "stale" if stale else "done"
@@ -46,7 +48,7 @@ def _phase(context: Context, phase: Phase, hosts: tuple[str, ...], locked: bool)
         "name": phase.name,
         "title": phase.title,
         "state": state,
-        "hosts": {"total": len(hosts), "done": states[State.DONE], "failed": len(bad)},
+        "hosts": {"total": len(hosts), "done": states[PhaseState.DONE], "failed": len(bad)},
         "failed_hosts": sorted(bad),
         "stale_hosts": sorted(stale),
         "finished": max((e.finished for e in entries.values() if e.finished), default=None),

@@ -13,7 +13,7 @@ from typing import Protocol
 from avadm.lab.layout import LabNode
 
 
-class State(StrEnum):
+class MachineState(StrEnum):
     """What a node is doing."""
 
     RUNNING = "running"
@@ -25,7 +25,7 @@ class State(StrEnum):
 class NodeState:
     """A node's state, and in words why it must be repaired ("" where all is well)."""
 
-    state: State
+    state: MachineState
     fault: str = ""
 
 

@@ -14,7 +14,7 @@ from avadm.lab import layout, prereqs, sitefile
 from avadm.lab.cacher import Cacher
 from avadm.lab.docker.engine import Engine
 from avadm.lab.docker.machine import DockerDriver
-from avadm.lab.driver import Driver, Reporter, State
+from avadm.lab.driver import Driver, MachineState, Reporter
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
 from avadm.lab.lock import exclusive
@@ -142,7 +142,7 @@ class Lab:
                     "address": str(n.address),
                     "roles": list(n.roles),
                     "ssh": ssh,
-                    "state": str(states[n.name].state if n.name in states else State.MISSING),
+                    "state": str(states[n.name].state if n.name in states else MachineState.MISSING),
                 }
                 for n in self.nodes
             ]

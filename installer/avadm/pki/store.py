@@ -13,7 +13,7 @@ from avadm.pki.model import Authority
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class KeyStore:
     """The certificates of a site.
 
     Attributes:
@@ -30,7 +30,7 @@ class Store:
     service_accounts: str = ""
 
     @classmethod
-    def open(cls, site_path: Path) -> Store:
+    def open(cls, site_path: Path) -> KeyStore:
         """Return the certificates beside a site file; nothing is written.
 
         Raises:

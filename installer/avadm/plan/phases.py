@@ -13,11 +13,11 @@ from avadm.findings import Finding
 from avadm.plan.table import PHASES, Phase
 from avadm.site.model import Site
 
-__all__ = ["PHASES", "Phase", "Step", "make_plan", "select"]
+__all__ = ["PHASES", "Phase", "ScheduledPhase", "make_plan", "select"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduledPhase:
     """One phase of a plan.
 
     Attributes:
@@ -86,7 +86,7 @@ def make_plan(
     limit: Collection[str] = (),
     pull_in: Collection[str] = (),
     phases: Sequence[Phase] = PHASES,
-) -> list[Step]:
+) -> list[ScheduledPhase]:
     """Return the phases to run in order, without those that have no nodes.
 
     Args:
@@ -121,11 +121,11 @@ def make_plan(
         )
     # A phase that is left out hands its own needs on, so that order survives a gap.
     needs = {name: _inherited(by_name[name].needs, hosts.keys(), by_name) for name in hosts}
-    steps: dict[str, Step] = {}
+    steps: dict[str, ScheduledPhase] = {}
     rank = {p.name: i for i, p in enumerate(phases)}
     for name in _order(needs, rank):
         wave = 1 + max((steps[n].wave for n in needs[name]), default=0)
-        steps[name] = Step(by_name[name], hosts[name], needs[name], wave, name not in asked)
+        steps[name] = ScheduledPhase(by_name[name], hosts[name], needs[name], wave, name not in asked)
     return sorted(steps.values(), key=lambda s: (s.wave, rank[s.name]))
 
 

@@ -19,7 +19,7 @@ from avadm.records.runfolder import write_atomic
 VERSION = 1
 
 
-class State(StrEnum):
+class PhaseState(StrEnum):
     """The state of one phase on one host."""
 
     DONE = "done"
@@ -34,14 +34,14 @@ class Entry:
     """One phase on one host.
 
     Attributes:
-        state: see State.
+        state: see PhaseState.
         digest: of the inputs (engine/digest.py) that the work was started with.
         run: id of the run that wrote the entry.
         started: epoch seconds.
         finished: epoch seconds, None while it runs.
     """
 
-    state: State
+    state: PhaseState
     digest: str = ""
     run: str = ""
     started: float | None = None
@@ -107,7 +107,7 @@ class Ledger:
 
     def entry(self, phase: str, host: str) -> Entry:
         """Return the entry of a phase on a host; a pending one where nothing was done."""
-        return self._entries.get(phase, {}).get(host) or Entry(State.PENDING)
+        return self._entries.get(phase, {}).get(host) or Entry(PhaseState.PENDING)
 
     def start(self, phase: str, digests: Mapping[str, str], run: str) -> None:
         """Record that a phase starts on hosts, with the digest of each host's inputs."""
@@ -115,16 +115,16 @@ class Ledger:
         with self._lock:
             entries = self._entries.setdefault(phase, {})
             for host, digest in digests.items():
-                entries[host] = Entry(State.RUNNING, digest, run, now)
+                entries[host] = Entry(PhaseState.RUNNING, digest, run, now)
             self._save()
 
-    def finish(self, phase: str, states: Mapping[str, State]) -> None:
+    def finish(self, phase: str, states: Mapping[str, PhaseState]) -> None:
         """Record how a phase ended on hosts."""
         now = time.time()
         with self._lock:
             entries = self._entries.setdefault(phase, {})
             for host, state in states.items():
-                e = entries.get(host) or Entry(State.PENDING)
+                e = entries.get(host) or Entry(PhaseState.PENDING)
                 entries[host] = replace(e, state=state, finished=now)
             self._save()
 
@@ -146,15 +146,15 @@ class Ledger:
             changed = False
             for entries in self._entries.values():
                 for host, e in entries.items():
-                    if e.state is State.RUNNING:
-                        entries[host] = replace(e, state=State.FAILED)
+                    if e.state is PhaseState.RUNNING:
+                        entries[host] = replace(e, state=PhaseState.FAILED)
                         changed = True
             if changed:
                 self._save()
 
     def done(self, phase: str, hosts: Iterable[str]) -> bool:
         """Return whether a phase is done on all these hosts (with whatever inputs)."""
-        return all(self.entry(phase, h).state is State.DONE for h in hosts)
+        return all(self.entry(phase, h).state is PhaseState.DONE for h in hosts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready data."""
@@ -186,7 +186,7 @@ def _entry(data: Mapping[str, Any]) -> Entry:
     for name in ("started", "finished"):
         if known.get(name) is not None and not math.isfinite(known[name]):
             raise ValueError(f"{name} {known[name]}")
-    return Entry(**{**known, "state": State(data["state"])})
+    return Entry(**{**known, "state": PhaseState(data["state"])})
 
 
 _Held = tuple[int, dict[str, dict[str, Entry]], dict[str, dict[str, str]], tuple[str, ...]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from avadm.components.masters import accounts as account_leaves
 from avadm.pki.certs import pem_of
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.render.masters import MARK, api_url, b64, keep_private, kubeconfig, kubeconfig_path
 from avadm.site.model import Site
@@ -18,7 +18,7 @@ def render(site: Site, out: Vars) -> None:
         out.all["kube_addons_accounts"] = [a.model_dump() for a in site.components.kubernetes.accounts]
 
 
-def keep_kubeconfigs(site: Site, store: Store, keys: Mapping[str, str]) -> None:
+def keep_kubeconfigs(site: Site, store: KeyStore, keys: Mapping[str, str]) -> None:
     """Keep `SITE.account-NAME.kubeconfig` beside the site file, 0600, for each account and no other."""
     kept = set()
     if site.with_role("master"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.render.masters import api_url
@@ -20,7 +20,7 @@ IMAGES = {"pause": "avadm/pause:1", "base-image": "avadm/base:12"}
 """Artifact to the name, with tag, of its image in the registry."""
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of kube_addons, coredns, ingress and kube_state_metrics; nothing without masters."""
     if not site.with_role("master"):
         return
@@ -66,7 +66,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         )
 
 
-def _load_balancer(site: Site, store: Store, out: Vars) -> None:
+def _load_balancer(site: Site, store: KeyStore, out: Vars) -> None:
     """Write the variables of load_balancer, and those of ingress about its addresses; nothing where it is not ours."""
     pool = site.network.load_balancer
     if pool is None or not places.balances(site):
@@ -97,7 +97,7 @@ def _virtual_hosts(site: Site) -> list[str]:
     return [f"{address} {name}.{site.network.domain}" for name, address in known.items() if address]
 
 
-def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of the registry, and its clients' certificates for docker."""
     servers = site.with_role("registry")
     if not servers:
@@ -139,7 +139,7 @@ def _registry(site: Site, profile: Profile, store: Store, out: Vars) -> None:
             }
 
 
-def _ingress(node: Node, site: Site, store: Store) -> dict[str, Any]:
+def _ingress(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:
     return {
         "ingress_address": str(node.address),
         "ingress_peers": [str(n.address) for n in site.with_role("ingress") if n is not node],

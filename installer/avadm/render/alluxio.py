@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.model import Authority
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.render.objects import REGION, endpoint, keys_of
 from avadm.site import cache
@@ -41,7 +41,7 @@ class Reach:
     secret_key: str
 
 
-def render(site_file: SiteFile, certificates: Store, out: Vars) -> None:
+def render(site_file: SiteFile, certificates: KeyStore, out: Vars) -> None:
     """Write the variables of the role, and what Prometheus reads of it; nothing where the site has no cache.
 
     Raises:
@@ -174,7 +174,7 @@ def _mount(mount: CacheMount, site: Site) -> dict[str, Any]:
     }
 
 
-def _authorities(site_file: SiteFile, certificates: Store) -> list[str]:
+def _authorities(site_file: SiteFile, certificates: KeyStore) -> list[str]:
     """Return the certificates of the authorities of all object stores, PEM: the site's own among them where it is used."""
     knobs, site = site_file.site.components.alluxio, site_file.site
     found = [_authority(site_file, name) for name in authorities(knobs)] if knobs else []

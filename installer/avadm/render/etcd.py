@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.site.model import Node, Site
 from avadm.site.object_pools import etcd_copies
@@ -21,7 +21,7 @@ def client_urls(members: Sequence[Node]) -> list[str]:
     return [f"https://{n.address}:{CLIENT_PORT}" for n in members]
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of etcd's members; nothing where the site has none."""
     members = site.with_role("etcd")
     if not members:
@@ -42,7 +42,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         out.host(node.name).update(_member(node, store))
 
 
-def _member(node: Node, store: Store) -> dict[str, str]:
+def _member(node: Node, store: KeyStore) -> dict[str, str]:
     kinds = ("server", "peer", "client")
     return {
         "etcd_address": str(node.address),

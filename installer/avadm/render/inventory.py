@@ -100,11 +100,11 @@ def render_inventory(
     secrets = vault.ensure(out.secrets)
     objects.require(site_file.site, secrets)
     registries.require(site_file.site, secrets)
-    if certificates.issue(pki.Store.open(site_file.path), site_file.site, secrets):
+    if certificates.issue(pki.KeyStore.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)
-    masters.keep_kubeconfig(site_file.site, pki.Store.open(site_file.path), secrets)
-    accounts.keep_kubeconfigs(site_file.site, pki.Store.open(site_file.path), secrets)
-    objects.keep_credentials(site_file.site, pki.Store.open(site_file.path), secrets)
+    masters.keep_kubeconfig(site_file.site, pki.KeyStore.open(site_file.path), secrets)
+    accounts.keep_kubeconfigs(site_file.site, pki.KeyStore.open(site_file.path), secrets)
+    objects.keep_credentials(site_file.site, pki.KeyStore.open(site_file.path), secrets)
     grouped = groups(site_file.site)
     children = {group: {"hosts": dict.fromkeys(names)} for group, names in grouped.items()}
     hosts = {"all": {"hosts": dict.fromkeys(n.name for n in site_file.site.nodes), "children": children}}
@@ -144,7 +144,7 @@ def variables(site_file: SiteFile) -> Vars:
     kubernetes.render(site, site_file.profile, out)
     registries.render(site, out)
     out.all["artifacts"] = need.variables(site)
-    store = pki.Store.open(site_file.path)
+    store = pki.KeyStore.open(site_file.path)
     out.secrets |= certificates.makers(site)
     out.secrets[STATE_KEY] = lambda: token_hex(32)
     etcd.render(site, site_file.profile, store, out)

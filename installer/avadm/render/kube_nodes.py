@@ -6,7 +6,7 @@ from typing import Any
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.render.etcd import client_urls
 from avadm.render.masters import api_url
@@ -28,7 +28,7 @@ GPU_TAINT = "nvidia.com/gpu=:NoSchedule"
 """What pods that ask for GPUs tolerate without saying so (admission plug-in ExtendedResourceToleration)."""
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of the nodes; nothing where the site has no masters."""
     if not site.with_role("master"):
         return
@@ -133,7 +133,7 @@ def taints(node: Node, site: Site) -> list[str]:
     return found
 
 
-def _node(node: Node, site: Site, store: Store) -> dict[str, Any]:
+def _node(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:
     key = key_pem(key_variable(f"node-{node.name}"))
     master = "master" in node.roles
     found = {

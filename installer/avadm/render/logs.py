@@ -7,7 +7,7 @@ from typing import Any
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.secrecy import LINE_PATTERNS, PATTERNS
 from avadm.site.model import Site
@@ -34,7 +34,7 @@ def stores(site: Site) -> list[dict[str, str]]:
     return [{"name": n.name, "url": f"https://{n.address}:{logs.port}"} for n in log_stores(site)]
 
 
-def render(site: Site, profile: Profile, certificates: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, certificates: KeyStore, out: Vars) -> None:
     """Add the variables of log_store, log_shipper and log_watch."""
     logs = site.components.logs
     if logs is None:

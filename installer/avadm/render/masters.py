@@ -10,7 +10,7 @@ from typing import Any
 
 from avadm.pki.certs import key_data, key_pem, pem_of
 from avadm.pki.model import ADMIN, SERVICE_ACCOUNTS, Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.private import write_private
 from avadm.render import Vars
 from avadm.render.etcd import client_urls
@@ -32,7 +32,7 @@ def encryption_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of the masters; nothing where the site has none."""
     masters = site.with_role("master")
     if not masters:
@@ -88,7 +88,9 @@ def _etcd_servers(node: Node, site: Site) -> list[str]:
     return client_urls([node] if node in members else members)
 
 
-def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespace: str = "default") -> str:
+def kubeconfig(
+    store: KeyStore, server: str, key: str, leaf: str = "admin", namespace: str = "default"
+) -> str:
     """Return a kubeconfig, with all that it needs in it: the administrator's, or that of another certificate.
 
     Args:
@@ -115,14 +117,14 @@ def kubeconfig(store: Store, server: str, key: str, leaf: str = "admin", namespa
     )
 
 
-def keep_kubeconfig(site: Site, store: Store, keys: Mapping[str, str]) -> None:
+def keep_kubeconfig(site: Site, store: KeyStore, keys: Mapping[str, str]) -> None:
     """Write the administrator's kubeconfig beside the site file, `SITE.kubeconfig`, for its owner alone."""
     if site.with_role("master"):
         key = b64(pem_of(keys[key_variable(ADMIN)]))
         keep_private(kubeconfig_path(store), kubeconfig(store, api_url(site), key))
 
 
-def kubeconfig_path(store: Store, whose: str = "") -> Path:
+def kubeconfig_path(store: KeyStore, whose: str = "") -> Path:
     """Return where a kubeconfig lies: the administrator's, or that of another certificate."""
     return store.path.with_suffix("").with_suffix(f"{whose and '.'}{whose}.kubeconfig")
 
@@ -138,7 +140,7 @@ def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _master(node: Node, site: Site, store: Store) -> dict[str, Any]:
+def _master(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:
     own = f"https://{node.address}:{API_PORT}"
     key = key_pem(key_variable(f"master-{node.name}"))
     return {

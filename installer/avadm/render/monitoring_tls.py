@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import GRAFANA, PROMETHEUS, Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars
 from avadm.site import places
 from avadm.site.model import Site
@@ -52,7 +52,7 @@ def asked_with(site: Site, profile: Profile) -> dict[str, dict[str, str]]:
     return found | ({"prometheus": READER_FILES} if read_guarded(site, profile) else {})
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Add certificates to the roles of monitoring; after the variables of Kubernetes' jobs."""
     if guarded(site, profile):
         _alertmanager(site, store, out)
@@ -60,7 +60,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
         _metrics(site, store, out)
 
 
-def _metrics(site: Site, store: Store, out: Vars) -> None:
+def _metrics(site: Site, store: KeyStore, out: Vars) -> None:
     authority = store.trusted(Authority.METRICS)
     client = {
         "ca_certificate": authority,
@@ -89,7 +89,7 @@ def _metrics(site: Site, store: Store, out: Vars) -> None:
         }
 
 
-def _alertmanager(site: Site, store: Store, out: Vars) -> None:
+def _alertmanager(site: Site, store: KeyStore, out: Vars) -> None:
     authority = store.trusted(Authority.MONITORING)
     clients, jobs = out.all.get("prometheus_clients", {}), out.all.get("prometheus_jobs", {})
     out.all |= {

@@ -14,7 +14,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from avadm.render import Vars, etcd_store
 from avadm.render.ceph import MIB, pool_vars
 from avadm.render.masters import keep_private
@@ -100,7 +100,7 @@ def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
     return [*found, etcd_store.bucket(site)] if own_copies(site) else found
 
 
-def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     """Write the variables of the object store's roles; nothing where the site has none."""
     knobs = site.components.object_store
     if knobs is None:
@@ -163,7 +163,7 @@ def render(site: Site, profile: Profile, store: Store, out: Vars) -> None:
     _monitoring(site, knobs, store, out)
 
 
-def _monitoring(site: Site, knobs: ObjectStore, store: Store, out: Vars) -> None:
+def _monitoring(site: Site, knobs: ObjectStore, store: KeyStore, out: Vars) -> None:
     """Have every gateway, and the address that clients use, probed over TLS; add its alerts and dashboard."""
     # Most of both is of ceph's managers and of users, and there without probes too.
     out.all["grafana_more_dashboards"] = [*out.all.get("grafana_more_dashboards", []), "objects"]
@@ -219,7 +219,7 @@ def require(site: Site, held: Mapping[str, str]) -> None:
         raise AvadmError(found)
 
 
-def keep_credentials(site: Site, store: Store, held: Mapping[str, str]) -> None:
+def keep_credentials(site: Site, store: KeyStore, held: Mapping[str, str]) -> None:
     """Keep `SITE.objects.json` beside the site file, 0600: where the object store is, and each user's keys."""
     knobs = site.components.object_store
     if knobs is None:

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 from ruamel.yaml import YAML
 
-State = Literal["patched", "newer", "mitigated", "not-applicable", "open"]
-STATES: dict[State, str] = {
+RiskState = Literal["patched", "newer", "mitigated", "not-applicable", "open"]
+STATES: dict[RiskState, str] = {
     "patched": "a patch of our own, in the program that avadm builds",
     "newer": "the pinned version has upstream's mend",
     "mitigated": "the hole is there, but cannot be reached or gives nothing here, for the reason named",
@@ -57,7 +57,7 @@ class Risk(_Data):
     component: str
     title: str
     exposed: str
-    state: State
+    state: RiskState
     by: str
     shown: tuple[str, ...] = ()
     asked: Asked | None = None

@@ -71,7 +71,7 @@ class PlaybookRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlaybookResult:
     """How a playbook ended.
 
     Attributes:
@@ -88,7 +88,7 @@ class PlaybookRunner(Protocol):
 
     def run(
         self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
-    ) -> Outcome:
+    ) -> PlaybookResult:
         """Run one playbook to its end; ``canceled`` is asked at least once a second."""
 
 
@@ -167,7 +167,7 @@ class AnsibleRunner:
 
     def run(
         self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
-    ) -> Outcome:
+    ) -> PlaybookResult:
         """Run one playbook to its end; see PlaybookRunner."""
         root = private_root()
         sweep(root)
@@ -183,7 +183,7 @@ class AnsibleRunner:
         on_event: Callable[[Event], None],
         canceled: Callable[[], bool],
         folder: str,
-    ) -> Outcome:
+    ) -> PlaybookResult:
         with _IMPORTING:
             from ansible_runner.config.runner import RunnerConfig
             from ansible_runner.runner import Runner
@@ -221,7 +221,7 @@ class AnsibleRunner:
         config.command = [sys.executable, "-ISc", _DIE_WITH_US, *config.command]
         runner = Runner(config, event_handler=handle, cancel_callback=canceled)
         runner.run()
-        return Outcome(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))
+        return PlaybookResult(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))
 
 
 def _without_inherited(env: dict[str, str], keep: Collection[str]) -> dict[str, str]:

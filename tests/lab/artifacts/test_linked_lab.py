@@ -4,14 +4,14 @@ import pytest
 
 from avadm.artifacts import linked
 from avadm.artifacts.manifest import manifest
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import ArtifactState, ArtifactStore
 
 pytestmark = pytest.mark.lab
 
 
 def test_no_program_needs_a_newer_c_library_than_the_oldest_system_has():
-    store = Store.default()
-    there = [a for a in manifest().values() if store.state(a) in (State.PRESENT, State.STALE)]
+    store = ArtifactStore.default()
+    there = [a for a in manifest().values() if store.state(a) in (ArtifactState.PRESENT, ArtifactState.STALE)]
     assert "kubernetes" in {a.name for a in there}
     assert [finding for a in there for finding in linked.too_new(a.name, store.folder(a))] == []
     hyperkube = store.folder(manifest()["kubernetes"]) / "hyperkube"

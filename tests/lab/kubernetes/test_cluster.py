@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from avadm.artifacts.manifest import named
-from avadm.artifacts.store import Store
+from avadm.artifacts.store import ArtifactStore
 from tests.lab.faults.drive import avadm
 from tests.lab.kubernetes.conftest import PORT, wait
 
@@ -235,7 +235,7 @@ def test_the_controller_has_a_kubeconfig_of_its_own_through_the_virtual_address(
     path = lab.site_path.with_suffix(".kubeconfig")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert lab.node(kube.master)["address"] not in path.read_text(), "the address is the virtual one"
-    program = Store.default().folder(named(("kubernetes",))[0]) / "hyperkube"
+    program = ArtifactStore.default().folder(named(("kubernetes",))[0]) / "hyperkube"
     command = [program, "kubectl", f"--kubeconfig={path}", "--request-timeout=10s", "get", "--raw=/healthz"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "HOME": "/nonexistent"}

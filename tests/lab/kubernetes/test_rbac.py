@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from avadm.artifacts.manifest import named
-from avadm.artifacts.store import Store
+from avadm.artifacts.store import ArtifactStore
 from tests.lab.faults.drive import avadm
 from tests.lab.kubernetes.conftest import IMAGE, wait
 from tests.rbac import ROLES, trials
@@ -73,7 +73,7 @@ def review(lab, tmp_path_factory):
 @pytest.fixture(scope="module")
 def ctl(lab, accounts):
     """Run kubectl here with the kubeconfig of a role's account."""
-    program = Store.default().folder(named(("kubernetes",))[0]) / "hyperkube"
+    program = ArtifactStore.default().folder(named(("kubernetes",))[0]) / "hyperkube"
 
     def run(role, command, given=None):
         path = lab.site_path.with_suffix(f".account-{accounts[role]['name']}.kubeconfig")

@@ -8,7 +8,7 @@ from avadm.artifacts import manifest
 from avadm.artifacts.commands import Done
 from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact, Wanted
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import ArtifactState, ArtifactStore
 
 RECIPE = """
 toolchain: go1.26.8
@@ -52,7 +52,7 @@ class Site:
     """A cache, an artifact, and the commands that make it."""
 
     artifact: Artifact
-    store: Store
+    store: ArtifactStore
     commands: FakeCommands
     told: list[str] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class Site:
         return self.store.folder(self.artifact) / next(iter(self.artifact.files))
 
     def is_(self, state, deep=True):
-        return self.store.state(self.artifact, deep=deep) is State[state]
+        return self.store.state(self.artifact, deep=deep) is ArtifactState[state]
 
     def other_recipe(self):
         with (self.artifact.folder / "recipe.yml").open("a") as recipe:
@@ -107,7 +107,7 @@ def commands(tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cache")
+    return ArtifactStore(tmp_path / "cache")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import tarfile
 import pytest
 
 from avadm.artifacts import images, manifest
-from avadm.artifacts.store import State
+from avadm.artifacts.store import ArtifactState
 from avadm.errors import AvadmError
 
 MODULE = '  - module: {name: example.org/thing, version: v1.2.3, sum: "h1:right", to: src}\n'
@@ -66,7 +66,7 @@ def test_an_image_of_what_another_artifact_has(packed, user):
     assert thing.is_dir()
     # What it is made of is of another recipe now, and so is it.
     packed.other_recipe()
-    assert packed.store.state(user) is State.STALE
+    assert packed.store.state(user) is ArtifactState.STALE
 
 
 def test_what_an_artifact_needs_is_made_before_it(packed, user):
@@ -75,7 +75,7 @@ def test_what_an_artifact_needs_is_made_before_it(packed, user):
         "  - take: {artifact: thing, file: out.tar, to: a/b.tar}\n  - archive: {folder: a, output: out.tar}\n",
         user,
     )
-    assert packed.store.state(packed.artifact) is State.PRESENT
+    assert packed.store.state(packed.artifact) is ArtifactState.PRESENT
 
 
 def test_a_small_debian_is_made_by_mmdebstrap(packed):

@@ -41,4 +41,4 @@ def test_a_checksum_is_whole_or_not_there() -> None:
 
 def test_a_step_does_exactly_one_thing() -> None:
     with pytest.raises(ValueError, match="exactly one thing"):
-        recipe.Step.model_validate({"remove": {"files": "a"}, "overlay": {"source": "a", "to": "b"}})
+        recipe.BuildStep.model_validate({"remove": {"files": "a"}, "overlay": {"source": "a", "to": "b"}})

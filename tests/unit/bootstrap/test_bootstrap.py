@@ -10,7 +10,7 @@ import pytest
 from avadm.bootstrap.controller_key import ensure
 from avadm.bootstrap.job import Job
 from avadm.bootstrap.password import from_file
-from avadm.bootstrap.report import State, findings
+from avadm.bootstrap.report import BootstrapState, findings
 from avadm.bootstrap.run import bootstrap
 from avadm.errors import AvadmError
 from avadm.runner.connect import Target
@@ -81,7 +81,7 @@ def test_new_nodes_are_made_ready_and_a_second_run_does_nothing(lab):
     assert states(first["n1"]) == {"host_key": "changed", "key": "changed", "root": "ok", "python": "ok"}
     assert (lab.asked, lab.prompts) == (["n1", "n2"], 1)
     second = lab.run()
-    assert {r.state for r in second.values()} == {State.OK}
+    assert {r.state for r in second.values()} == {BootstrapState.OK}
     assert (lab.asked, lab.prompts) == (["n1", "n2"], 1)
 
 
@@ -102,7 +102,7 @@ def test_existing_key_lets_the_controllers_key_in(lab, tmp_path):
     old = new_key(tmp_path / "old")
     lab.add("n1", accept=[old])
     report = lab.run(existing=[old])["n1"]
-    assert report.steps["key"].state is State.CHANGED
+    assert report.steps["key"].state is BootstrapState.CHANGED
     assert lab.prompts == 0
 
 
@@ -118,7 +118,7 @@ def test_unconfirmed_host_key_pins_nothing_and_sends_no_password(lab):
 def test_host_key_of_the_site_file_is_pinned_without_asking(lab):
     server = lab.add("n1", password="pw")
     report = lab.run(accept=False, password="pw", declared={"n1": server.host_key})["n1"]
-    assert report.state is State.CHANGED
+    assert report.state is BootstrapState.CHANGED
     assert lab.asked == []
 
 
@@ -141,7 +141,7 @@ def test_changed_host_key_stops_with_the_way_out_that_works(lab, tmp_path):
     assert fingerprint(server.host_key) in finding.what
     command = finding.remedy[finding.remedy.index("ssh-keygen -R") :].split(" (and correct")[0]
     subprocess.run(["sh", "-c", command], check=True, capture_output=True)
-    assert lab.run()["n1"].state is State.CHANGED
+    assert lab.run()["n1"].state is BootstrapState.CHANGED
 
 
 def test_a_node_at_an_address_with_another_nodes_key_stops(lab, tmp_path):
@@ -166,7 +166,7 @@ def test_wrong_password_is_a_failed_node_beside_good_ones(lab):
     lab.add("n1", password="pw")
     lab.add("n2", password="other")
     reports = lab.run(password="pw")
-    assert reports["n1"].state is State.CHANGED
+    assert reports["n1"].state is BootstrapState.CHANGED
     assert states(reports["n2"]) == {"host_key": "changed", "key": "failed"}
     assert "password" in reports["n2"].finding.what
     assert "pw" not in json.dumps(reports["n2"].finding.as_dict()).split()
@@ -212,7 +212,7 @@ def test_other_users_need_sudo(lab, sudo):
     report = lab.run(password="pw", user="ops")["n1"]
     if sudo == "works":
         assert report.steps["root"].detail == "ops by sudo"
-        assert report.state is State.CHANGED
+        assert report.state is BootstrapState.CHANGED
     else:
         assert states(report)["root"] == "failed"
         assert "a password is required" in report.finding.found

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from avadm.checks.base import Clock, Context
+from avadm.checks.base import Clock, PreflightContext
 from avadm.checks.collect import probe
 from avadm.site import profile
 from tests.unit.fakes import sites
@@ -67,7 +67,7 @@ def site():
 def context(site):
     facts = {n.name: good_facts(n.name, i) for i, n in enumerate(site.nodes, 1)}
     clocks = {n.name: Clock(5.0, 1.0) for n in site.nodes}
-    return Context(site, profile.load("lab-bookworm"), site.nodes, facts, {}, clocks)
+    return PreflightContext(site, profile.load("lab-bookworm"), site.nodes, facts, {}, clocks)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from avadm.checks.base import Context
+from avadm.checks.base import PreflightContext
 from avadm.checks.preflight import hardware
 from avadm.site import profile
 from avadm.site.hardware import minimum
@@ -36,7 +36,7 @@ def test_the_plans_machines(roles, cores, gib, disks):
 @pytest.mark.parametrize(("role", "count", "good"), [("mds", 3, True), ("mds", 4, False), ("dns", 2, False)])
 def test_the_plans_numbers_of_nodes(role, count, good):
     one = site(*[[role]] * count)
-    found = hardware.judge(Context(one, STATED, one.nodes, {}, {}, {}))
+    found = hardware.judge(PreflightContext(one, STATED, one.nodes, {}, {}, {}))
     assert [f"{count}: n1" in f.found for f in found] == ([] if good else [True])
 
 
@@ -47,5 +47,5 @@ def test_interfaces_count_that_are_as_fast_as_the_role_wants(speeds, short):
     one = site(["worker", "gpu"])
     links = [{"name": f"eth{i}", "speed": s} for i, s in enumerate(speeds)]
     facts = {"n1": {"links": links}}
-    found = hardware.judge(Context(one, STATED, one.nodes, facts, {}, {}))
+    found = hardware.judge(PreflightContext(one, STATED, one.nodes, facts, {}, {}))
     assert ["interfaces of 10 Gbit/s" in f.what for f in found] == ([True] if short else [])

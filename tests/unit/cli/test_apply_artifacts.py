@@ -4,7 +4,7 @@ import pytest
 
 from avadm.artifacts.manifest import named
 from avadm.artifacts.need import missing
-from avadm.artifacts.store import Store
+from avadm.artifacts.store import ArtifactStore
 from avadm.engine import prepare
 from avadm.plan.phases import Phase
 from tests.unit.fakes.cli import refusals
@@ -15,7 +15,7 @@ INSTALLS = Phase("ceph", "", "", (), (), (), artifacts=("kubernetes", "pause"))
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Play that the phase ceph installs two artifacts; return the cache, which has none."""
-    store = Store(tmp_path / "cache")
+    store = ArtifactStore(tmp_path / "cache")
 
     def found(phases):
         names = {p.name for p in phases}

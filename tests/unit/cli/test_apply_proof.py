@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from avadm.records.ledger import Ledger, State
+from avadm.records.ledger import Ledger, PhaseState
 from tests.unit.fakes.cli import MONS, SITE
 from tests.unit.fakes.nodes import answer
 
@@ -121,7 +121,7 @@ def test_a_failed_phase_is_run_again_and_what_was_done_is_not(avadm, playbooks):
 def test_what_a_killed_run_left_running_is_run_again_and_the_rest_is_proven(installed, playbooks, tmp_path):
     ledger = Ledger(tmp_path / ".avadm/t/ledger.json", "t")
     ledger.start("rbd", {"comp1": "x"}, "r")
-    assert ledger.entry("rbd", "comp1").state is State.RUNNING
+    assert ledger.entry("rbd", "comp1").state is PhaseState.RUNNING
     installed("apply")
     assert playbooks.phases == ["rbd"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from avadm.cli import apply as command
 from avadm.engine.lock import locked
-from avadm.records.ledger import Ledger, State
+from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.events import Kind
 from avadm.sitefile.secrets import Vault
 from tests.unit.fakes.cli import MONS, SITE, refusal
@@ -130,7 +130,7 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
     def last_word(folder, name):
         # The run before writes its last word while this one waits for the lock.
         ledger = Ledger(folder / "ledger.json", "t")
-        ledger.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], State.DONE))
+        ledger.finish("base", dict.fromkeys([*MONS, "comp1", "comp2"], PhaseState.DONE))
         with locked(folder, name):
             yield
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 from junitparser import JUnitXml
 
-from avadm.checks.base import Context
+from avadm.checks.base import PreflightContext
 from avadm.findings import Finding, Severity
 
 SITE = """
@@ -35,7 +35,7 @@ def findings():
 
 @pytest.fixture
 def avadm(called, tmp_path, monkeypatch):
-    monkeypatch.setattr("avadm.checks.collect.collect", lambda s, p, n, *_: Context(s, p, n, {}))
+    monkeypatch.setattr("avadm.checks.collect.collect", lambda s, p, n, *_: PreflightContext(s, p, n, {}))
     monkeypatch.setattr("avadm.checks.preflight.judge", lambda *_: findings())
     monkeypatch.setattr("avadm.runner.keyfile.usable", lambda path: None)
     nodes = "".join(f"  - {{name: cpu{i:02}, address: 10.0.0.{i}}}\n" for i in range(1, 13))

@@ -16,7 +16,7 @@ from avadm.components.certificates import issue, makers
 from avadm.errors import AvadmError
 from avadm.pki import certs
 from avadm.pki.model import Authority
-from avadm.pki.store import Store
+from avadm.pki.store import KeyStore
 from tests.unit.fakes import sites
 from tests.unit.fakes.sites import node
 
@@ -42,8 +42,8 @@ def keys(one):
 
 @pytest.fixture
 def store(one, keys, tmp_path):
-    assert issue(Store.open(tmp_path / "demo.yml"), one, keys, NOW)
-    return Store.open(tmp_path / "demo.yml")
+    assert issue(KeyStore.open(tmp_path / "demo.yml"), one, keys, NOW)
+    return KeyStore.open(tmp_path / "demo.yml")
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_site_of_before_gets_the_authority_of_members_and_keeps_all_else(store
 
 def test_nothing_is_made_twice(store, one, keys):
     before = store.path.read_bytes()
-    assert not issue(Store.open(store.path.with_name("demo.yml")), one, keys, NOW + timedelta(days=100))
+    assert not issue(KeyStore.open(store.path.with_name("demo.yml")), one, keys, NOW + timedelta(days=100))
     assert store.path.read_bytes() == before
 
 
@@ -184,7 +184,7 @@ def test_a_certificate_of_a_replaced_key_or_damaged_text_is_made_anew(store, one
 def test_what_was_signed_before_the_file_was_lost_is_still_believed(store, one, keys):
     old = load(store.leaf("apiserver-m1"))
     store.path.unlink()
-    fresh = Store.open(store.path.with_name("demo.yml"))
+    fresh = KeyStore.open(store.path.with_name("demo.yml"))
     assert issue(fresh, one, keys, NOW)
     assert server(fresh, Authority.KUBERNETES, "10.0.0.250").verify(old, [])
 
@@ -192,14 +192,14 @@ def test_what_was_signed_before_the_file_was_lost_is_still_believed(store, one, 
 def test_a_damaged_file_is_told(store):
     store.path.write_text('{"authorities": 3}')
     with pytest.raises(AvadmError) as told:
-        Store.open(store.path.with_name("demo.yml"))
+        KeyStore.open(store.path.with_name("demo.yml"))
     assert "demo.pki.json" in told.value.findings[0].where
 
 
 def test_a_site_without_etcd_has_no_certificates(tmp_path):
     bare = sites.site(node("a", 1))
     assert makers(bare) == {}
-    assert not issue(Store.open(tmp_path / "demo.yml"), bare, {}, NOW)
+    assert not issue(KeyStore.open(tmp_path / "demo.yml"), bare, {}, NOW)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -214,11 +214,11 @@ def test_the_certificates_of_256_nodes_take_seconds(tmp_path):
     big = site(*(f"w{i}" for i in range(255)))
     begun = time.process_time()
     keys = sites.keys(big)
-    store = Store.open(tmp_path / "demo.yml")
+    store = KeyStore.open(tmp_path / "demo.yml")
     issue(store, big, keys, NOW)
     made = time.process_time() - begun
     begun = time.process_time()
-    assert not issue(Store.open(tmp_path / "demo.yml"), big, keys, NOW)
+    assert not issue(KeyStore.open(tmp_path / "demo.yml"), big, keys, NOW)
     looked = time.process_time() - begun
     print(f"{len(store.leaves)} certificates, {len(keys)} keys: made {made:.2f} s, looked at {looked:.2f} s")
     assert (made < 20) and (looked < 10)

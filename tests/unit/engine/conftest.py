@@ -7,10 +7,10 @@ import pytest
 
 from avadm.engine.apply import Engine, Job
 from avadm.engine.recorder import Recorder
-from avadm.plan.phases import Phase, Step
+from avadm.plan.phases import Phase, ScheduledPhase
 from avadm.records.ledger import Ledger
 from avadm.records.runfolder import RunFolder
-from avadm.runner.ansible import Outcome, PlaybookRun
+from avadm.runner.ansible import PlaybookResult, PlaybookRun
 from avadm.runner.events import Event, Kind
 
 
@@ -18,8 +18,8 @@ def phase(name: str, *needs: str) -> Phase:
     return Phase(name, name, f"playbooks/{name}.yml", needs, (), (name,))
 
 
-def step(name: str, hosts: Sequence[str], *needs: str) -> Step:
-    return Step(phase(name, *needs), tuple(hosts), needs, 1)
+def step(name: str, hosts: Sequence[str], *needs: str) -> ScheduledPhase:
+    return ScheduledPhase(phase(name, *needs), tuple(hosts), needs, 1)
 
 
 @dataclass
@@ -38,17 +38,17 @@ class FakeRunner:
         say(Kind.TASK_START, task="role : work")
         self.during(request)
         if canceled():
-            return Outcome(254, canceled=True)
+            return PlaybookResult(254, canceled=True)
         did = {h: self.script.get(request.phase, {}).get(h, "ok") for h in request.limit}
         for host, what in did.items():
             say(Kind(what), host=host, task="role : work", seconds=0.1, message=f"{what} on {host}")
         if request.phase in self.give_up:
             say(Kind.NO_HOSTS_LEFT)
         if request.phase in self.rc:
-            return Outcome(self.rc[request.phase])
+            return PlaybookResult(self.rc[request.phase])
         say(Kind.STATS, stats={h: {"ok": int(w in ("ok", "changed")), w: 1} for h, w in did.items()})
         bad = set(did.values())
-        return Outcome(2 if "failed" in bad else 4 if "unreachable" in bad else 0)
+        return PlaybookResult(2 if "failed" in bad else 4 if "unreachable" in bad else 0)
 
     @property
     def limits(self) -> dict[str, tuple[str, ...]]:
@@ -63,7 +63,7 @@ class Bench:
     ledger: Ledger
     runner: FakeRunner
 
-    def run(self, steps: list[Step], **job: object) -> Recorder:
+    def run(self, steps: list[ScheduledPhase], **job: object) -> Recorder:
         recorder = Recorder(self.folder)
         about = Path("/home"), self.folder.inventory, self.folder.id, lambda step, host: "d1"
         self.engine = Engine(Job(steps, *about, **job), self.runner, self.ledger, recorder)

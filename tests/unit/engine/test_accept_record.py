@@ -5,7 +5,7 @@ import pytest
 from avadm.cli.runs import overview
 from avadm.engine.accept_record import AcceptRecord
 from avadm.records.runfolder import RunFolder
-from avadm_validation.measuring.context import Step
+from avadm_validation.measuring.context import Progress
 from avadm_validation.protocol.model import CheckResult, Command, Verdict
 
 
@@ -22,7 +22,7 @@ def result(verdict=Verdict.PASS, rc=0):
 
 def test_an_acceptance_run_has_the_files_of_every_run(folder):
     record = AcceptRecord(folder, "room1")
-    record.step(Step("A-FS1", "create"))
+    record.step(Progress("A-FS1", "create"))
     record.done(result(Verdict.FAIL))
     record.finish(None)
     names = {"events.jsonl", "log.txt", "ledger.json", "summary.json"}

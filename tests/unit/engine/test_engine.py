@@ -7,7 +7,7 @@ import pytest
 
 from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
-from avadm.records.ledger import Ledger, State
+from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
@@ -32,7 +32,7 @@ def test_phases_run_in_order_with_playbook_and_limit(bench):
         ("ceph", "/home/playbooks/ceph.yml", ("a",)),
     ]
     assert recorder.summary.result == "good"
-    assert states(bench, "base", "a", "b") == [State.DONE, State.DONE]
+    assert states(bench, "base", "a", "b") == [PhaseState.DONE, PhaseState.DONE]
 
 
 def test_independent_phases_run_at_once(bench):
@@ -54,8 +54,8 @@ def test_a_dead_host_is_left_behind_and_the_others_go_on(bench):
     assert bench.runner.limits["ceph"] == ("a", "c")
     assert summary.dead == ["b"]
     assert summary.result == "failed"
-    assert states(bench, "base", "a", "b", "c") == [State.DONE, State.UNREACHABLE, State.DONE]
-    assert states(bench, "ceph", "a", "b", "c") == [State.DONE, State.PENDING, State.DONE]
+    assert states(bench, "base", "a", "b", "c") == [PhaseState.DONE, PhaseState.UNREACHABLE, PhaseState.DONE]
+    assert states(bench, "ceph", "a", "b", "c") == [PhaseState.DONE, PhaseState.PENDING, PhaseState.DONE]
 
 
 def test_a_failed_phase_stops_what_needs_it_and_nothing_else(bench):
@@ -65,14 +65,14 @@ def test_a_failed_phase_stops_what_needs_it_and_nothing_else(bench):
     done = dict.fromkeys(("base", "monitoring"), "done")
     assert phases(summary) == {**done, "ceph": "failed", "cephfs": "waiting", "late": "waiting"}
     assert summary.phases["cephfs"].note == "waiting on ceph"
-    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
+    assert states(bench, "ceph", "a", "b") == [PhaseState.FAILED, PhaseState.DONE]
 
 
 def test_hosts_that_a_given_up_playbook_did_not_end_on_stay_pending(bench):
     bench.runner.script = {"ceph": {"a": "failed"}}
     bench.runner.give_up = {"ceph"}
     bench.run([step("ceph", "ab")])
-    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.PENDING]
+    assert states(bench, "ceph", "a", "b") == [PhaseState.FAILED, PhaseState.PENDING]
 
 
 def test_a_phase_whose_hosts_are_all_dead_fails(bench):
@@ -94,7 +94,7 @@ def test_errors_of_the_versions_check_fail_the_phase(bench):
     summary = bench.run(steps, versions=lambda phase, hosts: [found] if phase == "ceph" else []).summary
     assert phases(summary) == {"ceph": "failed", "rbd": "waiting"}
     assert [(f.host, f.message) for f in summary.failures] == [("a", "ceph differs. Found 14, wanted 16.")]
-    assert states(bench, "ceph", "a", "b") == [State.FAILED, State.DONE]
+    assert states(bench, "ceph", "a", "b") == [PhaseState.FAILED, PhaseState.DONE]
 
 
 class StandIn:
@@ -128,7 +128,7 @@ def test_a_node_that_is_down_neither_fails_a_phase_nor_is_asked_for_its_versions
     summary = bench.run(steps, versions=versions_hook(site_file, fleet)).summary
     assert phases(summary) == {first: "done", "rbd": "failed"}
     assert "b" not in fleet.asked
-    assert states(bench, first, "a", "b", "c") == [State.DONE, State.UNREACHABLE, State.DONE]
+    assert states(bench, first, "a", "b", "c") == [PhaseState.DONE, PhaseState.UNREACHABLE, PhaseState.DONE]
 
 
 def test_a_limited_run_asks_the_nodes_of_its_limit_only(bench, site_file):
@@ -154,11 +154,11 @@ def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench):
     with pytest.raises(KeyboardInterrupt):
         bench.run([step("base", "a"), step("ceph", "a", "base")])
     assert stopped.is_set()
-    assert states(bench, "base", "a") == [State.FAILED]
-    assert states(bench, "ceph", "a") == [State.PENDING]
+    assert states(bench, "base", "a") == [PhaseState.FAILED]
+    assert states(bench, "ceph", "a") == [PhaseState.PENDING]
 
 
 def test_a_dry_run_leaves_the_ledger_alone(bench):
     bench.run([step("base", "a")], check=True)
     assert bench.runner.requests[0].check
-    assert states(bench, "base", "a") == [State.PENDING]
+    assert states(bench, "base", "a") == [PhaseState.PENDING]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from avadm.cli.main import cli
 from avadm.engine import founded
 from avadm.errors import AvadmError
-from avadm.records.ledger import Ledger, State
+from avadm.records.ledger import Ledger, PhaseState
 from avadm.render.inventory import render_inventory
 from avadm.runner.events import Event, Kind
 from avadm.runner.manages import manages
@@ -34,7 +34,7 @@ def site_file(tmp_path):
 def installed(ledger, phase, done, *others):
     """Have an installation without marks: a phase that ended well on one node, and was begun on others."""
     ledger.start(phase, dict.fromkeys((done, *others), "d"), "r")
-    ledger.finish(phase, {done: State.DONE})
+    ledger.finish(phase, {done: PhaseState.DONE})
 
 
 def test_a_result_that_tells_of_a_mark_is_an_item() -> None:

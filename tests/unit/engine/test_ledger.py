@@ -10,7 +10,7 @@ from avadm.engine.digest import Digests
 from avadm.engine.lock import holder, locked
 from avadm.errors import AvadmError
 from avadm.plan.phases import PHASES, Phase
-from avadm.records.ledger import Entry, Ledger, State
+from avadm.records.ledger import Entry, Ledger, PhaseState
 from avadm.render import Vars
 from tests.unit.fakes.errors import refused
 
@@ -21,7 +21,7 @@ MONITORING = next(p for p in PHASES if p.name == "monitoring")
 def test_a_ledger_survives_being_read_again(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "x" / "ledger.json", "t")
     ledger.start("base", {"a": "d1", "b": "d1"}, "run1")
-    ledger.finish("base", {"a": State.DONE, "b": State.FAILED})
+    ledger.finish("base", {"a": PhaseState.DONE, "b": PhaseState.FAILED})
     again = Ledger(ledger.path, "t")
     assert again.as_dict() == ledger.as_dict()
     assert again.entry("base", "a").digest == "d1"
@@ -40,14 +40,14 @@ def test_a_ledger_with_keys_of_another_release_is_read(tmp_path: Path) -> None:
         "done_digest": "d1",
     }
     path.write_text(json.dumps({"version": 1, "site": "t", "phases": {"base": {"a": entry}}}))
-    assert Ledger(path, "t").entry("base", "a") == Entry(State.DONE, "d1", "r", 1.0, 2.0)
+    assert Ledger(path, "t").entry("base", "a") == Entry(PhaseState.DONE, "d1", "r", 1.0, 2.0)
 
 
 def test_what_a_killed_run_left_running_is_settled_as_failed(tmp_path: Path) -> None:
     Ledger(tmp_path / "ledger.json", "t").start("base", {"a": "d"}, "r")
     ledger = Ledger(tmp_path / "ledger.json", "t")
     ledger.settle()
-    assert Ledger(ledger.path, "t").entry("base", "a").state is State.FAILED
+    assert Ledger(ledger.path, "t").entry("base", "a").state is PhaseState.FAILED
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 1, "phases": {"a": 1}}'])

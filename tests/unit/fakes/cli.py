@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from avadm.cli import execute, main
 from avadm.cli.main import App, cli
 from avadm.errors import AvadmError
-from avadm.runner.ansible import Outcome
+from avadm.runner.ansible import PlaybookResult
 from avadm.runner.events import Event, Kind
 from tests.unit.fakes.nodes import Nodes
 
@@ -61,7 +61,7 @@ class Playbooks:
             stats[host] = {"ok": 1, "changed": 0, "failed": int(fails), kind.value: 1}
             rc = {Kind.FAILED: 2, Kind.UNREACHABLE: max(rc, 4)}.get(kind, rc)
         tell(Kind.STATS, stats=stats)
-        return Outcome(rc)
+        return PlaybookResult(rc)
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def keys(one):
 
 def issued(one, folder, held=None):
     """Return the store of a site's certificates, which are made in a folder."""
-    certificates.issue(pki.Store.open(folder / "demo.yml"), one, keys(one) if held is None else held)
-    return pki.Store.open(folder / "demo.yml")
+    certificates.issue(pki.KeyStore.open(folder / "demo.yml"), one, keys(one) if held is None else held)
+    return pki.KeyStore.open(folder / "demo.yml")
 
 
 def render(one, *modules, profile="lab-bookworm", store=None, out=None):

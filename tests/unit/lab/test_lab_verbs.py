@@ -8,7 +8,7 @@ from avadm import paths
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.lab import lab as module
-from avadm.lab.driver import NodeState, State
+from avadm.lab.driver import MachineState, NodeState
 from avadm.lab.folder import Folder
 from avadm.lab.lab import Lab
 from avadm.lab.layout import Config
@@ -39,7 +39,10 @@ class FakeDriver:
         return made
 
     def states(self, nodes):
-        return {n.name: NodeState(State.RUNNING if n.name in self.running else State.MISSING) for n in nodes}
+        return {
+            n.name: NodeState(MachineState.RUNNING if n.name in self.running else MachineState.MISSING)
+            for n in nodes
+        }
 
     def ensure(self, nodes):
         new = [n.name for n in nodes if n.name not in self.running]

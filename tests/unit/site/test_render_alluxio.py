@@ -54,7 +54,7 @@ def site_file(tmp_path):
 
 def told(one):
     out = Vars()
-    alluxio.render(one, pki.Store.open(one.path), out)
+    alluxio.render(one, pki.KeyStore.open(one.path), out)
     return out
 
 
@@ -129,7 +129,7 @@ def test_a_bucket_of_the_sites_own_store_is_reached_with_its_owners_keys_and_the
     assert made.all["ceph_rgw_endpoint"] == "https://objects.demo.test:7443"
     assert options["alluxio.underfs.s3.endpoint"] == made.all["ceph_rgw_endpoint"]
     assert options["alluxio.underfs.s3.endpoint.region"] == made.all["ceph_rgw_region"]
-    assert made.all["alluxio_authorities"] == [pki.Store.open(one.path).trusted(Authority.OBJECTS)]
+    assert made.all["alluxio_authorities"] == [pki.KeyStore.open(one.path).trusted(Authority.OBJECTS)]
     steps = {s.name: s for s in make_plan(one.site)}
     assert "objects" in steps["cache"].needs
 

@@ -128,7 +128,7 @@ def test_the_controllers_kubeconfig_is_whole_and_its_owners_alone(store, keys):
 
 
 def test_a_site_without_masters_has_none_of_it():
-    out = render(sites.site(node("a", 1)), *SERVERS, store=pki.Store(Path("none")))
+    out = render(sites.site(node("a", 1)), *SERVERS, store=pki.KeyStore(Path("none")))
     assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
 
 

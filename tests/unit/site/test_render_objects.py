@@ -222,7 +222,7 @@ def test_an_external_store_whose_keys_nobody_gave_is_an_error_that_says_how():
 
 def test_users_keys_are_kept_beside_the_site_file_for_its_owner_alone(tmp_path):
     held = {name: name.upper() for user in ("ai-lab", "free") for name in objects.key_names(user)}
-    objects.keep_credentials(site(OWN), pki.Store.open(tmp_path / "demo.yml"), held)
+    objects.keep_credentials(site(OWN), pki.KeyStore.open(tmp_path / "demo.yml"), held)
     path = tmp_path / "demo.objects.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     kept = json.loads(path.read_text())

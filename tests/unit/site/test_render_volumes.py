@@ -81,7 +81,7 @@ def test_the_profile_says_how_images_are_mapped_and_the_site_where_they_are(tmp_
 @pytest.mark.parametrize("lacks", [{"master": False}, {"filesystem": None}], ids=str)
 def test_a_site_without_masters_or_file_system_has_no_volumes(lacks):
     one = site(**lacks)
-    out = sites.render(one, volumes, store=pki.Store(Path("none")))
+    out = sites.render(one, volumes, store=pki.KeyStore(Path("none")))
     assert (out.all, out.secrets) == ({}, {})
     assert PHASE.hosts(one) == ()
 

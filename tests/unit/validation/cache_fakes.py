@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acceptance_fakes import NOW, Result
 
-from avadm_validation.measuring.targets import Bucket, CacheTarget, ObjectTarget, Store, Target
+from avadm_validation.measuring.targets import Bucket, CacheTarget, ObjectTarget, Target, UnderStore
 
 MIB = 1 << 20
 OWNER = ("ACCESS-OF-THE-OWNER", "SECRET-OF-THE-OWNER")
@@ -74,9 +74,9 @@ class FakeCache:
 
     def target(self):
         address = {n: f"10.0.0.{i}" for i, n in enumerate(("c1", "c2", "c3"), 1)}
-        cephfs = Store("cephfs", "/cephfs", str(self.store), ("c1", "c2", "c3"))
+        cephfs = UnderStore("cephfs", "/cephfs", str(self.store), ("c1", "c2", "c3"))
         own = Bucket("sets", "part/", OWNER)
-        bucket = Store("s3", "/s3", read_only=self.bucket_read_only, bucket=own)
+        bucket = UnderStore("s3", "/s3", read_only=self.bucket_read_only, bucket=own)
         stores = (cephfs, bucket) if self.cephfs_there else (bucket,)
         cache = CacheTarget(("c1",), ("c1", "c2"), ("c1", "c2", "c3"), str(self.mount), address, stores, 1.0)
         objects = ObjectTarget("https://objects.x.test:7443", "default", ("ACCESS", "SECRET-OF-THE-SUITE"))

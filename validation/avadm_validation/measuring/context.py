@@ -21,7 +21,7 @@ class MeasureError(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class Progress:
     """Progress: what is being done, how many repetitions, how long it will take."""
 
     check: str
@@ -67,7 +67,7 @@ class Context:
     run: str
     seed: int
     class_: Class
-    progress: Callable[[Step], None] = lambda step: None
+    progress: Callable[[Progress], None] = lambda step: None
     clock_offset: float = 0.0
     shared: dict[str, Any] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class Context:
 
     def step(self, text: str, repetitions: int = 1, seconds: float = 0.0) -> None:
         """Tell what is being done."""
-        self.progress(Step(self.rec.check, text, repetitions, seconds))
+        self.progress(Progress(self.rec.check, text, repetitions, seconds))
 
     def tell(self, text: str) -> None:
         """Tell what is being put back; unlike ``step`` it never raises: somebody listening is not needed for it."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from avadm_validation import data
 from avadm_validation.measuring.check import Check
-from avadm_validation.measuring.context import Context, MeasureError, Outcome, Step
+from avadm_validation.measuring.context import Context, MeasureError, Outcome, Progress
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
@@ -100,7 +100,7 @@ class Runner:
     effort: str
     run: str
     seed: int = 1
-    progress: Callable[[Step], None] = lambda step: None
+    progress: Callable[[Progress], None] = lambda step: None
     finished: Callable[[CheckResult], None] = lambda result: None
     shared: dict[str, Any] = field(default_factory=dict)
     warn: Callable[[str], None] = complain
@@ -161,7 +161,7 @@ class Runner:
             result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         return self.done(result, outcome.verdict)
 
-    def tell(self, step: Step) -> None:
+    def tell(self, step: Progress) -> None:
         """Tell of a step, one at a time."""
         with self.telling:
             self.progress(step)

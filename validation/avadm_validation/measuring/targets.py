@@ -96,7 +96,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Store:
+class UnderStore:
     """One under store of the cache.
 
     Attributes:
@@ -137,7 +137,7 @@ class CacheTarget:
     clients: tuple[str, ...]
     mount: str
     addresses: Mapping[str, str]
-    stores: tuple[Store, ...]
+    stores: tuple[UnderStore, ...]
     sync_s: float
     master_port: int = 19999
     worker_port: int = 29998

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context, worst
+from avadm.checks.base import Check, PreflightContext, worst
 from avadm.checks.preflight import (
     clocks,
     disks,
@@ -53,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def judge(context: Context, checks: tuple[Check, ...] = CHECKS) -> dict[str, list[Finding]]:
+def judge(context: PreflightContext, checks: tuple[Check, ...] = CHECKS) -> dict[str, list[Finding]]:
     """Return each check's findings; a fact that a node could not give is itself an error of the check."""
     found: dict[str, list[Finding]] = {}
     for check in checks:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median_low
 
-from avadm.checks.base import Check, Clock, Context
+from avadm.checks.base import Check, Clock, PreflightContext
 from avadm.findings import Finding, Severity
 
 REMEDY = "Start a time service on it (the base phase sets up chrony), or set the clock; then look again."
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return what is known of each node's difference to the middle clock: surely, or perhaps, too much."""
     clocks = context.clocks
     if len(clocks) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.model import Device, Node
 
@@ -15,7 +15,7 @@ SIGNATURE = "ceph_bluestore"
 VOLUME = re.compile(r"ceph--[0-9a-f-]+-osd--block--[0-9a-f-]+")
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return what speaks against each approved device."""
     found: list[Finding] = []
     for node, facts in context.each("devices"):
@@ -32,7 +32,7 @@ def judge(context: Context) -> list[Finding]:
     return found + _unproven(context, {(f.host, f.where) for f in found if f.severity is Severity.ERROR})
 
 
-def _unproven(context: Context, told: set[tuple[str | None, str]]) -> list[Finding]:
+def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:
     """Return what the role that makes OSDs would refuse, but for what was told already."""
     remedy = "See docs/disk-safety.md; `avadm disk list` shows all disks of the node."
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.hardware import minimum
 from avadm.site.model import Hardware, Node
@@ -15,7 +15,7 @@ from avadm.site.model import Hardware, Node
 MEMORY_SHARE, DISK_SHARE = 0.95, 0.85
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error for each thing that a node has less of than its roles' minima."""
     found = []
     for node in context.nodes:
@@ -37,7 +37,7 @@ def judge(context: Context) -> list[Finding]:
     return [*found, *_counts(context)]
 
 
-def _counts(context: Context) -> Iterator[Finding]:
+def _counts(context: PreflightContext) -> Iterator[Finding]:
     """Yield a warning for each role that another number of nodes has than the plan knows."""
     for role, wanted in context.profile.counts.items():
         have = [n.name for n in context.site.with_role(role)]

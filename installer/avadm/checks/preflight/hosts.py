@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return a warning per node whose /etc/hosts has another address for a node of the site."""
     domain = context.site.network.domain
     wanted = {name: str(n.address) for n in context.site.nodes for name in (n.name, f"{n.name}.{domain}")}

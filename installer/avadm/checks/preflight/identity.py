@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that shares a machine-id or a MAC address, or that has no machine-id."""
     found = []
     owners: dict[tuple[str, str], list[str]] = defaultdict(list)

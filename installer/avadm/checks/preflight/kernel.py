@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node whose kernel is not the stated one, or not that of the most nodes."""
     kernels = {node.name: os["kernel"] for node, os in context.each("os")}
     stated = context.profile.os.get("kernel", "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 
 LOSS = 0.2  # share of ten requests; one lost is told as a warning
@@ -52,7 +52,7 @@ class Fault(NamedTuple):
     pairs: list[tuple[Pair, str]]
 
 
-def pairs(context: Context) -> list[Pair]:
+def pairs(context: PreflightContext) -> list[Pair]:
     """Return what was measured, without pairs whose other end could not be asked at all."""
     known = set(context.facts)
     return [
@@ -63,7 +63,7 @@ def pairs(context: Context) -> list[Pair]:
     ]
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return a finding per node that is common to most of its bad pairs, and per bad pair that none explains."""
     found = []
     everything = pairs(context)
@@ -86,7 +86,7 @@ def _losing(here: list[Pair]) -> Fault:
     )
 
 
-def _late(context: Context, here: list[Pair]) -> Fault:
+def _late(context: PreflightContext, here: list[Pair]) -> Fault:
     limit = context.site.network.max_latency_ms
     return Fault(
         "Round trips between nodes are too long.",
@@ -97,7 +97,7 @@ def _late(context: Context, here: list[Pair]) -> Fault:
     )
 
 
-def _unusual(context: Context, here: list[Pair]) -> Fault:
+def _unusual(context: PreflightContext, here: list[Pair]) -> Fault:
     of: dict[str, list[float]] = defaultdict(list)
     for pair in here:
         for name in (pair.first, pair.second):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node, Site
 
@@ -37,7 +37,7 @@ def needed(site: Site, node: Node) -> int:
     return total
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return a warning per node with less memory than its roles want."""
     found = []
     for node, memory in context.each("memory"):

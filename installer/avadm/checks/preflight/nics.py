@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.hardware import minimum
 from avadm.site.model import Node
@@ -34,13 +34,13 @@ class Nic(NamedTuple):
         )
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return what is wrong with each interface; equality is asked for where the site file states nothing."""
     nics = list(_nics(context))
     return [*_prefix(context, nics), *_duplex(nics), *_mtu(context, nics), *_speed(context, nics)]
 
 
-def _nics(context: Context) -> Iterator[Nic]:
+def _nics(context: PreflightContext) -> Iterator[Nic]:
     for node, fact in context.each("nics"):
         for network, address in (("management", node.address), ("storage", node.storage_address)):
             # An address that is on no interface is the check `names`' affair.
@@ -48,7 +48,7 @@ def _nics(context: Context) -> Iterator[Nic]:
                 yield Nic(node, network, fact[str(address)])
 
 
-def _prefix(context: Context, nics: list[Nic]) -> Iterator[Finding]:
+def _prefix(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
     """Yield an error per interface that counts other machines as its neighbours than the site file does."""
     for nic in nics:
         wanted = getattr(context.site.network, nic.network)
@@ -79,7 +79,7 @@ def _duplex(nics: list[Nic]) -> Iterator[Finding]:
             )
 
 
-def _mtu(context: Context, nics: list[Nic]) -> Iterator[Finding]:
+def _mtu(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
     """Yield an error per interface with another MTU than its network: stated, or that of most nodes."""
     net = context.site.network
     for network, stated in (("management", net.mtu), ("storage", net.storage_mtu)):
@@ -98,7 +98,7 @@ def _mtu(context: Context, nics: list[Nic]) -> Iterator[Finding]:
                 )
 
 
-def _speed(context: Context, nics: list[Nic]) -> Iterator[Finding]:
+def _speed(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
     """Yield an error where a link is slower than its roles' minimum, a warning where it differs from its equals."""
     equals: dict[tuple[str, frozenset[str]], list[Nic]] = defaultdict(list)
     for nic in nics:

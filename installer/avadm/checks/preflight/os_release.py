@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that runs another distribution or release than the profile's."""
     wanted = context.profile.os
     name, release = wanted.get("distribution", ""), wanted.get("release", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
 # Package name to the component whose version the profile states.
@@ -16,7 +16,7 @@ VERSIONED = {
 }
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that lacks packages, or would get another version than the profile's."""
     found = []
 

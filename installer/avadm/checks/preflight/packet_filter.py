@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node with a foreign table of our name, a warning where another program filters as well."""
     found: list[Finding] = []
     for node, fact in context.each("filters"):

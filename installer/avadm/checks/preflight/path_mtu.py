@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.checks.preflight.latency import Fault, Pair, findings, pairs
 from avadm.findings import Finding, Severity
 
@@ -20,7 +20,7 @@ WRONG = {
 }
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return findings for pairs between which full frames do not pass; pairs without any answer are `latency`'s."""
     found = []
     everything = [p for p in pairs(context) if p.best is not None]

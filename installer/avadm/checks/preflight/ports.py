@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.components import taken
 from avadm.findings import Finding
 
@@ -18,7 +18,7 @@ def ours(program: str, owner: str) -> bool:
     return any(program.startswith(name[:_COMM]) for name in names)
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per port that another program listens on."""
     found = []
     for node, listening in context.each("listening"):

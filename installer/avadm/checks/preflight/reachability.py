@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 from avadm.runner.access import findings
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node that could not be asked."""
     return findings("reachability", context.unreachable)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 
 SLOW = 2.0  # seconds; a resolver's time-out for one dead server is 5, and each ssh log-in may wait for it
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return a warning per wrong or slow answer; no answer is right too: the base phase writes /etc/hosts."""
     found = []
     domain = context.site.network.domain

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
 
-def _time(context: Context) -> list[Finding]:
+def _time(context: PreflightContext) -> list[Finding]:
     """Return an error per node and time server that gives no good answer."""
     remedy = "Check time.servers in the site file, UDP port 123 on the way, and the server itself."
     return [
@@ -25,7 +25,7 @@ def _time(context: Context) -> list[Finding]:
     ]
 
 
-def _packages(context: Context) -> list[Finding]:
+def _packages(context: PreflightContext) -> list[Finding]:
     """Return an error per node and package source whose index cannot be had."""
     remedy = "Check packages.sources and packages.proxy in the site file, and the way there."
     return [
@@ -44,7 +44,7 @@ def _packages(context: Context) -> list[Finding]:
     ]
 
 
-def _registries(context: Context) -> list[Finding]:
+def _registries(context: PreflightContext) -> list[Finding]:
     """Return an error per node and image registry that does not answer it."""
     return [
         Finding(

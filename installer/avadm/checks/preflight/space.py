@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node
 
@@ -12,7 +12,7 @@ STOP = {"/": 1024, "/var/lib": 1024, "/tmp": 64}  # noqa: S108  looked at, not w
 COMFORT = {"mon": 15 * 1024, "prometheus": 20 * 1024}
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return an error where the install would not fit, a warning where the service would soon be short."""
     found = []
     for node, space in context.each("space"):

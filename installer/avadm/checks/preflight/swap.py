@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.checks.base import Check, Context
+from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node, Site
 
@@ -14,7 +14,7 @@ def own_kernel(site: Site, node: Node) -> bool:
     return bool((site.extra_vars | node.vars).get(VARIABLE, True))
 
 
-def judge(context: Context) -> list[Finding]:
+def judge(context: PreflightContext) -> list[Finding]:
     """Return a warning per node that swaps, an error where what is in swap space does not fit into memory."""
     found = []
     for node, spaces in context.each("swap"):

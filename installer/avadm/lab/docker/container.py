@@ -11,7 +11,7 @@ from avadm.findings import Finding
 from avadm.lab.docker import flags, nodefiles, shims
 from avadm.lab.docker.client import LABEL, LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.loops import number
-from avadm.lab.driver import NodeState, State
+from avadm.lab.driver import MachineState, NodeState
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, Disk, LabNode
 from avadm.lab.proc import Proc
@@ -67,7 +67,7 @@ def state(
         network: id of the lab's network, None where it is gone.
     """
     if container is None:
-        return NodeState(State.MISSING)
+        return NodeState(MachineState.MISSING)
     running = bool(container["State"]["Running"])
     have = loop_numbers(container)
     faults = [] if running else [f"container is {container['State']['Status']}"]
@@ -79,7 +79,7 @@ def state(
     faults += lacks(config, node, container)
     if not on_network(container, network):
         faults.append("container is not on the lab's network")
-    return NodeState(State.RUNNING if running else State.STOPPED, ", ".join(faults))
+    return NodeState(MachineState.RUNNING if running else MachineState.STOPPED, ", ".join(faults))
 
 
 def usable(

@@ -7,7 +7,7 @@ from pathlib import Path
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import named
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.lab.docker.client import Docker
 from avadm.lab.driver import Reporter, step
 
@@ -24,16 +24,16 @@ NAMES = (
 LINKS = {f"usr/bin/{name}": PROGRAM for name in NAMES}
 
 
-def program(report: Reporter, store: Store | None = None) -> Path | None:
+def program(report: Reporter, store: ArtifactStore | None = None) -> Path | None:
     """Return the program on this machine, built where it is missing; None, with a note, where that fails."""
-    store = store or Store.default()
+    store = store or ArtifactStore.default()
     (artifact,) = named((ARTIFACT,))
-    if store.state(artifact) is not State.PRESENT:
+    if store.state(artifact) is not ArtifactState.PRESENT:
         with step(report, "building the stand-ins for GPUs"):
             _, findings = Maker(store, "build", lambda name, what: None, LocalCommands()).make([artifact], 1)
         for finding in findings:
             report.note(f"there are no stand-ins for GPUs: {finding.what} {finding.found}; {finding.remedy}")
-    if store.state(artifact) is State.ABSENT:
+    if store.state(artifact) is ArtifactState.ABSENT:
         return None
     return store.folder(artifact) / "gpu-stand-in"
 

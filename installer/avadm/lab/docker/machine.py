@@ -12,7 +12,7 @@ from avadm.lab.docker import container, flags, gpus, image, inotify, network, no
 from avadm.lab.docker.client import LABEL_FOLDER, LABEL_NODE, Docker
 from avadm.lab.docker.container import Inspected
 from avadm.lab.docker.loops import Loops
-from avadm.lab.driver import NodeState, Reporter, State, step
+from avadm.lab.driver import MachineState, NodeState, Reporter, step
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, LabNode
 from avadm.lab.proc import Proc
@@ -79,7 +79,7 @@ class DockerDriver:
         if stale := self.loops.drop(stale_only=True):
             self.report.note(f"detached {stale} loop device(s) whose file was gone")
         states = self.states(nodes)
-        work = [n for n in nodes if states[n.name].state is not State.RUNNING or states[n.name].fault]
+        work = [n for n in nodes if states[n.name].state is not MachineState.RUNNING or states[n.name].fault]
         if not work:
             return []
         for node in work:
@@ -130,7 +130,7 @@ class DockerDriver:
         """See Driver.power; off is as a pulled plug: nothing in the node is told."""
         if on:
             self.ensure([node])
-        elif self.states([node])[node.name].state is State.RUNNING:
+        elif self.states([node])[node.name].state is MachineState.RUNNING:
             self.docker.must(f"Switching {node.name} off", "kill", container.name(self.config, node))
 
     def remove(self) -> list[str]:

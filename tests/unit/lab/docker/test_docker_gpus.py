@@ -6,7 +6,7 @@ import pytest
 
 from avadm.artifacts import make
 from avadm.artifacts.manifest import named
-from avadm.artifacts.store import State, Store
+from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.findings import Finding
 from avadm.lab.docker import gpus, shims
 from avadm.lab.docker.client import Docker
@@ -42,13 +42,13 @@ def test_a_build_that_fails_is_noted_and_the_lab_goes_on(tmp_path, monkeypatch):
     lack = Finding("no-go", "There is no Go.", remedy="Install one.")
     monkeypatch.setattr(make.Maker, "make", lambda self, artifacts, jobs: ([], [lack]))
     said = Said()
-    assert gpus.program(said, Store(tmp_path)) is None
+    assert gpus.program(said, ArtifactStore(tmp_path)) is None
     assert "There is no Go." in said.notes[0]
     assert "Install one." in said.notes[0]
 
 
 def test_what_was_built_is_used_again(tmp_path, monkeypatch):
-    store, (artifact,) = Store(tmp_path), named((gpus.ARTIFACT,))
+    store, (artifact,) = ArtifactStore(tmp_path), named((gpus.ARTIFACT,))
     asked = []
 
     def built(self, artifacts, jobs):
@@ -59,7 +59,11 @@ def test_what_was_built_is_used_again(tmp_path, monkeypatch):
         return [], []
 
     monkeypatch.setattr(make.Maker, "make", built)
-    monkeypatch.setattr(Store, "state", lambda self, a, deep=False: State.PRESENT if asked else State.ABSENT)
+    monkeypatch.setattr(
+        ArtifactStore,
+        "state",
+        lambda self, a, deep=False: ArtifactState.PRESENT if asked else ArtifactState.ABSENT,
+    )
     assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
     assert gpus.program(Said(), store) == store.folder(artifact) / "gpu-stand-in"
     assert len(asked) == 1

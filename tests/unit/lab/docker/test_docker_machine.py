@@ -7,7 +7,7 @@ import pytest
 
 from avadm.lab.docker import flags, machine
 from avadm.lab.docker.machine import DockerDriver
-from avadm.lab.driver import State
+from avadm.lab.driver import MachineState
 from avadm.lab.folder import Folder
 from avadm.lab.layout import Config, nodes
 from tests.unit.fakes.errors import refused
@@ -85,7 +85,7 @@ def up(it):
 
 def test_makes_every_node_then_nothing_more(it):
     assert up(it) == ["stor1", "comp1"]
-    assert {s.state for s in it.driver.states([STOR, COMP]).values()} == {State.RUNNING}
+    assert {s.state for s in it.driver.states([STOR, COMP]).values()} == {MachineState.RUNNING}
     assert up(it) == []
     assert not it.proc.ran("docker (create|start|rm)|losetup /dev|chpasswd")
 
@@ -106,7 +106,7 @@ def test_private_host_key_goes_by_stdin(it):
 def test_a_stopped_node_is_started_not_made_again(it):
     up(it)
     it.driver.power(COMP, on=False)
-    assert it.driver.states([COMP])["comp1"].state is State.STOPPED
+    assert it.driver.states([COMP])["comp1"].state is MachineState.STOPPED
     assert up(it) == ["comp1"]
     assert not it.proc.ran("docker (create|rm)")
 

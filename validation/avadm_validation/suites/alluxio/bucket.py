@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context
 from avadm_validation.measuring.targets import Bucket
-from avadm_validation.suites.objects.store import Store as Objects
+from avadm_validation.suites.objects.store import S3Client
 
 LEFT = "avadm-accept-"
 """How every run's folders begin: one run at a time has the site, so that others' are what a killed one left."""
@@ -20,7 +20,7 @@ def put(ctx: Context, bucket: Bucket, folder: str, size: int, version: int, seed
 
     The reader's tool is on the node already: it makes the bytes.
     """
-    store, node = Objects(ctx), writer(ctx)
+    store, node = S3Client(ctx), writer(ctx)
     store.install([node])
     job = {"name": "f000000", "size": size, "version": version, "seed": seed}
     store.ask("put", float(ctx.params["timeout_s"]), node, **_place(bucket, folder), **job)
@@ -28,7 +28,7 @@ def put(ctx: Context, bucket: Bucket, folder: str, size: int, version: int, seed
 
 def clear(ctx: Context, bucket: Bucket) -> list[str]:
     """Remove the folders of all runs of the mounted part; return what is to be told where that fails. Nothing is raised."""
-    store, node = Objects(ctx), writer(ctx)
+    store, node = S3Client(ctx), writer(ctx)
     place = _place(bucket, "") | {"prefix": f"{bucket.prefix}{LEFT}"}
     done = ctx.rec.fleet.run(node, store.line("clear"), timeout=600, stdin=store.job(**place))
     failed = done.rc or done.error

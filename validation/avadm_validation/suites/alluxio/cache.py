@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from avadm_validation.measuring.context import Context, MeasureError
-from avadm_validation.measuring.targets import CacheTarget, Store
+from avadm_validation.measuring.targets import CacheTarget, UnderStore
 from avadm_validation.suites.alluxio import bucket
 from avadm_validation.suites.alluxio.extract import total
 
@@ -38,16 +38,16 @@ class Cache:
         alone = [c for c in self.target.clients if c not in self.target.workers]
         return (alone or list(self.target.clients))[0]
 
-    def writer(self, store: Store) -> str:
+    def writer(self, store: UnderStore) -> str:
         """Return the node that writes straight to an under store: a client of it, not the reader where that can be."""
         return next((c for c in reversed(store.writers) if c != self.reader), self.reader)
 
-    def folder(self, store: Store, name: str) -> str:
+    def folder(self, store: UnderStore, name: str) -> str:
         """Return where files are made: in the under store itself, or through the mount where no node can write to it."""
         base = store.folder or f"{self.target.mount}{store.path}"
         return f"{base}/{self.ctx.name}/{self.ctx.rec.check}/{name}"
 
-    def seen(self, store: Store, name: str) -> str:
+    def seen(self, store: UnderStore, name: str) -> str:
         """Return where clients see the same files."""
         return f"{self.target.mount}{store.path}/{self.ctx.name}/{self.ctx.rec.check}/{name}"
 
@@ -80,7 +80,7 @@ class Cache:
             raise MeasureError(f"{node}: {name} printed nothing")
         return self.ctx.rec.last(node)
 
-    def make(self, store: Store, names: Sequence[str], size: int, count: int) -> None:
+    def make(self, store: UnderStore, names: Sequence[str], size: int, count: int) -> None:
         """Write folders of files to an under store, and let the cache forget what was written through it."""
         node = self.writer(store) if store.folder else self.reader
         for name in names:
@@ -92,13 +92,13 @@ class Cache:
             # Workers hear of it a heartbeat later, and would take away again what was read and cached until then.
             self.settle()
 
-    def behind(self, store: Store) -> str:
+    def behind(self, store: UnderStore) -> str:
         """Return the node that can write to an under store behind the cache's back, "" where none can."""
         if store.folder:
             return self.writer(store)
         return bucket.writer(self.ctx) if store.bucket else ""
 
-    def replace(self, store: Store, name: str, size: int, version: int) -> None:
+    def replace(self, store: UnderStore, name: str, size: int, version: int) -> None:
         """Write one file behind the cache's back, so that whoever reads it there has all of one version."""
         node = self.behind(store)
         if store.bucket:
@@ -110,7 +110,7 @@ class Cache:
             line = self.tool("make", self.folder(store, name), size, 1, version=version, rename=1)
             self.run(node, line, f"replace-{name}")
 
-    def read(self, store: Store, name: str, size: int, count: int, **options: str | float) -> str:
+    def read(self, store: UnderStore, name: str, size: int, count: int, **options: str | float) -> str:
         """Read files through the mount; return the raw file."""
         return self.run(
             self.reader, self.tool("read", self.seen(store, name), size, count, **options), f"read-{name}"

@@ -13,7 +13,7 @@ from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 
 def reached(url: str) -> bool:
@@ -64,7 +64,7 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
         with shielded():
             ctx = runner.context("guard", params[PRECONDITIONS.ID])
             ctx.tell("remove the buckets and the suite's users")
-            store = Store(ctx)
+            store = S3Client(ctx)
             stayed = store.sweep(float(ctx.params["sweep_s"]))
             stayed += users.remove(ctx, float(ctx.params["sweep_s"]))
             store.leave()

@@ -22,7 +22,7 @@ SETTINGS = {
 """What AWS' libraries since boto3 1.36 must be told: gateways of these releases refuse a body whose length is not said."""
 
 
-class Store:
+class S3Client:
     """One check's way to the store.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.measuring.targets import Store
+from avadm_validation.measuring.targets import UnderStore
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.alluxio.cache import Cache
 
@@ -16,7 +16,7 @@ NEEDS = ""
 def run(ctx: Context) -> Outcome:
     """For cephfs and for a bucket: cache a file, replace it behind the cache's back, read until the new one is seen."""
     cache, p = Cache(ctx), ctx.params
-    stores: dict[str, Store] = {}
+    stores: dict[str, UnderStore] = {}
     for store in cache.target.stores:
         if cache.behind(store):
             stores.setdefault(store.name, store)
@@ -52,7 +52,7 @@ def run(ctx: Context) -> Outcome:
     )  # fmt: skip
 
 
-def _changed(cache: Cache, store: Store, size: int, for_s: float) -> tuple[str, str]:
+def _changed(cache: Cache, store: UnderStore, size: int, for_s: float) -> tuple[str, str]:
     """Return the raw files of the read before the change, and of the reads until it was seen."""
     name = f"one-{store.name}"
     cache.ctx.step(f"{store.name}: change a file behind the cache", seconds=for_s)

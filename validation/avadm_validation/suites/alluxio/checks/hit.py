@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.measuring.targets import Store
+from avadm_validation.measuring.targets import UnderStore
 from avadm_validation.protocol.model import Metric
 from avadm_validation.suites.alluxio.cache import Cache
 
@@ -71,7 +71,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _pairs(
-    ctx: Context, cache: Cache, store: Store, kind: str
+    ctx: Context, cache: Cache, store: UnderStore, kind: str
 ) -> tuple[list[Metric], list[str], list[tuple[list[str], list[str]]]]:
     """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones."""
     size, count = int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])

@@ -24,7 +24,7 @@ ALONE_WORDS = (
 )
 
 
-class Part:
+class ClassMetrics:
     """One class' part of what was measured of all.
 
     Args:
@@ -143,7 +143,7 @@ class VolumeCheck:
             why = "one node alone runs pods and mounts volumes of ceph: nothing can be read on another"
             remedy = "Give a second node the roles client and worker."
             return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)
-        part = Part(ctx, self.kind, driven(cluster))
+        part = ClassMetrics(ctx, self.kind, driven(cluster))
         place = "apart" if self.kind in v.APART else "same"
         alone = self.kind == v.ALONE
         metrics = [part.bound(), part.same(place, "moved" if alone else "read")]
@@ -161,7 +161,7 @@ class VolumeCheck:
             remedy=REMEDY,
         )
 
-    def alone(self, part: Part) -> list[Metric]:
+    def alone(self, part: ClassMetrics) -> list[Metric]:
         """Return whether a second node was kept off the volume."""
         return [
             part.metric(
@@ -183,7 +183,7 @@ class VolumeCheck:
             ),
         ]
 
-    def classes(self, part: Part, cluster: Cluster) -> list[Metric]:
+    def classes(self, part: ClassMetrics, cluster: Cluster) -> list[Metric]:
         """Return whether the classes are those of the site file."""
         kube = cluster.kube
         return [

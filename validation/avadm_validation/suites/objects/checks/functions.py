@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-1"
 TITLE = (
@@ -16,7 +16,7 @@ NEEDS = ""
 
 def run(ctx: Context) -> Outcome:
     """Let one client do it all, with a checksum of each object."""
-    store, p = Store(ctx), ctx.params
+    store, p = S3Client(ctx), ctx.params
     ctx.step("objects of several sizes, in parts, with versions")
     keys = ("sizes", "each", "page", "multipart_bytes")
     raw = {"doc": [store.ask("functions", float(p["timeout_s"]), **{k: p[k] for k in keys})]}

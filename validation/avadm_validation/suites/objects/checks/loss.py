@@ -8,7 +8,7 @@ import time
 
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-5"
 TITLE = ("object store: a gateway is lost under load", "对象存储:负载下失去一个网关")
@@ -19,7 +19,7 @@ MARGIN_S = 30
 
 def run(ctx: Context) -> Outcome:
     """Write and read from all clients; in the middle third a gateway is stopped."""
-    store, p = Store(ctx), ctx.params
+    store, p = S3Client(ctx), ctx.params
     node = next(iter(store.target.gateways))
     unit = shlex.quote(f"ceph-radosgw@rgw.{node}")
     seconds = float(p["duration_s"])

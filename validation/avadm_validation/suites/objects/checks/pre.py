@@ -6,7 +6,7 @@ from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.objects import users
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-PRE"
 TITLE = ("preconditions: the object store answers", "前提条件:对象存储可用")
@@ -18,7 +18,7 @@ def run(ctx: Context) -> Outcome:
     ctx.step("make the suite's users, ask the object store from each client")
     try:
         users.make(ctx, float(ctx.params["sweep_s"]))
-        store = Store(ctx)
+        store = S3Client(ctx)
         store.install()
         raw = store.all("hello", 60, {client: {} for client in ctx.target.clients})
     except MeasureError as error:

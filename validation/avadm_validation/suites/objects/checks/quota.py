@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-3"
 TITLE = ("object store: quotas hold", "对象存储:配额生效")
@@ -18,7 +18,7 @@ def run(ctx: Context) -> Outcome:
     Through one: each gateway counts by itself what passed through it, and learns of the others' only after a while
     (rgw_user_quota_bucket_sync_interval), so that with n gateways up to n times the quota may be written in a burst.
     """
-    store = Store(ctx)
+    store = S3Client(ctx)
     node, url = next(iter(store.target.gateways.items()))
     ctx.step("write until the quota is reached")
     raw = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-2"
 TITLE = ("object store: wrong keys and plain HTTP are refused", "对象存储:错误密钥与明文 HTTP 被拒绝")
@@ -15,7 +15,7 @@ NEEDS = ""
 
 def run(ctx: Context) -> Outcome:
     """Read one object with the right key, and with none of it."""
-    store = Store(ctx)
+    store = S3Client(ctx)
     ctx.step("wrong keys, another user, plain HTTP")
     more: dict[str, Any] = {"other": list(store.target.limited)} if store.target.limited else {}
     raw = {"doc": [store.ask("refusals", float(ctx.params["timeout_s"]), **more)]}

@@ -8,7 +8,7 @@ from typing import Any
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Sample
-from avadm_validation.suites.objects.store import Store
+from avadm_validation.suites.objects.store import S3Client
 
 ID = "A-S3-4"
 TITLE = ("object store: throughput", "对象存储:吞吐量")
@@ -21,7 +21,7 @@ KINDS = {
 
 def run(ctx: Context) -> Outcome:
     """Let all clients write in windows, then read what they wrote; the first window of each warms up and does not count."""
-    store, p = Store(ctx), ctx.params
+    store, p = S3Client(ctx), ctx.params
     names = ctx.target.clients
     store.ask("refusals", float(p["timeout_s"]))  # makes the bucket, so that no window does
     raws: dict[str, list[list[str]]] = {}

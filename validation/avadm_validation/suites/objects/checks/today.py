@@ -14,7 +14,7 @@ from typing import Any
 
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.objects.store import SETTINGS, Store
+from avadm_validation.suites.objects.store import SETTINGS, S3Client
 
 ID = "A-S3-6"
 TITLE = ("object store: programs of today", "对象存储:当前版本客户端")
@@ -25,7 +25,7 @@ LIMIT_S = 180.0
 
 def run(ctx: Context) -> Outcome:
     """Write and read with the controller's boto3, once with the setting and once without."""
-    store = Store(ctx)
+    store = S3Client(ctx)
     ctx.step("boto3 of today, on the controller")
     with_it, without = (
         _ask(store, name, settings) for name, settings in (("with", SETTINGS), ("without", {}))
@@ -55,7 +55,7 @@ def run(ctx: Context) -> Outcome:
     )
 
 
-def _ask(store: Store, name: str, settings: Mapping[str, str]) -> str:
+def _ask(store: S3Client, name: str, settings: Mapping[str, str]) -> str:
     """Run the tool here with these settings and nobody's own; return its raw file. The keys go through standard input."""
     with tempfile.TemporaryDirectory() as folder:
         ca = Path(folder) / "ca.crt"

@@ -17,7 +17,7 @@ NEEDS = "cephfs"
 
 
 @dataclass(frozen=True)
-class Part:
+class ClientFiles:
     """Files that one client made: the node, the name in their names, and filegen's raw file."""
 
     node: str
@@ -42,14 +42,14 @@ def run(ctx: Context) -> Outcome:
     alone = int(p["alone"]) // procs
     each = -(-(int(p["files"]) - alone * procs) // (len(clients) * procs))
     total = (alone + each * len(clients)) * procs
-    parts: list[Part] = []
+    parts: list[ClientFiles] = []
     label = f"{clients[0]}.alone"
     try:
         if alone:
             first = filegen(ctx, "create", {clients[0]: ["--client", label]}, *base, "--files", alone)
-            parts.append(Part(clients[0], label, first[0]))
+            parts.append(ClientFiles(clients[0], label, first[0]))
         together = filegen(ctx, "create", {c: ["--client", c] for c in clients}, *base, "--files", each)
-        parts += [Part(c, c, path) for c, path in zip(clients, together, strict=True)]
+        parts += [ClientFiles(c, c, path) for c, path in zip(clients, together, strict=True)]
         fragments = _fragments(ctx)
         counted = ctx.everywhere(
             {clients[0]: ctx.tool("filegen.py", "count", dir=f"{folder}/r0", client=clients[0])},
@@ -125,7 +125,7 @@ def run(ctx: Context) -> Outcome:
     )
 
 
-def _others(ctx: Context, parts: list[Part]) -> dict[str, list[str | float]]:
+def _others(ctx: Context, parts: list[ClientFiles]) -> dict[str, list[str | float]]:
     """Let each client look at what another one wrote; the first part by many comes before that of one alone."""
     clients, newest = ctx.target.clients, {part.node: part for part in reversed(parts)}
     return {
@@ -145,7 +145,7 @@ def _fragments(ctx: Context) -> str:
     return ctx.rec.last(node)
 
 
-def _remove(ctx: Context, parts: list[Part]) -> None:
+def _remove(ctx: Context, parts: list[ClientFiles]) -> None:
     """Remove the files, one client after another, each by the one that looked at it last.
 
     Any other would wait: ceph-fuse has its kernel forget each name first, some 40 ms. Several at once in this one

@@ -30,7 +30,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PreflightResult:
     """A whole preflight.
 
     Attributes:
@@ -57,7 +57,7 @@ class Outcome:
         return [f for findings in self.found.values() for f in findings]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the outcome as JSON-ready data."""
+        """Return the result as JSON-ready data."""
         return {
             "site": self.site,
             "nodes": self.nodes,
