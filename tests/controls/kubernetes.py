@@ -285,6 +285,16 @@ FAULTS = (
         lambda c: setattr(c, "hog", {"terminated": {"reason": "Completed"}}),
     ),
     Fault(
+        "killed-otherwise",
+        "it is killed, and the kernel names another control group",
+        "K-MEM",
+        ("killed",),
+        lambda c: (
+            setattr(c, "hog", {"terminated": {"reason": "Error", "exitCode": 137}}),
+            setattr(c, "oom", "x/other\n"),
+        ),
+    ),
+    Fault(
         "killed-together",
         "the neighbour is ended with the container over its limit",
         "K-MEM",

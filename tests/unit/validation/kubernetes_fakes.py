@@ -43,6 +43,7 @@ class FakeCluster:
         )
         self.writes, self.api_errors = [0.01] * 300, []
         self.hog = {"terminated": {"reason": "OOMKilled"}}
+        self.oom = ""
         self.neighbour = {"running": {}}
         self.digest = "registry.x:5000/avadm/base@sha256:abc"
         self.volumes, self.limits = FakeVolumes(), FakeApi()
@@ -118,6 +119,7 @@ class FakeCluster:
                 ),
                 "kubectl logs": lambda n, c: "".join(map(self.look, self.cards)),
                 "logs -n avadm-accept memory": '{"node": "n1", "pod": "memory", "worst_gap_s": 0.02}\n',
+                "dmesg": lambda n, c: self.oom,
                 "kubectl exec": self.inside,
                 "kubeagent.py ask": lambda n, c: self.answers("stor1", json.loads(shlex.split(c)[-1])),
             }
@@ -190,7 +192,13 @@ class FakeCluster:
 
     def memory(self):
         states = [
-            {"name": name, "ready": False, "restartCount": 0, "state": state}
+            {
+                "name": name,
+                "ready": False,
+                "restartCount": 0,
+                "state": state,
+                "containerID": f"docker://{name}",
+            }
             for name, state in (("hog", self.hog), ("neighbour", self.neighbour))
         ]
         return {

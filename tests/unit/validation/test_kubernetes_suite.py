@@ -45,6 +45,16 @@ def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
     assert made.left == []
 
 
+def test_a_container_whose_group_the_kernel_names_was_killed_for_its_memory(tmp_path):
+    cluster = FakeCluster()
+    cluster.hog = {"terminated": {"reason": "Error", "exitCode": 137}}
+    cluster.oom = (
+        "oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/kubepods/burstable/podx/hog,task=python3\n"
+    )
+    made, _ = suite(tmp_path, cluster)
+    assert {c.id: c.verdict for c in run.execute(made)}["K-MEM"] == Verdict.PASS
+
+
 def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
     made, _ = suite(tmp_path, FakeCluster())
     done = report(made, run.execute(made), tmp_path)

@@ -219,11 +219,18 @@ def _containers(inputs: Inputs) -> list[tuple[str, Any]]:
 
 @extractor()
 def kube_killed(inputs: Inputs, params: Params) -> float:
-    """Return 1 if the container ``container`` was ended for its memory (OOMKilled), else 0."""
-    ends = [
-        s["state"].get("terminated", {}) for _, s in _containers(inputs) if s["name"] == params["container"]
-    ]
-    return float(len(ends) == 1 and ends[0].get("reason") == "OOMKilled")
+    """Return 1 if the container ``container`` was ended for its memory, else 0.
+
+    Docker of 2021 sometimes sees the end of a container before the kernel's word about its memory, and says only that it was
+    killed (137): then the kernel must name its control group.
+    """
+    found = [s for _, s in _containers(inputs) if s["name"] == params["container"]]
+    ends = [s["state"].get("terminated", {}) for s in found]
+    if len(ends) != 1:
+        return 0.0
+    named = found[0].get("containerID", "").rpartition("/")[2]
+    told = bool(named) and ends[0].get("exitCode") == 137 and named in "".join(inputs.get("kernel", []))
+    return float(ends[0].get("reason") == "OOMKilled" or told)
 
 
 @extractor()

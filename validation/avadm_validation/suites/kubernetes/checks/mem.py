@@ -13,6 +13,8 @@ ID = "K-MEM"
 TITLE = ("Kubernetes: a container over its limit dies alone", "Kubernetes:超限容器单独被终止")
 NEEDS = ""
 LIMIT_MIB, TAKES_MIB = 64, 256
+KERNEL = "dmesg | grep -E 'oom-kill:|as a result of limit' | tail -n 50"
+"""What the kernel says of control groups over their limit: since 5.0, and before."""
 
 
 def run(ctx: Context) -> Outcome:
@@ -34,7 +36,10 @@ def run(ctx: Context) -> Outcome:
 
     cluster.wait(ended, float(ctx.params["ready_s"]))
     time.sleep(1)
+    node = str(cluster.quietly(f"get pod -n {o.SPACE} memory").get("spec", {}).get("nodeName", kube.master))
+    told = [ctx.rec.last(node)] if ctx.rec.run(node, KERNEL, "kernel").stdout else []
     inputs = {"pods": [cluster.ctl(f"get pods -n {o.SPACE} -l 'app in (memory,echo)' -o json", "pods")]}
+    inputs |= {"kernel": told} if told else {}
     beats = cluster.ctl(f"logs -n {o.SPACE} memory -c neighbour", "beats")
     return Outcome(
         method=f"a pod of two containers: one takes {TAKES_MIB} MiB with a limit of {LIMIT_MIB} MiB, the other works without end "
