@@ -26,6 +26,7 @@ COMPONENTS = {
     "dns",
     "doctor",
     "etcd",
+    "filter",
     "gpu",
     "ingress",
     "load balancer",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from avadm.components.model import Component, Packages, Phase, Question
 from avadm.site.model import Node, Site
 
-FILTERING, NAMED = "packet-filter", "packet-filter-named"
-"""Duties: the node filters; the site file says whether it does."""
+FILTERING = "packet-filter"
+"""Duty: the node filters."""
 
 
 def filtering(site: Site) -> list[Node]:
@@ -14,18 +14,12 @@ def filtering(site: Site) -> list[Node]:
     return list(site.nodes) if site.network.filter.enabled else []
 
 
-def named(site: Site) -> list[Node]:
-    """Return the nodes of which the site file says whether they filter: all or none."""
-    return list(site.nodes) if site.network.filter.enabled is not None else []
-
-
 COMPONENT = Component(
     # Before all others: the rules follow from the site file and not from what is installed.
-    phase=Phase(
-        "filter", "packet filter", "playbooks/filter.yml", ("base",), (), ("packet_filter",), chooses=named
-    ),
-    duties={FILTERING: filtering, NAMED: named},
+    # Where nodes do not filter, it removes what is there.
+    phase=Phase("filter", "packet filter", "playbooks/filter.yml", ("base",), (), ("packet_filter",)),
+    duties={FILTERING: filtering},
     packages={FILTERING: Packages(base=("packet_filter",))},
     configurations=("/etc/avadm/packet-filter.nft",),
-    questions=(Question("packet_filter", (NAMED,)),),
+    questions=(Question("packet_filter"),),
 )

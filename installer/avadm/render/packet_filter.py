@@ -92,8 +92,6 @@ class Chains:
 
 def render(site: Site, out: Vars) -> None:
     """Write the rules, each kind of node's once, and which of them a node has."""
-    if site.network.filter.enabled is None:
-        return
     found = texts(site) if site.network.filter.enabled else {}
     kinds = {name: sha256(text.encode()).hexdigest()[:12] for name, text in found.items()}
     out.all["packet_filter_enabled"] = site.network.filter.enabled

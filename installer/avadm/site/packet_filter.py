@@ -31,8 +31,8 @@ class Allowed(Model):
 class PacketFilter(Model):
     """Who may come to which port of a node: what no component needs is dropped (docs/ports.md)."""
 
-    enabled: bool | None = None
-    """Whether nodes filter. Absent: they are left as they are; it will be true once it has been tried on whole sites."""
+    enabled: bool = True
+    """Whether nodes filter. With `false` the filter is removed."""
     allow: list[Allowed] = []
     """What passes beside what components need."""
     prometheus: list[Address] = []

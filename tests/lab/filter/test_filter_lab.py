@@ -78,6 +78,7 @@ def status(lab, node):
     return json.loads(lab.sh(node, f"{PROGRAM} status"))
 
 
+@pytest.mark.core("filter")
 def test_who_is_outside_reaches_what_the_table_says_on_every_node(lab, site):
     names = [n.name for n in site.nodes]
     assert {n: status(lab, n)["same"] for n in names} == dict.fromkeys(names, True)
@@ -91,6 +92,7 @@ def _sources(site):
     return list({frozenset(n.roles): n.name for n in site.nodes}.values())
 
 
+@pytest.mark.core("filter")
 def test_other_nodes_reach_what_their_duties_need_and_nothing_else(lab, site):
     for source in _sources(site):
         names = [n.name for n in site.nodes if n.name != source]
@@ -120,6 +122,7 @@ def pod(lab, site):
         kube.ctl(f"delete pod {name} --ignore-not-found --now")
 
 
+@pytest.mark.core("filter")
 def test_a_pod_reaches_of_its_own_and_of_other_nodes_what_is_open_to_pods(lab, site, pod):
     kube, made, node = pod
     names = [n.name for n in site.nodes]
@@ -127,6 +130,7 @@ def test_a_pod_reaches_of_its_own_and_of_other_nodes_what_is_open_to_pods(lab, s
     assert seen(site, names, said) == sorted_(wanted(site, names, "pod"))
 
 
+@pytest.mark.core("filter")
 def test_whatever_listens_is_in_the_table(lab, site):
     strange = {}
     for node in site.nodes:

@@ -13,7 +13,6 @@ from avadm.components.packet_filter import COMPONENT, FILTERING
 from avadm.render import Vars
 from avadm.render.packet_filter import render, texts
 from avadm.site.model import Site
-from avadm.site.packet_filter import PacketFilter
 from avadm.sitefile.load import load
 
 ROOT = Path(__file__).parents[3]
@@ -167,8 +166,6 @@ def test_a_reason_is_a_comment_and_nothing_else() -> None:
 
 def test_a_text_is_made_once_for_all_nodes_of_a_kind() -> None:
     site, out = load(ROOT / "inventory/dgx-256.yml").site, Vars()
-    network = site.network.model_copy(update={"filter": PacketFilter(enabled=True)})
-    site = site.model_copy(update={"network": network})
     render(site, out)
     assert len(out.all["packet_filter_rules"]) < 16
     kinds = {name: held["packet_filter_kind"] for name, held in out.hosts.items()}
@@ -176,12 +173,11 @@ def test_a_text_is_made_once_for_all_nodes_of_a_kind() -> None:
     assert len(str(out.hosts)) < 256 * 60
 
 
-def test_a_site_whose_file_does_not_say_is_left_alone() -> None:
+def test_every_node_filters_unless_the_site_file_says_otherwise() -> None:
     site, out = load(ROOT / "inventory/small.yml").site, Vars()
     render(site, out)
-    assert (out.all, out.hosts) == ({}, {})
-    assert COMPONENT.phase.hosts(site) == ()
-    assert not [n for n in site.nodes if FILTERING in duties(site, n)]
+    assert set(out.hosts) == set(COMPONENT.phase.hosts(site)) == {n.name for n in site.nodes}
+    assert all(FILTERING in duties(site, n) for n in site.nodes)
 
 
 def test_a_site_that_does_not_filter_has_no_rules() -> None:

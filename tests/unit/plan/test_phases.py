@@ -50,8 +50,7 @@ def test_the_graph_has_no_cycle_and_needs_only_known_phases():
     assert all(set(p.needs) <= names for p in PHASES)
     full = site({"n": list(get_args(RoleName))}, EVERY_PART)
     assert set(EVERY_PART) == {p.component for p in PHASES if p.component}
-    # Nodes filter where the network of the site file says so.
-    assert {s.name for s in make_plan(full)} == names - {"filter"}
+    assert {s.name for s in make_plan(full)} == names
 
 
 def test_a_part_that_the_site_file_does_not_name_is_not_in_the_plan():
@@ -69,7 +68,7 @@ def test_a_cycle_is_an_error_of_ours():
 
 def test_what_does_not_need_each_other_shares_a_wave_and_a_phase_without_nodes_is_left_out():
     waves = {s.name: s.wave for s in make_plan(site())}
-    assert waves == {"base": 1, "ceph": 2, "monitoring": 2, "cephfs": 3, "rbd": 3}
+    assert waves == {"base": 1, "filter": 2, "ceph": 2, "monitoring": 2, "cephfs": 3, "rbd": 3}
 
 
 def test_each_phase_takes_the_nodes_of_its_groups_in_the_files_order():
@@ -97,7 +96,7 @@ def test_an_unknown_phase_is_told_with_the_nearest():
 
 def test_a_limit_leaves_out_phases_that_have_no_node_in_it():
     steps = make_plan(site(), limit=["comp2"])
-    assert {s.name: s.hosts for s in steps}.keys() == {"base", "cephfs", "rbd", "monitoring"}
+    assert {s.name: s.hosts for s in steps}.keys() == {"base", "filter", "cephfs", "rbd", "monitoring"}
     # ceph is not in the plan: what needed it comes after what ceph itself needs.
     assert {s.name: s.needs for s in steps}["rbd"] == ("base",)
 

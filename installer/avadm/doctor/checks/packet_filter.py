@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from avadm.components.packet_filter import NAMED
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import SiteNode, Snapshot
 
@@ -65,7 +64,6 @@ CHECKS = (
         APPLY,
         "packet_filter",
         _loaded,
-        roles=(NAMED,),
         good="each node filters by the site's rules",
     ),
     Check(
@@ -76,7 +74,6 @@ CHECKS = (
         "file, then `avadm apply filter`.",
         "packet_filter",
         _refused,
-        roles=(NAMED,),
         good="nobody of the site was refused lately",
     ),
 )
