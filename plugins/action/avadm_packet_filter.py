@@ -58,6 +58,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         own = "-o ControlMaster=no -o ControlPath=none"
         given["ansible_ssh_common_args"] = f"{own} {given.get('ansible_ssh_common_args') or ''}"
         fresh.set_options(var_options=given)
+        # Given up before the node takes its rules back: one try that lasts longer would come in then.
+        fresh.set_option("timeout", max(1, int(self._task.args.get("seconds", 60)) // 4))
+        fresh.set_option("reconnection_retries", 1)
         rc, _, said = fresh.exec_command("true", sudoable=False)
         if rc != 0:
             raise AnsibleConnectionFailure(f"`true` exited {rc}: {said!r}")

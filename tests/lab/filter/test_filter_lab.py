@@ -167,7 +167,7 @@ def test_a_filter_that_cuts_off_the_controller_is_taken_back_and_told(lab, site,
     argv += ["--vault-password-file", vault[1], "-l", node, "-e", json.dumps(given), "playbooks/filter.yml"]
     done = subprocess.run(argv, cwd=paths.home(), capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode != 0, done.stdout
-    assert "cannot be reached under its new packet filter" in done.stdout
+    assert "cannot be reached under its new packet filter" in done.stdout, done.stdout[-3000:]
     assert "It has taken them back" in done.stdout
     after = status(lab, node)
     assert (after["same"], after["kept"], after["tried"]) == (True, before["kept"], False)
