@@ -16,12 +16,12 @@ from avadm.cli.progress_model import first_line
 from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import SiteContext
+from avadm.engine.prepare import SiteContext, newest
 from avadm.engine.proof import Verdict, by_ledger, prove, told
 from avadm.engine.saved_plan import keep
-from avadm.errors import EXIT, EXIT_GOOD, AvadmError
+from avadm.errors import EXIT, EXIT_GOOD
 from avadm.plan.phases import ScheduledPhase
-from avadm.render import lost_vault
+from avadm.records.summary import RunSummary
 
 if TYPE_CHECKING:
     from avadm.site.model import Site
@@ -98,13 +98,10 @@ def plan(
     """
     if offline and (deep or out):
         raise click.UsageError("--offline asks no node, so there is nothing for --deep or --out.")
-    context = SiteContext.of(app.site_file(), tolerant=True)
-    limited = selected(context.site_file.site, limit)
-    nodes = LockNodes(context.site_file, app.idle_fleet() if offline else app.fleet())
-    mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
-    note = mirror.fetch(Seen() if offline else look(nodes), write=False)
-    if gone := lost_vault.of(context.site_file, mirror.copies):
-        raise AvadmError(gone)
+    site_file = app.site_file()
+    limited = selected(site_file.site, limit)
+    nodes = LockNodes(site_file, app.idle_fleet() if offline else app.fleet())
+    context, mirror, note = newest(site_file, nodes, Seen() if offline else look(nodes), write=False)
     steps = context.plan(phases, limited)
     if offline:
         verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
@@ -137,16 +134,16 @@ def _dry_run(
     verdicts: dict[str, Verdict],
     command: str,
     as_json: bool,
-) -> dict[str, Any]:
+) -> RunSummary:
     """Return the summary of a dry run of what is not proven unchanged."""
-    from avadm.cli.execute import Notes, Options, execute
+    from avadm.cli.progress import displays, printed_notes
     from avadm.engine.lock import locked
-    from avadm.records.runfolder import RunFolder
+    from avadm.engine.run import Request, execute
 
-    options = Options(command, full=False, check=True, forks=25, quiet=False, as_json=as_json)
+    request = Request(command, limit=limited, check=True)
+    show = displays(stderr if as_json else console)
     with locked(context.state_folder, "plan"):
-        folder = RunFolder.create("plan")
-        return execute(context, steps, folder, options, limited, mirror, Notes(stderr), verdicts)
+        return execute(context, steps, "plan", request, mirror, printed_notes(stderr), show, verdicts)
 
 
 def _print(
@@ -154,7 +151,7 @@ def _print(
     rows: list[dict[str, Any]],
     verdicts: dict[str, Verdict],
     note: str,
-    tried: dict[str, Any] | None,
+    tried: RunSummary | None,
 ) -> None:
     """Print the plan for people: what runs in which order, why, and (after a dry run) what it would change."""
     console.print("Phases of one step run at once.\n")

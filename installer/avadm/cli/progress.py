@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -14,6 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.progress_model import Model, PhaseView, duration, first_line
+from avadm.engine.prepare import SiteContext
+from avadm.engine.recorder import Display
+from avadm.engine.run import Notes, Show
+from avadm.plan.phases import ScheduledPhase
 from avadm.runner.events import Event, Kind
 
 REFRESH_HZ = 1.5
@@ -34,17 +37,19 @@ _MARK = {
 }
 
 
-class Display(Protocol):
-    """A context manager that is handed every event."""
+def displays(console: Console, *, quiet: bool = False) -> Show:
+    """Return what makes the display of a run."""
 
-    def __enter__(self) -> Self: ...
+    def make(context: SiteContext, steps: Sequence[ScheduledPhase]) -> Display:
+        groups = {n.name: n.roles[0] for n in context.site_file.site.nodes if n.roles}
+        return display(Model({s.name: s.hosts for s in steps}, groups), console, quiet=quiet)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    return make
 
-    def __call__(self, event: Event) -> None:
-        """Show one event."""
+
+def printed_notes(console: Console) -> Notes:
+    """Return notes that are printed."""
+    return Notes(lambda text: console.print(Text(f"! {text}", style="yellow")))
 
 
 def display(model: Model, console: Console, *, quiet: bool = False) -> Display:

@@ -13,9 +13,10 @@ from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
 from avadm.engine.prune import DAYS, KEEP, candidates, prune
-from avadm.engine.summary import Summary
+from avadm.engine.summary import of_run
 from avadm.errors import DAMAGE, AvadmError
 from avadm.findings import Finding
+from avadm.records import summary as summaries
 from avadm.records.runfolder import LATEST, RunFolder, find_run, list_runs
 
 CHANGES_SHOWN = 15
@@ -25,12 +26,6 @@ _STYLE = {"good": "green", "failed": "bold red", "canceled": "yellow", "unfinish
 @click.group()
 def runs() -> None:
     """List, show and remove earlier runs."""
-
-
-def _read(folder: RunFolder, name: str) -> dict[str, Any]:
-    """Return a mapping that a file of a run holds, an empty one where it holds none."""
-    data = folder.read_json(name)
-    return data if isinstance(data, dict) else {}
 
 
 def overview(folder: RunFolder) -> dict[str, Any]:
@@ -44,27 +39,20 @@ def overview(folder: RunFolder) -> dict[str, Any]:
 
 
 def _overview(folder: RunFolder) -> dict[str, Any]:
-    summary, plan = _read(folder, "summary.json"), _read(folder, "plan.json")
+    summary, plan = summaries.read(folder), folder.read_mapping("plan.json")
     seconds, changed = summary.get("seconds"), summary.get("changed")
     names = [str(p["name"]) for p in summary.get("phases") or plan.get("phases") or [] if isinstance(p, dict)]
     return {
         "id": folder.id,
         "started": f"{folder.started:%Y-%m-%dT%H:%M:%SZ}",
         "verb": folder.verb,
-        "site": summary.get("site") or plan.get("site"),
+        "site": folder.site,
         "phases": names,
         "result": str(summary.get("result", "unfinished")),
         "changed": None if changed is None else int(changed),
         "seconds": None if seconds is None else round(seconds * 10) / 10,
         "folder": str(folder.path),
     }
-
-
-def _from_events(folder: RunFolder) -> dict[str, Any]:
-    events = list(folder.events())
-    seconds = round(events[-1].time - events[0].time, 1) if events else 0.0
-    told = Summary(events).as_dict()
-    return {**told, "result": "unfinished", "seconds": seconds, "check": False, "next": "avadm apply"}
 
 
 @runs.command("list")
@@ -112,11 +100,7 @@ def show(run: str, as_json: bool) -> None:
 
 
 def _show(folder: RunFolder, as_json: bool) -> None:
-    data = _read(folder, "summary.json")
-    if "phases" not in data:
-        # Killed before its summary, or another verb's run: what its events tell is told.
-        data = {**_from_events(folder), **data}
-    data = {"log": str(folder.log), "changes": [], **data, "run": folder.id, "verb": folder.verb}
+    data = of_run(folder)
     if as_json:
         print_json({**data, "folder": str(folder.path)})
         return
@@ -130,8 +114,10 @@ def _show(folder: RunFolder, as_json: bool) -> None:
             console.print(f"  … and {more} more tasks")
     if data["slowest"]:
         heading("Slowest tasks")
-        for row in data["slowest"][:10]:
-            console.print(Text(f"  {row['seconds']:7.1f} s  {row['phase']}: {row['task']} ({row['host']})"))
+        for slow in data["slowest"][:10]:
+            console.print(
+                Text(f"  {slow['seconds']:7.1f} s  {slow['phase']}: {slow['task']} ({slow['host']})")
+            )
     console.print(Text(f"\nFolder   {folder.path}"))
 
 

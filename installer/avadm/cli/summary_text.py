@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.progress_model import duration, first_line
 from avadm.engine.remedies import own
+from avadm.records.summary import FailureSummary, RunSummary
 
 _STYLE = {
     "done": "green",
@@ -22,7 +21,7 @@ _STYLE = {
 _SHOWN = 20
 
 
-def print_summary(data: dict[str, Any], console: Console) -> None:
+def print_summary(data: RunSummary, console: Console) -> None:
     """Print what summary.json holds: phases, then failures with their remedies, then how to go on."""
     console.print(_phases(data))
     failures = data["failures"]
@@ -38,7 +37,7 @@ def print_summary(data: dict[str, Any], console: Console) -> None:
         console.print(Text(f"Go on    {data['next']}"))
 
 
-def headline(data: dict[str, Any]) -> str:
+def headline(data: RunSummary) -> str:
     """Return the result as one sentence."""
     took = duration(data["seconds"])
     if data.get("verb") == "accept" and data["result"] != "unfinished":
@@ -62,7 +61,7 @@ def headline(data: dict[str, Any]) -> str:
     return f"Done in {took}: {data['changed']} tasks changed something on {_changed_hosts(data)} nodes."
 
 
-def _verdict(data: dict[str, Any], took: str) -> str:
+def _verdict(data: RunSummary, took: str) -> str:
     """Return the result of an acceptance run, whose phases are checks and their states verdicts."""
     checks = data["phases"]
     if data["result"] == "canceled":
@@ -73,11 +72,11 @@ def _verdict(data: dict[str, Any], took: str) -> str:
     return f"Accepted in {took}: {len(checks)} checks, every one PASS, PROJECTED or EXCEPTED."
 
 
-def _changed_hosts(data: dict[str, Any]) -> int:
+def _changed_hosts(data: RunSummary) -> int:
     return sum(1 for counts in data["hosts"].values() if counts["changed"])
 
 
-def _phases(data: dict[str, Any]) -> Table:
+def _phases(data: RunSummary) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("phase", no_wrap=True)
     table.add_column("result", no_wrap=True)
@@ -93,9 +92,9 @@ def _phases(data: dict[str, Any]) -> Table:
     return table
 
 
-def _grouped(failures: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[str]]]:
+def _grouped(failures: list[FailureSummary]) -> list[tuple[FailureSummary, list[str]]]:
     """Return failures that are the same on several hosts once, with their hosts."""
-    groups: dict[tuple[str, ...], tuple[dict[str, Any], list[str]]] = {}
+    groups: dict[tuple[str, ...], tuple[FailureSummary, list[str]]] = {}
     for failure in failures:
         host = failure["host"] or ""
         same = failure["message"].replace(host, "HOST") if host else failure["message"]
@@ -104,7 +103,7 @@ def _grouped(failures: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[
     return list(groups.values())
 
 
-def _print_failure(group: tuple[dict[str, Any], list[str]], console: Console) -> None:
+def _print_failure(group: tuple[FailureSummary, list[str]], console: Console) -> None:
     failure, hosts = group
     where = ", ".join(hosts) if hosts else "controller"
     console.print(Text(f"\n✗ {failure['phase']} on {where}: {failure['task']}", style="bold red"))
@@ -120,7 +119,7 @@ def _print_failure(group: tuple[dict[str, Any], list[str]], console: Console) ->
         console.print(Text(f"    {name:<7}{value}"))
 
 
-def first_line_of_tail(failure: dict[str, Any]) -> str:
+def first_line_of_tail(failure: FailureSummary) -> str:
     """Return the last telling line of the failed command's output."""
     text = failure["stderr"] or failure["stdout"]
     lines = [line.strip() for line in text.splitlines() if line.strip()]

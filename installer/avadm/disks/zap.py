@@ -13,6 +13,7 @@ from typing import Any
 from avadm.disks.nodes import Disk, ask
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.records import summary
 from avadm.records.runfolder import RunFolder, write_atomic
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Site
@@ -151,8 +152,9 @@ def erase(fleet: Fleet, site: Site, python: str, disk: Disk) -> RunFolder:
         trouble = AvadmError(finding) if finding else None
     seconds = round((datetime.now(UTC) - begun).total_seconds(), 1)
     folder.write_json("zap.json", {**record, "seconds": seconds})
-    summary = {"site": site.name, "result": "failed" if trouble else "good", "seconds": seconds}
-    folder.write_json("summary.json", {**summary, "changed": 0 if record["result"] == "refused" else 1})
+    changed = 0 if record["result"] == "refused" else 1
+    result = "failed" if trouble else "good"
+    summary.write(folder, {"site": site.name, "result": result, "seconds": seconds, "changed": changed})
     line = f"{record['when']} {record['who']}@{record['from']} zap {disk.node} {disk.report['real']} "
     write_atomic(folder.log, f"{line}{disk.confirmation}: {record['result']}\n")
     if trouble:

@@ -23,7 +23,7 @@ from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
 from avadm.errors import DAMAGE
 from avadm.records.ledger import state_folder
-from avadm.records.runfolder import RunFolder, list_runs
+from avadm.records.runfolder import list_runs
 from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
 
@@ -143,14 +143,6 @@ def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> 
             content.left_out[f"nodes/{name}/{path}"] = reason
 
 
-def _of_site(run: RunFolder, name: str) -> bool:
-    """Return whether a run is this site's: of another one the secrets are not known, so that none could be taken out."""
-    for told in (run.read_json("summary.json"), run.read_json("plan.json")):
-        if isinstance(told, dict) and "site" in told:
-            return bool(told["site"] == name)
-    return False
-
-
 def _controller(content: _Content, site_file: SiteFile) -> None:
     """Take the site file, the ledger and the last runs."""
     content.add("controller/site.yml", site_file.path.read_text(encoding="utf-8", errors="replace"))
@@ -158,7 +150,8 @@ def _controller(content: _Content, site_file: SiteFile) -> None:
     for name in ("ledger.json", "fingerprints.json"):
         if (folder / name).is_file():
             content.add(f"controller/{name}", (folder / name).read_text(encoding="utf-8", errors="replace"))
-    for run in [r for r in list_runs() if _of_site(r, site_file.site.name)][-RUNS:]:
+    # Of another site the secrets are not known, so that none could be taken out.
+    for run in [r for r in list_runs() if r.site == site_file.site.name][-RUNS:]:
         for name in ("log.txt", "summary.json", "plan.json"):
             path = run.path / name
             try:

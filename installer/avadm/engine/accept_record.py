@@ -7,10 +7,11 @@ import os
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
 
 from avadm.engine.summary import Summary
+from avadm.records import summary as summaries
 from avadm.records.runfolder import RunFolder
+from avadm.records.summary import RunSummary
 from avadm.runner.events import Event, Kind
 from avadm_validation.measuring.context import Progress
 from avadm_validation.protocol.model import CheckResult, Report
@@ -66,7 +67,7 @@ class AcceptRecord:
         result = "canceled" if report is None else "good" if report.good else "failed"
         ledger = {r.id: {"verdict": r.verdict.value, "seconds": round(r.seconds, 1)} for r in self._results}
         self._folder.write_json("ledger.json", {"site": self._site, "checks": ledger})
-        summary: dict[str, Any] = {
+        data: RunSummary = {
             **Summary(self._events).as_dict(),
             "run": self._folder.id,
             "verb": "accept",
@@ -79,7 +80,7 @@ class AcceptRecord:
             "next": self._command,
             "report": str(self._folder.path / "report" / "report.html") if report else None,
         }
-        self._folder.write_json("summary.json", summary)
+        summaries.write(self._folder, data)
 
     def _add(self, event: Event) -> None:
         self._events.append(event)

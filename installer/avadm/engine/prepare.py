@@ -11,11 +11,13 @@ from avadm import paths
 from avadm.artifacts.need import missing
 from avadm.engine.digest import Digests
 from avadm.engine.fingerprint import Fingerprints
+from avadm.engine.lock_nodes import LockNodes, Seen
+from avadm.engine.mirror import Mirror
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.plan.phases import PHASES, ScheduledPhase, make_plan
 from avadm.records.ledger import Ledger, PhaseState, state_folder
-from avadm.render import STATE_KEY
+from avadm.render import STATE_KEY, lost_vault
 
 if TYPE_CHECKING:
     from avadm.runner.fleet import Fleet
@@ -86,6 +88,28 @@ class SiteContext:
             and e.digest == self.digests.host(step.phase, h)
             for h in step.hosts
         )
+
+
+def newest(
+    site_file: SiteFile, nodes: LockNodes, seen: Seen, *, write: bool = True
+) -> tuple[SiteContext, Mirror, str]:
+    """Return a site's context with the newest ledger that is kept anywhere, its mirror, and what people must know of that.
+
+    Args:
+        site_file: the site file.
+        nodes: the nodes that keep the site's lock and copies of its ledger.
+        seen: what they said of these copies.
+        write: whether a newer ledger is kept on this controller too.
+
+    Raises:
+        AvadmError: the ledger is damaged everywhere, or the site's vault is lost.
+    """
+    context = SiteContext.of(site_file, tolerant=True)
+    mirror = Mirror(nodes, context.ledger, context.fingerprints, context.state_key)
+    note = mirror.fetch(seen, write=write)
+    if gone := lost_vault.of(site_file, mirror.copies):
+        raise AvadmError(gone)
+    return context, mirror, note
 
 
 def refuse_missing(steps: Sequence[ScheduledPhase]) -> None:

@@ -69,14 +69,12 @@ def prune(root: Path | None = None, keep: int = KEEP, days: float = DAYS) -> lis
 
 def _needed(every: list[RunFolder]) -> set[str]:
     """Return the runs that the newest ledger of each site names, and the last one of each site and verb."""
-    last: dict[tuple[Any, str], str] = {}
-    ledgers: dict[Any, Mapping[str, Any]] = {}
+    last: dict[tuple[str | None, str], str] = {}
+    ledgers: dict[str | None, Mapping[str, Any]] = {}
     for run in every:
-        summary, plan, ledger = (_mapping(run, f"{name}.json") for name in ("summary", "plan", "ledger"))
-        site = summary.get("site") or plan.get("site") or ledger.get("site")
-        last[str(site), run.verb] = run.id
-        if ledger:
-            ledgers[str(site)] = ledger
+        last[run.site, run.verb] = run.id
+        if ledger := run.read_mapping("ledger.json"):
+            ledgers[run.site] = ledger
     named = {
         str(entry.get("run"))
         for ledger in ledgers.values()
@@ -85,11 +83,6 @@ def _needed(every: list[RunFolder]) -> set[str]:
         if isinstance(entry, dict)
     }
     return named | set(last.values())
-
-
-def _mapping(run: RunFolder, name: str) -> dict[str, Any]:
-    data = run.read_json(name)
-    return data if isinstance(data, dict) else {}
 
 
 def _values(data: Any) -> list[Any]:

@@ -9,11 +9,25 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self, TextIO
+from types import TracebackType
+from typing import Protocol, Self, TextIO
 
 from avadm.engine.summary import Summary
 from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
+
+
+class Display(Protocol):
+    """A context manager that is handed every event."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
 
 
 class Recorder:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import cast
 
 from avadm.engine.remedies import UNREACHABLE, remedy
+from avadm.records import summary as summaries
+from avadm.records.runfolder import RunFolder
+from avadm.records.summary import Change, Counts, FailureSummary, PhaseSummary, RunSummary, SlowTask
 from avadm.runner.events import Event, Kind
 
 COUNTS = ("ok", "changed", "failed", "unreachable", "skipped")
@@ -58,7 +61,7 @@ class PhaseResult:
     state: str = "running"
     seconds: float = 0.0
     expected: tuple[str, ...] = ()
-    hosts: dict[str, dict[str, int]] = field(default_factory=dict)
+    hosts: dict[str, Counts] = field(default_factory=dict)
     no_hosts_left: bool = False
     note: str = ""
     because: list[str] = field(default_factory=list)
@@ -67,11 +70,11 @@ class PhaseResult:
         """Return the sum of one count over the hosts."""
         return sum(h.get(what, 0) for h in self.hosts.values())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> PhaseSummary:
         """Return the phase as JSON-ready data."""
-        data: dict[str, Any] = {"name": self.name, "state": self.state, "seconds": round(self.seconds, 1)}
+        data = {"name": self.name, "state": self.state, "seconds": round(self.seconds, 1)}
         data |= {c: self.count(c) for c in COUNTS}
-        return data | {"note": self.note, "because": self.because, "hosts": self.hosts}
+        return cast(PhaseSummary, data | {"note": self.note, "because": self.because, "hosts": self.hosts})
 
 
 class Summary:
@@ -175,13 +178,13 @@ class Summary:
         return sorted(names)
 
     @property
-    def slowest(self) -> list[dict[str, Any]]:
+    def slowest(self) -> list[SlowTask]:
         """The slowest tasks, slowest first, each with its slowest host and the seconds there."""
         times = heapq.nlargest(SLOWEST, self._times.items(), key=lambda item: item[1][0])
         return [{"phase": p, "task": t, "host": host, "seconds": s} for (p, t), (s, host) in times]
 
     @property
-    def changes(self) -> list[dict[str, Any]]:
+    def changes(self) -> list[Change]:
         """The tasks that changed something, in order, with their hosts."""
         return [{"phase": p, "task": t, "hosts": hosts} for (p, t), hosts in self._changes.items()]
 
@@ -198,9 +201,9 @@ class Summary:
             return "canceled"
         return "failed" if states & {"failed", "waiting", "running"} or self.failures else "good"
 
-    def hosts(self) -> dict[str, dict[str, int]]:
+    def hosts(self) -> dict[str, Counts]:
         """Return each host's counts over all phases."""
-        out: dict[str, dict[str, int]] = {}
+        out: dict[str, Counts] = {}
         for phase in self.phases.values():
             for host, counts in phase.hosts.items():
                 sums = out.setdefault(host, dict.fromkeys(COUNTS, 0))
@@ -208,15 +211,27 @@ class Summary:
                     sums[name] += counts.get(name, 0)
         return dict(sorted(out.items()))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> RunSummary:
         """Return the whole as JSON-ready data (summary.json)."""
         return {
             "result": self.result,
             "changed": self.changed,
             "hosts": self.hosts(),
             "phases": [p.as_dict() for p in self.phases.values()],
-            "failures": [asdict(f) for f in self.failures],
+            "failures": [cast(FailureSummary, asdict(f)) for f in self.failures],
             "dead": self.dead,
             "changes": self.changes,
             "slowest": self.slowest,
         }
+
+
+def of_run(folder: RunFolder) -> RunSummary:
+    """Return the summary of a run; what its events tell where it was killed before it wrote one, or is at work."""
+    data = summaries.read(folder)
+    if "phases" not in data:
+        events = list(folder.events())
+        seconds = round(events[-1].time - events[0].time, 1) if events else 0.0
+        told = RunSummary(result="unfinished", seconds=seconds, check=False, next="avadm apply")
+        data = {**Summary(events).as_dict(), **told, **data}
+    here: RunSummary = {"log": str(folder.log), "changes": []}
+    return {**here, **data, "run": folder.id, "verb": folder.verb}

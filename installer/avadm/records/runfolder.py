@@ -111,6 +111,17 @@ class RunFolder:
         except DAMAGE:
             return None
 
+    def read_mapping(self, name: str) -> dict[str, Any]:
+        """Return the mapping that a JSON file of the folder holds, an empty one where it holds none."""
+        data = self.read_json(name)
+        return data if isinstance(data, dict) else {}
+
+    @property
+    def site(self) -> str | None:
+        """Name of the site that the run was for; None where it kept none."""
+        told = (self.read_mapping(name).get("site") for name in ("summary.json", "plan.json", "ledger.json"))
+        return next((str(site) for site in told if site), None)
+
     def events(self) -> Iterator[Event]:
         """Yield the recorded events; a last line that was cut off by a kill is left out."""
         path = self.path / "events.jsonl"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from avadm.cli import apply as command
+from avadm.engine import run as runs
 from avadm.engine.lock import locked
 from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.events import Kind
@@ -134,7 +134,7 @@ def test_the_plan_is_made_from_the_ledger_as_it_is_once_the_lock_is_held(
         with locked(folder, name):
             yield
 
-    monkeypatch.setattr(command, "locked", last_word)
+    monkeypatch.setattr(runs, "locked", last_word)
     avadm("apply", "monitoring", "-q")
     assert playbooks.phases == ["monitoring"]
     assert Ledger(tmp_path / ".avadm/t/ledger.json", "t").done("base", ["stor1"])

@@ -5,8 +5,9 @@ import time
 import pytest
 from click.testing import CliRunner
 
-from avadm.cli import execute, main
+from avadm.cli import main
 from avadm.cli.main import App, cli
+from avadm.engine import run as runs
 from avadm.errors import AvadmError
 from avadm.runner.ansible import PlaybookResult
 from avadm.runner.events import Event, Kind
@@ -78,8 +79,8 @@ def playbooks(nodes, tmp_path, monkeypatch):
     (tmp_path / "site.yml").write_text(SITE)
     monkeypatch.setenv("AVADM_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("AVADM_VAULT_PASSWORD_FILE", raising=False)
-    monkeypatch.setattr(execute, "make_runner", lambda redactor: runner)
-    monkeypatch.setattr(execute, "versions_hook", lambda site_file, fleet: None)
+    monkeypatch.setattr(runs, "make_runner", lambda redactor: runner)
+    monkeypatch.setattr(runs, "versions_hook", lambda site_file, fleet: None)
     return runner
 
 
