@@ -18,21 +18,25 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result; ``changed`` where anything was pushed."""
-        task_vars = task_vars or {}
         result: dict[str, Any] = super().run(tmp, task_vars)
-        args = self._task.args | {"login": task_vars.get("ansible_user") or "root"}
-        first = self._execute_module(module_args=args, task_vars=task_vars)
+        return result | self._put(self._task.args, task_vars or {})
+
+    def _put(self, given: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Ask the node, push what it lacks, ask again; return the module's last answer."""
+        args = given | {"login": task_vars.get("ansible_user") or "root"}
+        first: dict[str, Any] = self._execute_module(module_args=args, task_vars=task_vars)
         missing = first.get("missing")
         if first.get("failed") or not missing or self._task.check_mode:
-            return result | first
-        sources = {one["path"]: one["artifact"]["path"] for one in args["files"]}
+            return first
+        sources = {one["path"]: one["artifact"]["path"] for one in args["files"] if one.get("artifact")}
         try:
             self._push({sources[path]: place for path, place in missing.items()}, task_vars)
         except AnsibleError as error:
-            return result | {"failed": True, "msg": f"files cannot be pushed to the node: {error}"}
-        return result | self._execute_module(
+            return {"failed": True, "msg": f"files cannot be pushed to the node: {error}"}
+        again: dict[str, Any] = self._execute_module(
             module_args=args | {"pushed": list(missing)}, task_vars=task_vars
         )
+        return again
 
     def _push(self, files: dict[str, str], task_vars: dict[str, Any]) -> None:
         connection = self._plain(task_vars)

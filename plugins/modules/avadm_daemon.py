@@ -69,12 +69,14 @@ options:
   ready_tls:
     description:
       - Files for a daemon that asks who speaks to it, C(ca), C(certificate) and C(key) in PEM, where I(ready_url) is https.
-      - With C(ca) alone this node has nothing to show to it; it is ready as soon as it refuses who shows no certificate.
+      - With C(ca) alone this node has nothing to show to it; it is ready as soon as it refuses who shows no certificate, or,
+        with C(anybody), once it answers 200 to who shows none.
     type: dict
     suboptions:
       ca: {description: Authority of the daemon's certificate., type: path, required: true}
       certificate: {description: What is shown., type: path}
       key: {description: Its private key., type: path}
+      anybody: {description: Whether it answers who shows no certificate., type: bool, default: false}
   timeout:
     description: Seconds to wait for I(ready_url), I(own) and I(gate).
     type: int
@@ -122,286 +124,31 @@ answering:
   description: In check mode those of I(peers) that serve, where this daemon would be interrupted.
   type: list
   returned: success
+serving:
+  description: In check mode whether this one serves at I(own), where it would be interrupted.
+  type: bool
+  returned: success
 because:
   description: The files that called for the restart or reload.
   type: list
   returned: success
 """
 
-import os
-import time
-
-from ansible.module_utils.avadm_ask import ask, refuses
-from ansible.module_utils.avadm_health import Health
+from ansible.module_utils.avadm_daemon import OPTIONS, DaemonError, bring, daemon_of
 from ansible.module_utils.basic import AnsibleModule
-
-STAMPS = "/run/avadm/daemon"
-DROPIN = "/etc/systemd/system/%s.d/avadm.conf"
-PROPERTIES = (
-    "LoadState",
-    "ActiveState",
-    "UnitFileState",
-    "NeedDaemonReload",
-    "ExecMainStartTimestampMonotonic",
-    "ActiveEnterTimestampMonotonic",
-)
-KINDS = (".service", ".timer")
-
-
-class DaemonError(Exception):
-    """The daemon does not run as it should; the text is for people."""
-
-
-def monotonic():
-    """Return seconds of CLOCK_MONOTONIC, the clock of systemd's timestamps, also under python 2.7."""
-    if hasattr(time, "monotonic"):
-        return time.monotonic()
-    import ctypes
-
-    class Timespec(ctypes.Structure):
-        _fields_ = [("sec", ctypes.c_long), ("nsec", ctypes.c_long)]
-
-    now = Timespec()
-    ctypes.CDLL(None).clock_gettime(1, ctypes.byref(now))
-    return now.sec + now.nsec / 1e9
-
-
-def answers(url, tls=None):
-    """Return None if the URL answers 200, else what came instead."""
-    status, said = ask(url, tls)
-    return None if status == 200 else said if status == -1 else "status %d" % status
-
-
-class Daemon(object):
-    """One systemd unit.
-
-    Args:
-        run: callable(argv) -> (rc, stdout, stderr).
-        gate: called before what runs is restarted or reloaded; DaemonError refuses that.
-        root: prefix of the paths that are read and written, for tests.
-    """
-
-    def __init__(self, name, run, root="", check_mode=False, gate=None):
-        self.name = name
-        self.unit = name if name.endswith(KINDS) else name + ".service"
-        self.run = run
-        self.root = root
-        self.check_mode = check_mode
-        self.gate = gate
-        self.actions = []
-
-    def show(self):
-        """Return the unit's properties."""
-        argv = ["systemctl", "show", self.unit] + ["-p" + p for p in PROPERTIES]
-        rc, out, err = self.run(argv)
-        if rc != 0:
-            raise DaemonError("systemctl does not answer: %s" % (err or out).strip())
-        return dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
-
-    def systemctl(self, verb):
-        """Do one verb to the unit (daemon-reload takes none) and note it."""
-        self.actions.append(verb)
-        if self.check_mode:
-            return
-        argv = ["systemctl", verb] + ([] if verb == "daemon-reload" else [self.unit])
-        rc, out, err = self.run(argv)
-        if rc != 0 and "too often" in out + err:
-            # Counted are all starts (ceph's units: 3 in 30 minutes), also those that somebody asked for; whoever runs
-            # this wants it to be tried again.
-            self.run(["systemctl", "reset-failed", self.unit])
-            rc, out, err = self.run(argv)
-        if rc != 0:
-            raise DaemonError("`%s` failed: %s%s" % (" ".join(argv), (err or out).strip(), self.log()))
-
-    def interrupt(self, verb):
-        """Restart or reload what runs, as soon as its peers serve."""
-        if self.gate is not None and not self.check_mode:
-            self.gate()
-        self.systemctl(verb)
-
-    def log(self):
-        """Return the unit's last log lines, for an error."""
-        _rc, out, _err = self.run(["journalctl", "-q", "--no-pager", "-n", "8", "-o", "cat", "-u", self.name])
-        return " | Its log ends: %s" % " / ".join(out.split("\n")).strip(" /") if out.strip() else ""
-
-    def stamp(self):
-        """Return the path whose time is that of the last reload; gone after a boot, as it should be."""
-        return self.root + STAMPS + "/" + self.name
-
-    def newer(self, paths, than):
-        """Return those of the paths that changed after a moment (seconds since 1970)."""
-        found = []
-        for path in paths:
-            full = self.root + path
-            entries = [full]
-            if os.path.isdir(full):
-                entries += [os.path.join(full, e) for e in os.listdir(full)]
-            times = [max(os.stat(e).st_mtime, os.stat(e).st_ctime) for e in entries if os.path.exists(e)]
-            if times and max(times) > than:
-                found.append(path)
-        return found
-
-    def write_settings(self, text):
-        """Write our drop-in of the unit if it differs; systemd notices it (NeedDaemonReload)."""
-        path = self.root + DROPIN % self.unit
-        text = text.rstrip("\n") + "\n"
-        try:
-            with open(path) as source:
-                if source.read() == text:
-                    return
-        except IOError:
-            pass
-        self.actions.append("settings")
-        if self.check_mode:
-            return
-        if not os.path.isdir(os.path.dirname(path)):
-            os.makedirs(os.path.dirname(path), 0o755)
-        with open(path + ".new", "w") as target:
-            target.write(text)
-        os.chmod(path + ".new", 0o644)
-        os.rename(path + ".new", path)
-        self.systemctl("daemon-reload")
-
-    def ensure(self, restart_on, reload_on, settings=None):
-        """Bring the unit about; return the files that called for a restart or reload."""
-        if settings is not None:
-            self.write_settings(settings)
-            restart_on = restart_on + [DROPIN % self.unit]
-        unit = self.show()
-        if unit.get("LoadState") in ("not-found", "error"):
-            # What it remembers of a unit whose file was away for a while keeps systemd from loading it: "Device or resource
-            # busy" at the start of one that had died meanwhile.
-            self.systemctl("daemon-reload")
-            unit = self.show()
-        if unit.get("LoadState") == "not-found" and not self.check_mode:
-            raise DaemonError("There is no unit %s. Remedy: see that its package is installed." % self.unit)
-        if unit.get("NeedDaemonReload") == "yes":
-            self.systemctl("daemon-reload")
-        if unit.get("UnitFileState") not in ("enabled", "static"):
-            self.systemctl("enable")
-        if unit.get("ActiveState") not in ("active", "activating", "reloading"):
-            self.systemctl("start")
-            return []
-        # A timer has no process of its own.
-        since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
-        started = time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
-        because = self.newer(restart_on, started)
-        if "settings" in self.actions and self.check_mode:
-            because = because or [DROPIN % self.unit]  # which it would be
-        if because:
-            self.interrupt("restart")
-            return because
-        read = started
-        if os.path.exists(self.stamp()):
-            read = max(started, os.stat(self.stamp()).st_mtime)
-        because = self.newer(reload_on, read)
-        if because:
-            # The moment is taken before the reload: a file that changes during it is caught by the next run.
-            before = time.time()
-            # What dies and is started again and again (activating) takes no reload; with the new files it may stay.
-            self.interrupt("reload" if unit.get("ActiveState") == "active" else "restart")
-            self.mark(before)
-        return because
-
-    def stop(self):
-        """Stop the unit for good; one that is not there is stopped."""
-        unit = self.show()
-        if unit.get("ActiveState") not in ("inactive", "failed"):
-            self.systemctl("stop")
-        if unit.get("UnitFileState") == "enabled":
-            self.systemctl("disable")
-
-    def mark(self, when):
-        """Remember a reload."""
-        if self.check_mode:
-            return
-        if not os.path.isdir(os.path.dirname(self.stamp())):
-            os.makedirs(os.path.dirname(self.stamp()))
-        open(self.stamp(), "a").close()
-        os.utime(self.stamp(), (when, when))
-
-    def await_ready(self, url, timeout, sleep=time.sleep, clock=time.time, tls=None):
-        """Wait until the daemon answers; DaemonError if it does not in time."""
-        deadline = clock() + timeout
-        while True:
-            trouble = refuses(url, tls["ca"]) if tls and not tls.get("certificate") else answers(url, tls)
-            if trouble is None:
-                return
-            if clock() >= deadline:
-                raise DaemonError(
-                    "%s does not answer at %s within %d s (%s)."
-                    " Remedy: look at `journalctl -u %s` on the node.%s"
-                    % (self.name, url, timeout, trouble, self.name, self.log())
-                )
-            sleep(0.5)
 
 
 def main():
     """Run as an Ansible module."""
-    module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["running", "stopped"], "default": "running"},
-            "restart_on": {"type": "list", "elements": "str", "default": []},
-            "reload_on": {"type": "list", "elements": "str", "default": []},
-            "settings": {"type": "str"},
-            "ready_url": {"type": "str"},
-            "health": {"type": "list", "elements": "str", "default": []},
-            "own": {"type": "str", "default": ""},
-            "peers": {"type": "list", "elements": "str", "default": []},
-            "gate": {"type": "list", "elements": "str", "default": []},
-            "ready_tls": {
-                "type": "dict",
-                "options": {
-                    "ca": {"type": "path", "required": True},
-                    "certificate": {"type": "path"},
-                    "key": {"type": "path", "no_log": False},
-                },
-                "required_together": [["certificate", "key"]],
-            },
-            "timeout": {"type": "int", "default": 60},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-    health = Health(module.run_command, given["health"])
-
-    def gate():
-        trouble = health.awaited(given["gate"], given["timeout"])
-        if trouble:
-            raise DaemonError(
-                "%s is not restarted here, since it does not serve on another node (%s). Remedy: see there what the unit's"
-                " log says, then apply again." % (given["name"], trouble)
-            )
-
-    daemon = Daemon(given["name"], module.run_command, check_mode=module.check_mode, gate=gate)
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
+    daemon = daemon_of(module, module.params, module.check_mode)
     try:
-        if given["state"] == "stopped":
-            daemon.stop()
-            module.exit_json(changed=bool(daemon.actions), actions=daemon.actions, because=[])
-        because = daemon.ensure(given["restart_on"], given["reload_on"], given["settings"])
-        if given["ready_url"] and not module.check_mode:
-            daemon.await_ready(given["ready_url"], given["timeout"], tls=given["ready_tls"])
-        if given["own"] and not module.check_mode:
-            trouble = health.awaited([given["own"]], given["timeout"])
-            if trouble:
-                raise DaemonError(
-                    "%s does not serve within %d s (%s). Remedy: look at `journalctl -u %s` on the node.%s"
-                    % (given["name"], given["timeout"], trouble, given["name"], daemon.log())
-                )
+        result = bring(daemon, module.params)
     except DaemonError as error:
         module.fail_json(msg=str(error), actions=daemon.actions)
-    interrupts = bool({"restart", "reload"} & set(daemon.actions))
-    answering = []
-    if interrupts and module.check_mode:
-        answering = [place for place in given["peers"] if not health.trouble(place)]
-    module.exit_json(
-        changed=bool(daemon.actions),
-        actions=daemon.actions,
-        because=because,
-        interrupts=interrupts,
-        answering=answering,
-    )
+    if module._diff and daemon.diffs:
+        result["diff"] = daemon.diffs
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

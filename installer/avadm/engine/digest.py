@@ -69,10 +69,14 @@ class Digests:
 
     def _plugins(self, files: Iterable[Path]) -> list[Path]:
         """Return the files of our modules and action plug-ins that are named in files, and what all modules share."""
-        folder = self._home / "plugins"
-        names = {name.decode() for f in files for name in _MODULE.findall(f.read_bytes())}
-        modules = [folder / kind / f"{name}.py" for kind in ("action", "modules") for name in sorted(names)]
-        return [*(m for m in modules if m.is_file()), *_files(folder / "module_utils")]
+        folder, found = self._home / "plugins", set[Path]()
+        while files:
+            names = {name.decode() for f in files for name in _MODULE.findall(f.read_bytes())}
+            named = {folder / kind / f"{name}.py" for kind in ("action", "modules") for name in names}
+            # A plug-in may name another.
+            files = {m for m in named - found if m.is_file()}
+            found |= files
+        return [*sorted(found), *_files(folder / "module_utils")]
 
 
 def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, str]]:

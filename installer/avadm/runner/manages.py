@@ -73,6 +73,8 @@ def _items(name: str, task: str, res: Mapping[str, Any]) -> Iterator[str]:
             yield f"{'absent' if args.get('state') == 'absent' else 'file'} {path}"
         else:
             yield f"{UNPROVEN} {task}"
+    elif name == "avadm_service" and args:
+        yield from _service(args, res)
     elif name in _KINDS and args:
         yield from _KINDS[name](args)
         if isinstance(mark := res.get("founded"), Mapping):
@@ -92,16 +94,36 @@ def _files(args: Args) -> Iterator[str]:
         yield f"{'absent' if one.get('state') == 'absent' else 'file'} {one['path']}"
 
 
+def _drop_in(args: Args) -> list[str]:
+    """Return the file of our settings of a unit, where there are any."""
+    name = args["name"]
+    whole = name if name.endswith((".service", ".timer")) else f"{name}.service"
+    return [f"/etc/systemd/system/{whole}.d/avadm.conf"] if args.get("settings") is not None else []
+
+
+def _service(args: Args, res: Mapping[str, Any]) -> Iterator[str]:
+    if args.get("user"):
+        yield f"login {args['user']['name']}"
+    for folder in args.get("folders") or []:
+        yield f"file {folder['path']}"
+    yield from _files({"files": args.get("files") or []})
+    if args.get("state") == "stopped":
+        yield f"stopped {args['name']}"
+        return
+    yield f"unit {args['name']}"
+    drop_in = _drop_in(args)
+    yield from (f"file {path}" for path in drop_in)
+    for unit, kind, path in [*res["keeps"], *([args["name"], "restart", path] for path in drop_in)]:
+        yield from [f"unit {unit}", f"file {path}", f"{kind} {unit} {path}"]
+
+
 def _daemon(args: Args) -> Iterator[str]:
     name = args["name"]
     if args.get("state") == "stopped":
         yield f"stopped {name}"
         return
     yield f"unit {name}"
-    restart = list(args.get("restart_on") or [])
-    if args.get("settings") is not None:
-        whole = name if name.endswith((".service", ".timer")) else f"{name}.service"
-        restart.append(f"/etc/systemd/system/{whole}.d/avadm.conf")
+    restart = [*(args.get("restart_on") or []), *_drop_in(args)]
     for kind, paths in (("restart", restart), ("reload", args.get("reload_on") or [])):
         for path in paths:
             yield f"file {path}"

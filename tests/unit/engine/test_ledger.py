@@ -65,10 +65,11 @@ def home(tmp_path: Path) -> Path:
             (tmp_path / "roles" / role / "tasks").mkdir(parents=True)
             (tmp_path / "roles" / role / "tasks" / "main.yml").write_text("[]\n")
     osd = ("modules/avadm_ceph_osd", "action/avadm_ceph_osd")
-    for name in (*osd, "modules/avadm_package", "module_utils/avadm_machine"):
+    for name in (*osd, "action/avadm_pushes", "modules/avadm_package", "module_utils/avadm_machine"):
         path = tmp_path / "plugins" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1\n")
+    (tmp_path / "plugins/action/avadm_ceph_osd.py").write_text("from avadm_pushes\n")
     (tmp_path / "roles/ceph_osd/tasks/run.yml").write_text("- avadm_ceph_osd:\n")
     return tmp_path
 
@@ -100,6 +101,7 @@ def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) 
         ("plugins/module_utils/avadm_machine.py", {"base", "ceph", "monitoring"}),
         ("plugins/modules/avadm_ceph_osd.py", {"ceph"}),
         ("plugins/action/avadm_ceph_osd.py", {"ceph"}),
+        ("plugins/action/avadm_pushes.py", {"ceph"}),  # another plug-in names it
         ("plugins/modules/avadm_package.py", set()),  # no file of these phases names it
         ("roles/grafana/tasks/handover.yml", {"monitoring"}),
     ],

@@ -20,6 +20,7 @@ def args(**given):
 COMMAND, COPY = "ansible.builtin.command", "ansible.builtin.copy"
 FILES = [{"path": "/a"}, {"path": "/b", "state": "absent"}]
 DAEMON = {"name": "d", "restart_on": ["/r"], "reload_on": ["/l"], "settings": "x"}
+SERVICE = {"name": "d", "user": {"name": "u"}, "folders": [{"path": "/f"}], "files": FILES, "settings": "x"}
 LIBRARIES = {"path": "/g", "libraries": ["libcuda"], "programs": [], "needed": ["libcuda.so.1", "smi"]}
 DROPIN = "/etc/systemd/system/d.service.d/avadm.conf"
 # Module, its result, and what that stands for.
@@ -37,6 +38,15 @@ RESULTS = [
         *("avadm_daemon", args(**DAEMON), "unit d", "file /r", "restart d /r", f"file {DROPIN}"),
         *(f"restart d {DROPIN}", "file /l", "reload d /l"),
     ),
+    (
+        *(
+            "avadm_service",
+            args(**SERVICE) | {"keeps": [["d", "reload", "/a"], ["t.timer", "restart", "/t"]]},
+        ),
+        *("login u", "file /f", "file /a", "absent /b", "unit d", f"file {DROPIN}", "reload d /a"),
+        *("unit t.timer", "file /t", "restart t.timer /t", f"restart d {DROPIN}"),
+    ),
+    ("avadm_service", args(name="d", state="stopped", files=FILES), "file /a", "absent /b", "stopped d"),
     ("avadm_ceph_pool", args(pools=[{"name": "p"}], rule={"name": "r"}), "rule r", "pool p"),
     ("avadm_ceph_auth", args(entities=[{"entity": "client.a", "key": "k"}]), "entity client.a"),
     ("avadm_ceph_wait", args(until="health", osds=6, tolerate=["B", "A"]), "health 6 A,B"),
@@ -92,7 +102,7 @@ PATHS = [str(path.relative_to(HOME)) for place in PLACES for path in sorted(HOME
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_task_is_known_and_what_only_looks_reports_no_change(path):
-    known = LOOKING | {"copy", "template", "file"} | module._KINDS.keys()
+    known = LOOKING | {"copy", "template", "file", "avadm_service"} | module._KINDS.keys()
     for task, names in tasks(path):
         assert names <= known, task["name"]
         if {"command", "shell", "script"} & names:

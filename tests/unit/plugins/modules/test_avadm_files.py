@@ -4,9 +4,9 @@ import os
 import pwd
 from pathlib import Path
 
-import avadm_files
 import avadm_sysctl
 import pytest
+from ansible.module_utils import avadm_files
 
 from tests.unit.fakes.running import module
 

@@ -3,8 +3,8 @@
 import os
 import time
 
-import avadm_daemon as module
 import pytest
+from ansible.module_utils import avadm_daemon as module
 
 
 class Systemd:

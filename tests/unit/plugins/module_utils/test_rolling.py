@@ -1,11 +1,11 @@
 """Restarts of what runs come one after the other, each behind a gate of health; a first start waits for nobody."""
 
-import avadm_daemon as module
 import pytest
+from ansible.module_utils import avadm_daemon as module
 from ansible.module_utils.avadm_health import Health
 
 from tests.unit.fakes.roles import holds, read, value, variables
-from tests.unit.plugins.modules.test_avadm_daemon import Systemd, conf, daemon  # noqa: F401  a fixture
+from tests.unit.plugins.module_utils.test_avadm_daemon import Systemd, conf, daemon  # noqa: F401  a fixture
 
 ROLLING = {
     "kube_apiserver": ["kube-apiserver"],

@@ -4,8 +4,8 @@ import hashlib
 import stat
 from pathlib import Path
 
-import avadm_artifact as module
 import pytest
+from ansible.module_utils import avadm_artifact as module
 
 NEW = b"new bytes"
 DIGEST = hashlib.sha256(NEW).hexdigest()

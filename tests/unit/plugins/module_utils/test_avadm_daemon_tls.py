@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 from ansible.module_utils.avadm_ask import refuses
-from avadm_daemon import answers
+from ansible.module_utils.avadm_daemon import answers
 
 from tests.unit.fakes.made import Signer, https
 
