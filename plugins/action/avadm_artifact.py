@@ -19,9 +19,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result; ``changed`` where anything was pushed."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        return result | self._put(self._task.args, task_vars or {})
+        return result | self.put(self._task.args, task_vars or {})
 
-    def _put(self, given: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+    def put(self, given: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Ask the node, push what it lacks, ask again; return the module's last answer."""
         args = given | {"login": task_vars.get("ansible_user") or "root"}
         first: dict[str, Any] = self._execute_module(module_args=args, task_vars=task_vars)

@@ -13,21 +13,22 @@ from typing import Any
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import action_loader
 from ansible.template import AnsibleEnvironment, generate_ansible_template_vars
 
-Pushing = action_loader.get("avadm_artifact", class_only=True)
 WAIT_S = 0.2
 """How often somebody who waits looks whether it is his turn."""
 
 
-class ActionModule(Pushing):  # type: ignore[misc,valid-type]
+class ActionModule(ActionBase):  # type: ignore[misc]
     """One task for a service."""
+
+    TRANSFERS_FILES = False
+    _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's last result, without the contents of files."""
         task_vars = task_vars or {}
-        result: dict[str, Any] = ActionBase.run(self, tmp, task_vars)
+        result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
         try:
             args["files"] = [
@@ -35,7 +36,7 @@ class ActionModule(Pushing):  # type: ignore[misc,valid-type]
             ]
         except (AnsibleError, OSError, UnicodeError) as error:
             return result | {"failed": True, "msg": f"a file of the role cannot be read: {error}"}
-        found = self._put(args, task_vars)
+        found = self._pushing().put(args, task_vars)
         if found.get("waits"):
             with turn(str(self._task._uuid), int(args["rolling"])) as interrupted:
                 found = self._in_turn(args, found, interrupted, task_vars)
@@ -43,6 +44,18 @@ class ActionModule(Pushing):  # type: ignore[misc,valid-type]
             for key in {"content", "base64", "template", "src"} & entry.keys():
                 del entry[key]
         return result | found
+
+    def _pushing(self) -> Any:
+        """Return the plug-in that pushes artifacts, for this task; under mitogen no plug-in can be another's parent."""
+        return self._shared_loader_obj.action_loader.get(
+            "avadm_artifact",
+            task=self._task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
 
     def _in_turn(
         self, args: dict[str, Any], look: dict[str, Any], interrupted: Path, task_vars: dict[str, Any]

@@ -2,17 +2,19 @@
 
 import multiprocessing
 import os
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from ansible.plugins.loader import action_loader
 
-from tests.unit.fakes.roles import ROOT, program
+from avadm.runner.ansible import STRATEGY, PlaybookRun, environment
+from tests.unit.fakes.roles import program
 from tests.unit.fakes.running import play, stub
 
-action_loader.add_directory(str(ROOT / "plugins/action"))
+artifact = program("../plugins/action/avadm_artifact.py", "avadm_artifact_action")
 plugin = program("../plugins/action/avadm_service.py", "avadm_service_action")
 
 
@@ -27,9 +29,15 @@ def act(monkeypatch, answers, **args):
     wire = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/unused"))
     made = plugin.ActionModule(task, wire, SimpleNamespace(), None, None, None)
     asked = []
-    monkeypatch.setattr(
-        made, "_execute_module", lambda module_args, task_vars: asked.append(module_args) or answers.pop(0)
-    )
+
+    def execute(module_args, task_vars):
+        asked.append(module_args)
+        return answers.pop(0)
+
+    pushing = artifact.ActionModule(task, wire, SimpleNamespace(), None, None, None)
+    for one in (made, pushing):
+        monkeypatch.setattr(one, "_execute_module", execute)
+    monkeypatch.setattr(made, "_pushing", lambda: pushing)
     return made.run(task_vars={"ansible_user": "ops"}), asked
 
 
@@ -100,7 +108,8 @@ def test_a_turn_ends_with_what_had_it():
         pass
 
 
-def test_a_task_of_a_role_has_its_files_templates_and_service_on_the_node(tmp_path):
+@pytest.mark.parametrize("strategy", ["linear", STRATEGY])
+def test_a_task_of_a_role_has_its_files_templates_and_service_on_the_node(tmp_path, monkeypatch, strategy):
     role = tmp_path / "roles/r"
     for name in ("tasks", "files", "templates/part"):
         (role / name).mkdir(parents=True)
@@ -118,7 +127,9 @@ def test_a_task_of_a_role_has_its_files_templates_and_service_on_the_node(tmp_pa
     task = {"name": "Run it", "avadm_service": {"name": "x", "files": files, "rolling": 1}}
     (role / "tasks/main.yml").write_text(yaml.safe_dump([task]))
     shown = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nExecMainStartTimestampMonotonic=0"
-    env = stub(tmp_path / "bin/systemctl", f"[ $1 = show ] && echo '{shown}' || echo $* >> {tmp_path}/told")
+    monkeypatch.setenv("AVADM_STRATEGY", strategy)
+    env = environment(PlaybookRun("x", tmp_path, tmp_path, ()), Path(sys.executable))
+    env |= stub(tmp_path / "bin/systemctl", f"[ $1 = show ] && echo '{shown}' || echo $* >> {tmp_path}/told")
     done = play(tmp_path, {"ansible.builtin.import_role": {"name": "r"}}, env=env, word="said")
     assert "changed=1" in done.stdout, done.stdout
     assert (out / "plain").read_text() == "plain {{ no template }}\n"
