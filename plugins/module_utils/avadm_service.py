@@ -167,7 +167,7 @@ class Service(object):
         units = sorted(unit for unit in units if "@." not in unit)
         if not units or self.check:
             return
-        argv = ["systemctl", "show", "-pNeedDaemonReload"] + units
+        argv = ["systemctl", "show", "-p", "NeedDaemonReload"] + units
         if "NeedDaemonReload=yes" in self.module.run_command(argv)[1]:
             self.actions.append("daemon-reload")
             self.module.run_command(["systemctl", "daemon-reload"])
