@@ -13,9 +13,10 @@ from avadm.bootstrap.report import BootstrapState, BootstrapStep, NodeReport
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.bootstrap.sudo import asks_password, let_sudo
 from avadm.runner import channel
-from avadm.runner.connect import Credentials, Target, Trouble, Why, connect
+from avadm.runner.connect import Credentials, Target, Trouble, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts, fingerprint
+from avadm.runner.reason import Why
 from avadm.runner.ssh import SshFleet
 
 INSTALL_TIMEOUT = 300.0  # seconds; fetching package lists over a slow line and installing python
@@ -87,7 +88,7 @@ def _no_host_key(report: NodeReport, offer: Offer, job: Job) -> None:
         return
     remedy = "Check the address, the cable, the power and that sshd runs; then run bootstrap again."
     where = ""
-    if trouble.why is Why.JUMP:
+    if trouble.why in (Why.JUMP, Why.NOT_FORWARDED):
         where = "ssh.jump"
         remedy = "Try `ssh` to the jump host and from there to the node; then run bootstrap again."
     if trouble.why is Why.HOST_KEY_CHANGED:
@@ -151,7 +152,7 @@ def _authorize(
         line = channel.wrap(AUTHORIZE, "root", 30)
         got = channel.execute(transport, line, timeout=35, stdin=f"{job.key.line}\n".encode())
     except (channel.NotSent, channel.Lost) as e:
-        raise Trouble(Why.PROTOCOL, f"connection lost: {target}: {e}") from e
+        raise Trouble(Why.LOST, f"connection lost: {target}: {e}", when="connection lost") from e
     finally:
         transport.close()
     said = got.stdout.decode("utf-8", "replace").split()
@@ -208,7 +209,7 @@ def _judge(job: Job, target: Target, result: Result, report: NodeReport, granted
     lines = result.stdout.split("\n")
     said = result.stderr.strip()[-300:]
     if result.error is not None or "root" not in lines:
-        no_sudo = result.error is None or result.error.startswith("no root: ")
+        no_sudo = result.error is None or result.error.why is Why.NO_ROOT
         if target.user != "root" and no_sudo:
             report.fail(
                 "root",

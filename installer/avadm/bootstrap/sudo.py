@@ -13,6 +13,7 @@ from avadm.runner import channel
 from avadm.runner.connect import Credentials, Target, Trouble, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts
+from avadm.runner.reason import Why
 
 GRANT_TIMEOUT = 30.0  # seconds; sudo itself waits a few after a wrong password
 WRONG = ("incorrect password", "Sorry, try again")
@@ -20,7 +21,7 @@ WRONG = ("incorrect password", "Sorry, try again")
 
 def asks_password(result: Result) -> bool:
     """Return whether a login could not become root for want of a password."""
-    return (result.error or "").startswith("no root: ") and "password is required" in result.stderr
+    return bool(result.error and result.error.why is Why.NO_ROOT and "password is required" in result.stderr)
 
 
 def let_sudo(targets: Sequence[Target], job: Job, reports: dict[str, NodeReport]) -> list[str]:

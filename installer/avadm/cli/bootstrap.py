@@ -136,7 +136,7 @@ def _existing(path: Path) -> paramiko.PKey:
         raise AvadmError(
             Finding(
                 check="existing-key",
-                what=e.reason.partition(":")[2].partition(": run")[0].strip(),
+                what=f"{path.expanduser()} is {e.reason.facts['fault']}",
                 where="--existing-key",
             )
         ) from e

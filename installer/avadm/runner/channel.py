@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import paramiko
 
+from avadm.runner.reason import Reason, Why
+
 CHUNK = 1 << 16  # bytes read at once
 GRACE = 2.0  # seconds: between an exit status and the last output; also before a kill after the time-out
 NOT_FOUND = 127  # the shell's exit status for a command that is not there
@@ -50,14 +52,16 @@ def wrap(command: str, user: str, timeout: float) -> str:
     return f"{sudo}timeout -k {GRACE:g} {timeout:g} sh -c {shlex.quote(command)}"
 
 
-def refused_root(user: str, got: Output) -> str | None:
+def refused_root(user: str, got: Output) -> Reason | None:
     """Return why sudo did not run the line that `wrap` made; None where it did."""
     lines = got.stderr.decode("utf-8", "replace").strip().splitlines()
     said = lines[-1] if lines else ""
     missing = got.rc == NOT_FOUND and re.search(r"\bsudo\b.*not found", said)
     if user == "root" or not (missing or (got.rc == 1 and re.match(r"sudo: |Sorry, user ", said))):
         return None
-    return f"no root: {user} cannot become root without a password ({said.removeprefix('sudo: ')[:200]})"
+    said = said.removeprefix("sudo: ")[:200]
+    text = f"no root: {user} cannot become root without a password ({said})"
+    return Reason(Why.NO_ROOT, text, user=user, said=said)
 
 
 def execute(transport: paramiko.Transport, line: str, *, timeout: float, stdin: bytes | None) -> Output:

@@ -7,13 +7,13 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from typing import Protocol
 
 import paramiko
 
 from avadm.runner.hostkeys import entry_name, fingerprint
+from avadm.runner.reason import Reason, Why
 
 # paramiko logs each refused connection with a traceback; people get the reason from Trouble instead.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -31,34 +31,12 @@ HOST_KEY_TYPES = (
 )
 
 
-class Why(StrEnum):
-    """Why a node cannot be talked to."""
-
-    REFUSED = "refused"
-    TIMEOUT = "time-out"
-    NO_ROUTE = "no-route"
-    NAME = "name"
-    HOST_KEY_UNKNOWN = "host-key-unknown"
-    HOST_KEY_CHANGED = "host-key-changed"
-    AUTH = "auth-failed"
-    NO_KEY = "no-controller-key"
-    PROTOCOL = "protocol"
-    CLOSED = "closed"
-    JUMP = "jump-host"
-
-
 class Trouble(Exception):
-    """A connection could not be made.
+    """A connection could not be made; the arguments are those of Reason."""
 
-    Args:
-        why: which kind of trouble.
-        reason: one sentence for people, naming the node.
-    """
-
-    def __init__(self, why: Why, reason: str) -> None:
-        self.why = why
-        self.reason = reason
-        super().__init__(reason)
+    def __init__(self, why: Why, text: str, **facts: object) -> None:
+        self.why, self.reason = why, Reason(why, text, **facts)
+        super().__init__(text)
 
 
 class Way(Protocol):
@@ -194,11 +172,15 @@ def check_host_key(target: Target, pinned: Sequence[paramiko.PKey], offered: par
         raise Trouble(
             Why.HOST_KEY_UNKNOWN,
             f"host key of {target} is not pinned; it offers {shown}: run `avadm bootstrap`",
+            offered=shown,
         )
     if offered not in pinned:
         held = ", ".join(f"{k.get_name()} {fingerprint(k)}" for k in pinned)
         raise Trouble(
-            Why.HOST_KEY_CHANGED, f"host key changed: {target} has {held} pinned and offers {shown}"
+            Why.HOST_KEY_CHANGED,
+            f"host key changed: {target} has {held} pinned and offers {shown}",
+            pinned=held,
+            offered=shown,
         )
 
 
@@ -226,20 +208,25 @@ def _authenticate(target: Target, transport: paramiko.Transport, credentials: Cr
             return
     offers = f"; the server offers {', '.join(allowed)}" if allowed else ""
     by = " or ".join(tried) or "nothing"
-    raise Trouble(Why.AUTH, f"authentication failed: {target} did not let {target.user} in by {by}{offers}")
+    text = f"authentication failed: {target} did not let {target.user} in by {by}{offers}"
+    raise Trouble(Why.AUTH, text, user=target.user, by=by)
 
 
 def _trouble(target: Target, e: Exception, timeout: float) -> Trouble:
     """Return the reason behind what a socket or paramiko raised."""
     if isinstance(e, ConnectionRefusedError):
-        return Trouble(Why.REFUSED, f"connection refused: nothing listens on {target}, port {target.port}")
+        text = f"connection refused: nothing listens on {target}, port {target.port}"
+        return Trouble(Why.REFUSED, text, port=target.port)
     if isinstance(e, TimeoutError) or "No existing session" in str(e):
-        return Trouble(Why.TIMEOUT, f"time-out: {target} did not answer within {timeout:g} s")
+        return Trouble(
+            Why.TIMEOUT, f"time-out: {target} did not answer within {timeout:g} s", timeout=timeout
+        )
     if isinstance(e, socket.gaierror):
         return Trouble(Why.NAME, f"unknown name: {target} does not resolve ({e.strerror})")
     if isinstance(e, OSError) and e.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
         return Trouble(Why.NO_ROUTE, f"no route: {target} cannot be reached ({e.strerror})")
     if isinstance(e, paramiko.SSHException) and "banner" in str(e).lower():
-        return Trouble(Why.PROTOCOL, f"no ssh: {target}, port {target.port}, sent no ssh banner")
+        text = f"no ssh: {target}, port {target.port}, sent no ssh banner"
+        return Trouble(Why.NO_SSH, text, port=target.port)
     text = str(e) or type(e).__name__
     return Trouble(Why.PROTOCOL, f"ssh failed: {target}: {text}")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from avadm.runner.reason import Reason
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -29,7 +31,7 @@ class Result:
     stderr: str
     started: float
     seconds: float
-    error: str | None = None
+    error: Reason | None = None
 
     @property
     def ok(self) -> bool:

@@ -12,9 +12,10 @@ import paramiko
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner.connect import Credentials, Target, Trouble, Why, connect
+from avadm.runner.connect import Credentials, Target, Trouble, connect
 from avadm.runner.hostkeys import KnownHosts, entry_name, parse_key
 from avadm.runner.keyfile import load_key
+from avadm.runner.reason import Why
 from avadm.sitefile.load import beside
 
 if TYPE_CHECKING:
@@ -81,9 +82,8 @@ class JumpHost:
         except (paramiko.SSHException, EOFError, OSError) as e:
             # A refusal is told as (code, text); anything else is a time-out or a lost connection.
             said = e.args[-1] if isinstance(e, paramiko.ChannelException) else e
-            raise Trouble(
-                Why.JUMP, f"not forwarded: {self.target} has no way to {target}, port {target.port} ({said})"
-            ) from e
+            text = f"not forwarded: {self.target} has no way to {target}, port {target.port} ({said})"
+            raise Trouble(Why.NOT_FORWARDED, text, port=target.port, said=said) from e
 
     def close(self) -> None:
         """Drop the connection."""
@@ -119,7 +119,7 @@ class JumpHost:
                     self.target, [self.pinned], Credentials([load_key(self.key)]), timeout
                 )
             except Trouble as e:
-                trouble = Trouble(Why.JUMP, f"jump host: {e.reason}")
+                trouble = Trouble(Why.JUMP, f"jump host: {e.reason}", said=e.reason)
                 self._failed = (time.monotonic(), trouble)
                 raise trouble from e
             return self._transport

@@ -9,7 +9,8 @@ from paramiko.pkey import UnknownKeyType
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner.connect import Trouble, Why
+from avadm.runner.connect import Trouble
+from avadm.runner.reason import Why
 
 
 def load_key(path: Path) -> paramiko.PKey:
@@ -17,19 +18,21 @@ def load_key(path: Path) -> paramiko.PKey:
     try:
         return paramiko.PKey.from_path(path)
     except FileNotFoundError as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is not there: run `avadm bootstrap`") from e
+        raise _no_key(path, "not there", ": run `avadm bootstrap`") from e
     except PermissionError as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} may not be read by this user") from e
+        raise _no_key(path, "not readable by this user") from e
     except IsADirectoryError as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is a folder") from e
+        raise _no_key(path, "a folder") from e
     except paramiko.PasswordRequiredException as e:
-        raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
+        raise _no_key(path, "locked with a passphrase") from e
     except (paramiko.SSHException, UnknownKeyType, ValueError, TypeError, IndexError, OSError) as e:
         if "password" in str(e).lower():  # what cryptography says of a key in OpenSSH's own form
-            raise Trouble(Why.NO_KEY, f"no controller key: {path} is locked with a passphrase") from e
-        raise Trouble(
-            Why.NO_KEY, f"no controller key: {path} is no private ssh key ({str(e).partition('. ')[0]})"
-        ) from e
+            raise _no_key(path, "locked with a passphrase") from e
+        raise _no_key(path, f"no private ssh key ({str(e).partition('. ')[0]})") from e
+
+
+def _no_key(path: Path, fault: str, remedy: str = "") -> Trouble:
+    return Trouble(Why.NO_KEY, f"no controller key: {path} is {fault}{remedy}", fault=fault)
 
 
 def usable(path: Path) -> paramiko.PKey:
@@ -64,8 +67,9 @@ def _unusable(path: Path, error: Trouble | OSError) -> Finding:
             "Run `avadm bootstrap`, which makes it, or name another with ssh.key in the site file.",
         )
     else:
-        reason = error.reason if isinstance(error, Trouble) else error.strerror or str(error)
-        found = reason.removeprefix(f"no controller key: {path} ").removeprefix("is ")
+        found = (
+            str(error.reason.facts["fault"]) if isinstance(error, Trouble) else error.strerror or str(error)
+        )
         remedy = (
             "Name another key with ssh.key in the site file, or move this one away and run `avadm bootstrap`."
         )

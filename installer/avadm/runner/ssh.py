@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Self
 import paramiko
 
 from avadm.runner import channel
-from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, Why, connect
+from avadm.runner.connect import CONNECT_TIMEOUT, Credentials, Target, Trouble, connect
 from avadm.runner.fleet import Result
 from avadm.runner.hostkeys import KnownHosts
 from avadm.runner.jump import JumpHost
 from avadm.runner.keyfile import load_key
+from avadm.runner.reason import Reason, Why
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
@@ -86,7 +87,7 @@ class SshFleet:
         closed = held.closed
         started, clock = time.time(), time.monotonic()
 
-        def result(rc: int, out: bytes = b"", err: bytes = b"", error: str | None = None) -> Result:
+        def result(rc: int, out: bytes = b"", err: bytes = b"", error: Reason | None = None) -> Result:
             texts = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
             return Result(node, command, rc, *texts, started, time.monotonic() - clock, error)
 
@@ -105,27 +106,25 @@ class SshFleet:
                 except channel.Refused as e:
                     # A channel is free again when one of the others' commands ends: theirs are not cut off for it.
                     if time.monotonic() >= until:
-                        return result(
-                            UNREACHABLE, error=f"{held.target} opens no channel: {e} (sshd's MaxSessions)"
-                        )
+                        text = f"{held.target} opens no channel: {e} (sshd's MaxSessions)"
+                        return result(UNREACHABLE, error=Reason(Why.NO_CHANNEL, text))
                     time.sleep(REFUSED_PAUSE)
                     tries -= 1
                     continue
                 except channel.NotSent as e:
                     held.drop()
                     if tries >= 2:
-                        return result(UNREACHABLE, error=f"connection lost: {held.target}: {e}")
+                        return result(UNREACHABLE, error=lost("connection lost", held.target, e))
                     continue
                 except channel.Lost as e:
                     held.drop()
                     return result(
-                        UNREACHABLE, error=f"connection lost while the command ran: {held.target}: {e}"
+                        UNREACHABLE, error=lost("connection lost while the command ran", held.target, e)
                     )
                 late = time.monotonic() - clock >= timeout
                 if got.rc is None or (late and got.rc in (TIMED_OUT, KILLED)):
-                    return result(
-                        TIMED_OUT, got.stdout, got.stderr, f"time-out: not done after {timeout:g} s"
-                    )
+                    text = f"time-out: not done after {timeout:g} s"
+                    return result(TIMED_OUT, got.stdout, got.stderr, Reason(Why.LATE, text))
                 return result(got.rc, got.stdout, got.stderr, channel.refused_root(held.target.user, got))
 
     def map(
@@ -185,6 +184,11 @@ class SshFleet:
             if self._credentials is None:
                 self._credentials = Credentials([load_key(self._key)] if self._key else [])
             return self._credentials
+
+
+def lost(when: str, target: Target, error: Exception) -> Reason:
+    """Return the reason of a connection that broke off."""
+    return Reason(Why.LOST, f"{when}: {target}: {error}", when=when)
 
 
 class _Node:

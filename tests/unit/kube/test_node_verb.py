@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from avadm.cli.main import App, cli
 from avadm.kube import drain as module
 from avadm.runner.nodecode import script
+from avadm.runner.reason import Reason, Why
 from avadm.sitefile.load import load
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
@@ -173,7 +174,7 @@ def test_one_that_was_cordoned_before_stays_so_whatever_comes(avadm, masters):
 
 
 def test_the_next_master_is_asked_where_one_is_silent_or_cannot(avadm, masters):
-    masters.silent["mast1"] = "no route: mast1 (10.0.0.1) cannot be reached (No route to host)"
+    masters.silent["mast1"] = Reason(Why.NO_ROUTE, "no route: mast1 (10.0.0.1) cannot be reached")
     assert avadm("cordon", "comp1").return_value is None
     assert masters.asked == [("mast2", "cordon", "comp1")]
     masters.broken["uncordon"] = "kubectl uncordon: Unable to connect to the server"

@@ -2,49 +2,78 @@
 
 from __future__ import annotations
 
+import errno
+
+import paramiko
 import pytest
 
 from avadm.runner.access import finding, findings
 from avadm.runner.channel import Output, refused_root
+from avadm.runner.connect import Target, Trouble, _trouble, check_host_key
+from avadm.runner.hostkeys import fingerprint
+from avadm.runner.reason import Reason
+from avadm.runner.ssh import lost
 
-REASONS = [
-    ("connection refused: nothing listens on {n}, port 22", "Nothing listens on port 22 of the node."),
-    ("time-out: {n} did not answer within 10 s", "The node did not answer within 10 s."),
-    ("no route: {n} cannot be reached (No route to host)", "There is no way to the node."),
-    ("no ssh: {n}, port 80, sent no ssh banner", "What listens on port 80 of the node speaks no ssh."),
-    (
-        "authentication failed: {n} did not let root in by publickey ssh-ed25519; the server offers password",
-        "The node did not let root in by publickey ssh-ed25519.",
-    ),
-    ("connection lost while the command ran: {n}: EOF", "The connection broke off."),
-    (
-        "no root: ops cannot become root without a password (x)",
-        "Ops cannot become root without a password (x).",
-    ),
-    ("/usr/bin/python3 on {n} gave no facts: exit 1", "/usr/bin/python3 on the node gave no facts: exit 1"),
-]
+NODE = Target("n1", "10.0.0.1")
 
 
-@pytest.mark.parametrize(("reason", "what"), REASONS)
-@pytest.mark.parametrize("address", ["10.0.0.1", "[10.0.0.1]:2222"])
-def test_the_same_trouble_is_the_same_sentence(reason: str, what: str, address: str) -> None:
-    found = finding("reachability", "n1", reason.format(n=f"n1 ({address})"))
-    assert (found.what, found.host) == (what, "n1")
-    assert found.found
-    assert found.wanted
-    assert found.remedy
+def met(error: Exception, node: Target = NODE) -> Reason:
+    """Return the reason of what a socket or paramiko raised."""
+    return _trouble(node, error, 10).reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "what", "found"),
+    [
+        (met(ConnectionRefusedError()), "Nothing listens on port 22 of the node.", "connection refused"),
+        (met(TimeoutError()), "The node did not answer within 10 s.", "time-out"),
+        (met(OSError(errno.EHOSTUNREACH, "x")), "There is no way to the node.", "no route"),
+        (
+            met(paramiko.SSHException("Error reading SSH protocol banner"), Target("n1", "10.0.0.1", 80)),
+            "What listens on port 80 of the node speaks no ssh.",
+            "no ssh",
+        ),
+        (
+            lost("connection lost while the command ran", NODE, EOFError()),
+            "The connection broke off.",
+            "connection lost while the command ran",
+        ),
+        (
+            refused_root("ops", Output(1, b"", b"sudo: a password is required")),
+            "The login ops cannot become root without a password (a password is required).",
+            "no root",
+        ),
+        (
+            "/usr/bin/python3 on n1 gave no facts: exit 1",
+            "/usr/bin/python3 on the node gave no facts: exit 1",
+            "no answer",
+        ),
+        ("n1 (10.0.0.1) said nothing", "the node said nothing", "no answer"),
+        ("n1 ([10.0.0.1]:2222) said nothing", "the node said nothing", "no answer"),
+    ],
+)
+def test_the_same_trouble_is_the_same_sentence(reason: str, what: str, found: str) -> None:
+    told = finding("reachability", "n1", reason)
+    assert (told.what, told.found, told.host) == (what, found, "n1")
+    assert told.wanted
+    assert told.remedy
 
 
 def test_fingerprints_are_what_was_found() -> None:
-    unknown = (
-        "host key of n1 (10.0.0.1) is not pinned; it offers ssh-ed25519 SHA256:abc: run `avadm bootstrap`"
+    pinned, offered = (paramiko.ECDSAKey.generate() for _ in range(2))
+    silent = {}
+    for name, keys in (("n1", []), ("n2", [pinned])):
+        with pytest.raises(Trouble) as raised:
+            check_host_key(Target(name, "10.0.0.1"), keys, offered)
+        silent[name] = raised.value.reason
+    one, two = findings("x", silent)
+    assert (one.what, one.found) == (
+        "The node's host key is not pinned.",
+        f"ecdsa-sha2-nistp256 {fingerprint(offered)}",
     )
-    changed = "host key changed: n2 (10.0.0.2) has ssh-rsa SHA256:a pinned and offers ssh-rsa SHA256:b"
-    one, two = findings("x", {"n1": unknown, "n2": changed})
-    assert (one.what, one.found) == ("The node's host key is not pinned.", "ssh-ed25519 SHA256:abc")
     assert (two.what, two.found) == (
         "The node's host key is not the pinned one.",
-        "ssh-rsa SHA256:a pinned, ssh-rsa SHA256:b offered",
+        f"ecdsa-sha2-nistp256 {fingerprint(pinned)} pinned, ecdsa-sha2-nistp256 {fingerprint(offered)} offered",
     )
 
 

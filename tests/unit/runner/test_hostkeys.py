@@ -7,9 +7,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import x25519
 
 from avadm.errors import AvadmError
-from avadm.runner.connect import Trouble, Why
+from avadm.runner.connect import Trouble
 from avadm.runner.hostkeys import KnownHosts
 from avadm.runner.keyfile import load_key
+from avadm.runner.reason import Why
 from tests.unit.runner.sshserver import new_key
 
 

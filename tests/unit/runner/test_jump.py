@@ -12,9 +12,10 @@ import paramiko
 import pytest
 
 from avadm.runner import jump as module
-from avadm.runner.connect import Target, Trouble, Why
+from avadm.runner.connect import Target, Trouble
 from avadm.runner.hostkeys import KnownHosts
 from avadm.runner.jump import JumpHost
+from avadm.runner.reason import Why
 from tests.unit.runner.sshserver import Server, new_key
 
 
@@ -122,7 +123,7 @@ def test_what_the_jump_host_cannot_reach_is_said_of_that_node(room, fault):
         node = Target("n0", "127.0.0.1", port, "root", targets[0].way)
     with pytest.raises(Trouble) as told:
         node.way.open(node, 3)
-    assert told.value.why is Why.JUMP
+    assert told.value.why is Why.NOT_FORWARDED
     assert "has no way to n0 (" in told.value.reason
     assert fleet.run("n1", "echo here").ok is (fault == "node gone")
 

@@ -100,7 +100,7 @@ def test_files_that_this_user_may_not_read() -> None:
         for path in ("id", "site.yml"):
             (folder / path).chmod(0)
         with another_user():
-            assert told(folder / "id") == ("controller-key", "may not be read by this user")
+            assert told(folder / "id") == ("controller-key", "not readable by this user")
             with pytest.raises(AvadmError) as raised:
                 examine(folder / "site.yml")
         (finding,) = raised.value.findings
