@@ -32,7 +32,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         args = dict(self._task.args)
         try:
             args["files"] = [
-                self._read(one, task_vars) for entry in args.get("files") or [] for one in each(entry)
+                self._read(one, task_vars) for entry in flat(args.get("files") or []) for one in each(entry)
             ]
         except (AnsibleError, OSError, UnicodeError) as error:
             return result | {"failed": True, "msg": f"a file of the role cannot be read: {error}"}
@@ -98,6 +98,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             escape_backslashes=False,
         )
         return made
+
+
+def flat(entries: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a list of files, those of lists in it as well."""
+    for entry in entries:
+        yield from flat(entry) if isinstance(entry, list) else [entry]
 
 
 def each(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:

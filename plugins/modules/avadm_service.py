@@ -42,6 +42,7 @@ options:
   files:
     description:
       - Its files, its units among them, as of avadm_files, written in this order. A timer that is among them is run.
+      - Lists in the list are taken as their entries.
     type: list
     elements: dict
     default: []

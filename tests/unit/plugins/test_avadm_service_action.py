@@ -56,6 +56,10 @@ def test_there_is_a_file_for_each_word(each, wanted):
     assert all("each" not in one for one in plugin.each(entry))
 
 
+def test_lists_among_the_files_are_taken_as_their_entries():
+    assert list(plugin.flat([{"path": "/a"}, [{"path": "/b"}, []], []])) == [{"path": "/a"}, {"path": "/b"}]
+
+
 def test_nothing_of_a_file_is_in_the_result(monkeypatch):
     files = [{"path": "/a", "content": "much"}]
     answer = {"changed": False, "invocation": {"module_args": {"name": "x", "files": files}}}
