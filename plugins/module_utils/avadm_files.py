@@ -158,5 +158,5 @@ class Files(object):
         if rc != 0:
             raise FilesError(
                 "%s was not written: `%s` refuses it: %s Remedy: see what it is made from."
-                % (entry["path"], entry["validate"], (err or out).strip()[-1000:])
+                % (entry["path"], entry["validate"], (out + err).strip()[-1000:])
             )
