@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from pydantic import Field
 
 from avadm_validation.protocol.evidence import sha256
 from avadm_validation.protocol.model import CheckResult, Model, Report, Verdict
@@ -32,51 +32,46 @@ def around(report: Report) -> str:
     return digest(report, without=frozenset({"checks", "evidence"}))
 
 
-@dataclass
-class Manifest:
-    """What is known of a run so far.
+class Measured(Model):
+    """One check: the verdict that it reported itself, and the digest of its result."""
 
-    Attributes:
-        checks: of each check its id, its own verdict (or None) and the digest of its result, in the order
-            in which they ended, after `seal` in the report's.
-        report: digest of what stands around the checks; "" until the end.
-    """
+    id: str
+    own: Verdict | None
+    sha256: str
 
-    checks: list[dict[str, str | None]] = field(default_factory=list)
+
+class Manifest(Model, frozen=False):
+    """What is known of a run so far."""
+
+    checks: list[Measured] = Field(default_factory=list)
+    """In the order in which they ended; after `seal` in the report's."""
     report: str = ""
+    """Digest of what stands around the checks; "" until the end."""
 
     def add(self, result: CheckResult, own: Verdict | None, folder: Path) -> None:
         """Take a check's result in and write the manifest below the report's folder."""
-        self.checks.append({"id": result.id, "own": own.value if own else None, "sha256": digest(result)})
+        self.checks.append(Measured(id=result.id, own=own, sha256=digest(result)))
         self._write(folder)
 
     def own(self, check: str) -> Verdict | None:
         """Return the verdict that a check reported itself, None where its metrics decide."""
-        found = next((c["own"] for c in self.checks if c["id"] == check), None)
-        return Verdict(found) if found else None
+        return next((c.own for c in self.checks if c.id == check), None)
 
     @classmethod
     def load(cls, folder: Path) -> Manifest:
         """Read the manifest of a report's folder; OSError or ValueError where there is none."""
-        data: Any = json.loads((folder / PATH).read_text(encoding="utf-8"))
-        try:
-            checks = [{k: c[k] for k in ("id", "own", "sha256")} for c in data["checks"]]
-            return cls(checks, str(data["report"]))
-        except (KeyError, TypeError) as e:
-            raise ValueError(f"not a manifest: {e!r}") from e
+        return cls.model_validate_json((folder / PATH).read_text(encoding="utf-8"))
 
     def _write(self, folder: Path) -> None:
         path = folder / PATH
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            json.dumps({"checks": self.checks, "report": self.report}, indent=1), encoding="utf-8"
-        )
+        path.write_text(self.model_dump_json(indent=1), encoding="utf-8")
 
     def seal(self, report: Report, folder: Path) -> Report:
         """Note the order of the checks and what stands around them; return the report with each raw file's sha256."""
         # Checks end in another order than the report's: some are measured first, some at the same time.
         place = {check.id: number for number, check in enumerate(report.checks)}
-        self.checks.sort(key=lambda check: place.get(str(check["id"]), len(place)))
+        self.checks.sort(key=lambda check: place.get(check.id, len(place)))
         self.report = around(report)
         self._write(folder)
         raw = sorted(p for p in (folder / "raw").rglob("*") if p.is_file())

@@ -64,7 +64,7 @@ def _evidence(report: Report, folder: Path) -> list[str]:
 
 def _complete(report: Report, folder: Path, manifest: Manifest) -> list[str]:
     """Every check of the run is in the report, in its place, and measured all that is there of it."""
-    there, ran = [c.id for c in report.checks], [str(c["id"]) for c in manifest.checks]
+    there, ran = [c.id for c in report.checks], [c.id for c in manifest.checks]
     problems = [f"{c}: was run, but is not in the report" for c in ran if c not in there]
     problems += [f"{c}: is in the report, but was not run" for c in there if c not in ran]
     if not problems and there != ran:
@@ -165,7 +165,7 @@ def _check(check: CheckResult, manifest: Manifest) -> list[str]:
 
 def _words(report: Report, manifest: Manifest) -> list[str]:
     """What no number tells (method, reasons, the plan's numbers, effort, class, notes) agrees with the manifest."""
-    digests = {c["id"]: c["sha256"] for c in manifest.checks}
+    digests = {c.id: c.sha256 for c in manifest.checks}
     problems = [
         f"{c.id}: differs from what the run noted when it ended (method, reasons, any other field)"
         for c in report.checks
