@@ -132,7 +132,9 @@ def main():
             set=done,
             refused=skipped,
         )
-    module.exit_json(changed=before != content or bool(done), set=done, refused=skipped)
+    # A kernel that is not the node's own may keep another value than it was given: a dry run cannot try again.
+    kept = module.check_mode and not module.params["own_kernel"] and before == content
+    module.exit_json(changed=before != content or bool(done and not kept), set=done, refused=skipped)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 
 import avadm_kernel_modules as kmod
 import avadm_swap_off as swap
+import avadm_sysctl as sysctl
 import pytest
 
 from tests.unit.fakes.running import module, stub
@@ -76,3 +77,21 @@ def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is
     assert (tmp_path / "s.conf").exists(), "set at the next boot, if it can be"
     if own:
         assert "net.bridge.no-such-setting: not in this kernel" in told["msg"]
+
+
+@pytest.mark.skipif(
+    not os.access("/proc/sys/kernel/threads-max", os.W_OK), reason="settings are read-only here"
+)
+@pytest.mark.parametrize("own", [True, False])
+def test_a_dry_run_tells_no_change_where_a_foreign_kernel_kept_its_value(tmp_path, own):
+    with open("/proc/sys/kernel/threads-max") as now:
+        values = {"kernel.threads-max": int(now.read()) + 1}
+    (tmp_path / "s.conf").write_text(sysctl.text(values))
+    given = {
+        "path": str(tmp_path / "s.conf"),
+        "values": values,
+        "own_kernel": own,
+        "_ansible_check_mode": True,
+    }
+    told, said = module("avadm_sysctl", **given, _ansible_tmpdir=str(tmp_path))
+    assert told["changed"] is own, said
