@@ -1,6 +1,7 @@
 """avadm_kernel_modules, avadm_swap_off, and what avadm_sysctl does with a setting that the kernel refuses."""
 
 import os
+from pathlib import Path
 
 import avadm_kernel_modules as kmod
 import avadm_swap_off as swap
@@ -84,8 +85,7 @@ def test_a_setting_that_the_kernel_does_not_have_is_an_error_where_the_kernel_is
 )
 @pytest.mark.parametrize("own", [True, False])
 def test_a_dry_run_tells_no_change_where_a_foreign_kernel_kept_its_value(tmp_path, own):
-    with open("/proc/sys/kernel/threads-max") as now:
-        values = {"kernel.threads-max": int(now.read()) + 1}
+    values = {"kernel.threads-max": int(Path("/proc/sys/kernel/threads-max").read_text()) + 1}
     (tmp_path / "s.conf").write_text(sysctl.text(values))
     given = {
         "path": str(tmp_path / "s.conf"),
