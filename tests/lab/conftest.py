@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import testinfra
 
 from avadm.cli.main import App
 from tests.lab.again import second_run  # noqa: F401  a fixture
@@ -35,6 +37,7 @@ class Lab:
     """The lab as `avadm lab list --json` tells it."""
 
     nodes: list
+    hosts: dict = field(default_factory=dict)
 
     @property
     def site_path(self):
@@ -63,6 +66,13 @@ class Lab:
         argv = ["ssh", "-i", ssh["key"], "-p", str(ssh["port"])]
         argv += [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
         return [*argv, f"{ssh['user']}@{node['address']}"]
+
+    def host(self, name):
+        """Return a node as testinfra sees it: its files, services, packages and sockets."""
+        if name not in self.hosts:
+            *options, login = self.argv(name)[1:]
+            self.hosts[name] = testinfra.get_host(f"ssh://{login}", ssh_extra_args=shlex.join(options))
+        return self.hosts[name]
 
     def run(self, name, command, timeout=120):
         """Run a shell command on a node; return the CompletedProcess with text output."""

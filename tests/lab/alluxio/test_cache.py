@@ -95,8 +95,11 @@ def test_no_key_is_an_argument_or_readable_by_others(cache):
     for node in {*cache.workers, cache.master, *cache.clients}:
         said = cache.sh(node, "ps axww -o args | grep -c '[s]3a.secretKey' || true")
         assert said.strip() == "0"
-    mode = cache.sh(cache.master, "stat -c %a /var/lib/alluxio/mounts.json /var/lib/alluxio/journal").split()
-    assert mode == ["600", "700"]
+    file = cache.lab.host(cache.master).file
+    assert (file("/var/lib/alluxio/mounts.json").mode, file("/var/lib/alluxio/journal").mode) == (
+        0o600,
+        0o700,
+    )
 
 
 def test_the_under_store_is_on_cephfs_and_nothing_lies_in_the_empty_mount_point(cache):

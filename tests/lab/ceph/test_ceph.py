@@ -116,7 +116,7 @@ def test_keys_are_readable_by_their_owner_only(lab):
 @pytest.mark.core("secrets")
 def test_only_monitor_nodes_have_the_administrators_key(lab):
     for node in lab.nodes:
-        found = lab.run(node["name"], "test -e /etc/ceph/ceph.client.admin.keyring").returncode == 0
+        found = lab.host(node["name"]).file("/etc/ceph/ceph.client.admin.keyring").exists
         assert found == ("mon" in node["roles"]), node["name"]
 
 
@@ -125,7 +125,7 @@ def test_the_file_system_is_mounted_on_every_client(lab, wanted):
     mount = wanted.all["ceph_client_mount"]
     for name in lab.names("client"):
         assert lab.sh(name, f"findmnt -n -o FSTYPE --mountpoint {mount}").strip() == "fuse.ceph-fuse"
-        assert lab.sh(name, "systemctl is-enabled avadm-cephfs").strip() == "enabled"
+        assert lab.host(name).service("avadm-cephfs").is_enabled
 
 
 @pytest.mark.core("cephfs")

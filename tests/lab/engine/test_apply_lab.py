@@ -50,7 +50,7 @@ def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, secon
     assert f"pool {pool}: size {size}" in told
     assert found["base"]["changed"] == 1
     assert "by hand" not in lab.sh(node, "cat /etc/sysctl.d/90-avadm.conf")
-    assert lab.sh(node, "systemctl is-active prometheus-node-exporter").strip() == "active"
+    assert lab.host(node).service("prometheus-node-exporter").is_running
     assert lab.sh(mon, f"ceph osd pool get {pool} size").split()[-1] == size
     third = json.loads(avadm("apply", "--json").stdout)
     assert {p["state"] for p in third["phases"]} == {"unchanged"}, third["phases"]

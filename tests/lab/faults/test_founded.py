@@ -51,8 +51,10 @@ def test_an_etcd_whose_data_are_away_is_not_founded_anew(lab, tried):
         "apply refuses; all is there again",
     )
     mark = json.loads(lab.sh(nodes[0], "cat /var/lib/avadm/founded/etcd.json"))
-    assert lab.sh(nodes[0], "stat -c %a:%U /var/lib/avadm/founded/etcd.json").strip() == "600:root"
-    assert lab.run(nodes[0], "test -e /run/avadm/etcd-bootstrap").returncode != 0
+    host = lab.host(nodes[0])
+    kept = host.file("/var/lib/avadm/founded/etcd.json")
+    assert (kept.mode, kept.user) == (0o600, "root")
+    assert not host.file("/run/avadm/etcd-bootstrap").exists
     keys = lab.sh(nodes[0], "avadm-etcd ctl get / --prefix --keys-only | sort").split()
     backs = [moved(lab, node, "etcd", "/var/lib/etcd/avadm/member") for node in nodes]
     try:
@@ -91,7 +93,7 @@ def test_a_monitor_whose_store_is_away_is_not_made_anew(lab, tried, all_of_them)
     try:
         refused("ceph", "has lost its data", f"--replace {chosen[0]}")
         for node in chosen:
-            assert lab.run(node, f"test -e /var/lib/ceph/mon/ceph-{node}/store.db").returncode != 0
+            assert not lab.host(node).file(f"/var/lib/ceph/mon/ceph-{node}/store.db").exists
     finally:
         for back in backs:
             back()

@@ -207,4 +207,4 @@ def test_the_filter_is_there_after_a_boot(lab, site):
     while lab.run(node, "true").returncode and time.monotonic() < end:
         time.sleep(2)
     assert status(lab, node)["same"]
-    assert lab.sh(node, "systemctl is-active avadm-packet-filter").strip() == "active"
+    assert lab.host(node).service("avadm-packet-filter").is_running

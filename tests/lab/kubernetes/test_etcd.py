@@ -42,7 +42,8 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
     after = lab.sh(node, f"ls {SNAPSHOTS}").split()
     newest = f"{SNAPSHOTS}/{max(after)}"
     assert set(after) - set(before) == {max(after)}
-    assert lab.sh(node, f"stat -c %a:%U {newest}").strip() == "600:root"
+    kept = lab.host(node).file(newest)
+    assert (kept.mode, kept.user) == (0o600, "root")
     said = json.loads(lab.sh(node, f"avadm-etcd ctl snapshot status {newest} --write-out=json"))
     lab.sh(node, f"avadm-etcd check {newest}")
     copy = lab.sh(
@@ -64,7 +65,8 @@ def test_a_snapshot_is_whole_and_can_be_restored(lab):
 @pytest.mark.core("etcd")
 def test_a_snapshot_lies_in_the_object_store_too(lab, copied):
     name = taken(lab, copied)
-    assert lab.sh(copied, f"stat -c %a:%U {STORE}").strip() == "600:root"
+    kept = lab.host(copied).file(STORE)
+    assert (kept.mode, kept.user) == (0o600, "root")
     listed = [line.split()[1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()]
     assert f"{copied}/{name}" in listed
     assert {f"{copied}/{one}" for one in lab.sh(copied, f"ls {SNAPSHOTS}").split()} <= set(listed)
@@ -192,4 +194,4 @@ def test_only_members_get_into_the_port_of_members(lab):
 def test_both_come_by_the_clock(lab):
     for node in lab.names("etcd"):
         for timer in ("avadm-etcd-snapshot.timer", "avadm-etcd-defrag.timer"):
-            lab.sh(node, f"systemctl is-active {timer} && systemctl is-enabled {timer}")
+            assert lab.host(node).service(timer).is_running and lab.host(node).service(timer).is_enabled

@@ -32,7 +32,7 @@ def test_a_local_volume_is_made_where_the_pod_runs_with_its_own_limit_and_goes_w
     assert "No space left" in done.stderr, done.stderr
     volumes.drop("user")
     volumes.kube.ctl(f"delete pvc near -n {volumes.space}")
-    gone = wait(lambda: volumes.lab.run(node, f"test -e {FOLDER}/{name}.img").returncode, 60)
+    gone = wait(lambda: not volumes.lab.host(node).file(f"{FOLDER}/{name}.img").exists, 60)
     assert gone, "its file is still there"
 
 

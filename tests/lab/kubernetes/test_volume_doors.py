@@ -38,7 +38,7 @@ def noted(node):
 
 
 def test_a_node_makes_and_removes_its_own_volumes_and_nobody_elses(volumes, lab, ask):
-    own = [n for n in volumes.nodes if lab.run(n, "test -e /etc/avadm/volumes/local.json").returncode == 0]
+    own = [n for n in volumes.nodes if lab.host(n).file("/etc/avadm/volumes/local.json").exists]
     if len(own) < 2:
         pytest.skip("this lab has local volumes on fewer than two nodes")
     one, other = own[:2]
@@ -71,19 +71,17 @@ def test_a_node_makes_and_removes_its_own_volumes_and_nobody_elses(volumes, lab,
         assert status == 403, (node, method, path, why)
     assert volumes.get("pvc guarded")["status"]["phase"] == "Bound"
     volumes.kube.ctl(f"delete pvc guarded -n {volumes.space}")
-    gone = wait(lambda: lab.run(one, f"test -e /var/lib/avadm/local/{name}.img").returncode, 60)
+    gone = wait(lambda: not lab.host(one).file(f"/var/lib/avadm/local/{name}.img").exists, 60)
     assert gone, "its file is still there"
     left = "kubectl get pv -o name"
     assert wait(lambda: name not in lab.sh(volumes.kube.master, left), 60), "the volume is still there"
 
 
 def test_a_provisioner_removes_no_volume_of_a_node_and_gives_out_no_path_of_a_host(volumes, lab, ask):
-    makers = [
-        n for n in volumes.nodes if lab.run(n, "test -e /etc/avadm/volumes/provisioner.json").returncode == 0
-    ]
+    makers = [n for n in volumes.nodes if lab.host(n).file("/etc/avadm/volumes/provisioner.json").exists]
     name = volumes.claim("shared", "16Mi", kind="cephfs")
     volume = volumes.kube.get(f"pv {name}")
-    local = [n for n in volumes.nodes if lab.run(n, "test -e /etc/avadm/volumes/local.json").returncode == 0]
+    local = [n for n in volumes.nodes if lab.host(n).file("/etc/avadm/volumes/local.json").exists]
     for node in local:
         status, why = ask(node, "DELETE", f"{VOLUMES}/{name}")
         assert (status, "to remove" in why) == (403, True), why

@@ -4,7 +4,7 @@ FILES = "/etc/prometheus/tls/alertmanager-server"
 
 
 def guarded(lab, node):
-    return lab.run(node, f"test -e {FILES}.crt").returncode == 0
+    return lab.host(node).file(f"{FILES}.crt").exists
 
 
 def url(lab, node):

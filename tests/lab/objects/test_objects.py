@@ -119,7 +119,8 @@ def test_pools_have_two_copies_by_the_sites_rule_and_the_gateway_may_touch_no_ot
 def test_keys_and_certificates_are_for_their_owner_alone(lab):
     for node in lab.names("rgw"):
         for path in ("/etc/avadm/objects/server.key", f"/var/lib/ceph/radosgw/ceph-rgw.{node}/keyring"):
-            assert lab.sh(node, f"stat -c '%a %U' {path}").split() == ["600", "ceph"]
+            kept = lab.host(node).file(path)
+            assert (kept.mode, kept.user) == (0o600, "ceph")
     assert lab.site_path.with_suffix(".objects.json").stat().st_mode & 0o077 == 0
 
 
