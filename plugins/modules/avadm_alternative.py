@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Choose the kind of iptables
+- name: Select the iptables backend
   avadm_alternative:
     name: iptables
     path: /usr/sbin/iptables-legacy

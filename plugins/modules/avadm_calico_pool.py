@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the pool of addresses
+- name: Create the IP pool
   avadm_calico_pool:
     name: pods
     spec: {cidr: 10.64.0.0/12, blockSize: 26, natOutgoing: true}

@@ -42,7 +42,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep who tells whom the routes
+- name: Configure BGP peers
   avadm_calico_routes:
     reflectors: [w1, w2]
   run_once: true

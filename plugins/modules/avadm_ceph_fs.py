@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the file system
+- name: Create the file system
   avadm_ceph_fs:
     name: cephfs
     metadata_pool: cephfs_metadata

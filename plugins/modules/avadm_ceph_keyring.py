@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Give the manager its key
+- name: Install the manager keyring
   avadm_ceph_keyring:
     files:
       - path: /var/lib/ceph/mgr/ceph-node1/keyring

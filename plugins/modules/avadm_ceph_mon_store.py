@@ -42,7 +42,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Make the monitor's store
+- name: Create the monitor store
   avadm_ceph_mon_store:
     name: node1
     fsid: "{{ vault_ceph_fsid }}"

@@ -45,7 +45,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Make the OSDs
+- name: Create OSDs
   avadm_ceph_osd:
     devices: [{by_id: /dev/disk/by-id/wwn-0x500, device_class: ssd}]
     fsid: "{{ ceph_osd_fsid }}"

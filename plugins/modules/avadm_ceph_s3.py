@@ -29,7 +29,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the users
+- name: Create S3 users
   avadm_ceph_s3:
     users:
       - name: ai

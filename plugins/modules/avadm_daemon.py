@@ -85,7 +85,7 @@ options:
 
 EXAMPLES = r"""
 # Nodes whose gateway has to be restarted do it one after the other, those where it does not run yet at once.
-- name: See whether the gateway has to be restarted
+- name: Check whether the gateway needs a restart
   avadm_daemon: &daemon
     name: gateway
     restart_on: [/etc/gateway.crt]
@@ -96,7 +96,7 @@ EXAMPLES = r"""
   changed_when: false
   register: _gateway
 
-- name: Run the gateway
+- name: Enable and start the gateway
   avadm_daemon:
     <<: *daemon
     gate: "{{ _gateway.answering }}"

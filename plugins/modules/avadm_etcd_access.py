@@ -25,7 +25,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Let Calico see its own keys alone
+- name: Restrict Calico to its own key prefix
   avadm_etcd_access:
     users:
       - {name: root, prefixes: []}

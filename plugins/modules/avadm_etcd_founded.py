@@ -22,7 +22,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the mark that the member was founded
+- name: Record that the member was bootstrapped
   avadm_etcd_founded:
     url: https://10.0.0.11:2379
     data_dir: /var/lib/etcd/avadm

@@ -58,7 +58,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Bring the member into its cluster
+- name: Bootstrap or join the cluster
   avadm_etcd_member:
     name: mast1
     data_dir: /var/lib/etcd/avadm

@@ -36,7 +36,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Look how this member knows the others
+- name: Check which peer CA this member trusts
   avadm_etcd_peers:
     certificate: /etc/etcd/pki/peer.crt
     trusted: /etc/etcd/pki/peer-ca.crt

@@ -20,7 +20,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the mark that the monitor was founded
+- name: Record that the monitor was created
   avadm_founded:
     name: mon
     identity: "{{ vault_ceph_fsid }}"

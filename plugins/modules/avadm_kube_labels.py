@@ -37,7 +37,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the node's labels and taints
+- name: Set node labels and taints
   avadm_kube_labels:
     name: comp1
     labels: {avadm.io/rack: rack1}

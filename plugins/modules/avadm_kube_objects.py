@@ -38,7 +38,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep what the cluster's own parts may do
+- name: Create RBAC roles for the cluster's components
   avadm_kube_objects:
     path: /etc/kubernetes/rbac.yml
   run_once: true

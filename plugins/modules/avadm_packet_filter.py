@@ -35,7 +35,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Filter by the rules of the node
+- name: Apply the node's rules
   avadm_packet_filter:
     rules: "{{ lookup('ansible.builtin.file', 'rules.nft') }}"
 """

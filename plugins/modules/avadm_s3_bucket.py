@@ -35,7 +35,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Keep the buckets
+- name: Create buckets
   avadm_s3_bucket:
     endpoint: https://objects.example.com:7443
     region: default

@@ -19,7 +19,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Switch swapping off
+- name: Disable swap
   avadm_swap_off:
 """
 

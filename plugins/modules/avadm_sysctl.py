@@ -28,7 +28,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Set kernel settings
+- name: Configure kernel parameters
   avadm_sysctl:
     path: /etc/sysctl.d/90-avadm.conf
     values: {vm.swappiness: 10}

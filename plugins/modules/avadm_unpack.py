@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Unpack the jars
+- name: Unpack the archive
   avadm_unpack:
     archive: /var/lib/avadm/artifacts/alluxio.tar
     sha256: "{{ alluxio_program.sha256 }}"

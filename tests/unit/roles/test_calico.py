@@ -9,7 +9,7 @@ from tests.unit.fakes.running import play
 
 def test_the_plug_ins_configuration_is_json_as_ansible_hands_it_over(tmp_path):
     """Ansible turns text that looks like data into data, which would be written as python shows it."""
-    (task,) = tasks("calico", "run", "Configure the network of pods")
+    (task,) = tasks("calico", "run", "Configure the CNI network")
     given = task["avadm_files"]["files"][0] | {"path": str(tmp_path / "conflist")}
     given["content"] = given["content"].replace("'conflist.j2'", f"'{ROLES}/calico/templates/conflist.j2'")
     have = {"calico_etcd_servers": ["https://10.0.0.1:2379"], "calico_name": "w1", "calico_mtu": 1500}
