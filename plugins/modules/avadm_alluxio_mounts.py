@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_alluxio_mounts
-short_description: Have under stores mounted in Alluxio
+short_description: Mount under stores in Alluxio
 description:
   - Mounts what is missing, waits until a leading master answers, and looks at the table again afterwards.
   - Never unmounts. A folder that has another under store is an error; what is mounted beside the wanted ones is told.

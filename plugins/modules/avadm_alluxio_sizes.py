@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_alluxio_sizes
-short_description: Compute Alluxio's heaps, tiers and blocks from this machine's memory and disks
+short_description: Calculate Alluxio's heaps, tiers and blocks from the machine's memory and disks
 description:
   - Looks only. What is given is taken as it is; the rest is computed (module_utils/avadm_alluxio.py says how).
 options:

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_alternative
-short_description: Keep which of several programs has a name
+short_description: Select an alternative (update-alternatives)
 description:
   - Sets an alternative (C(update-alternatives)) by hand, so that no package changes it, where it is another one.
 options:

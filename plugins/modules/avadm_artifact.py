@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_artifact
-short_description: Have large files of the controller's artifact cache on the node
+short_description: Copy large files of the controller's artifact cache to the node
 description:
   - A file is pushed where the node has not exactly these bytes; it is checked there by its sha256 before it takes
     the place of another.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ask
-short_description: Ask a daemon over HTTP, and see what it answers
+short_description: Check what a daemon answers over HTTP
 description:
   - In place of M(ansible.builtin.uri) for daemons with a certificate of the site's, which are asked by their address. Python 2.7
     knows no addresses in certificates, and C(uri) refuses all of them there.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_calico_pool
-short_description: Keep a pool of pods' addresses in Calico
+short_description: Manage an IP pool in Calico
 description:
   - Compares the pool with what is wanted and writes it only where it is missing or differs.
   - Several masters may do so at once; whoever is refused, since another one wrote, looks again.

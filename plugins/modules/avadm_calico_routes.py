@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_calico_routes
-short_description: Keep who tells whom the routes of pods
+short_description: Configure Calico's BGP peers and route reflectors
 description:
   - Without reflectors every node has a session (BGP) with every other one. With reflectors each node has sessions with
     these alone, and they with each other. Switches of the site are told and asked besides.

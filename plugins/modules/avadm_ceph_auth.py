@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_auth
-short_description: Keep the cluster's cephx entities with their keys and capabilities
+short_description: Manage the cluster's cephx entities with their keys and capabilities
 description:
   - Reads all entities with one C(ceph auth ls) and imports those that are missing or differ with one
     C(ceph auth import); keys pass through standard input only.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_fs
-short_description: Keep a cephfs file system
+short_description: Manage a CephFS file system
 description:
   - Makes the file system of two existing pools (C(ceph fs new), which every release since 13 has), keeps its
     number of active metadata servers and of wanted standbys, and waits until all ranks are active.

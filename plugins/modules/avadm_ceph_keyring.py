@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_keyring
-short_description: Keep cephx key files on a node, readable by their owner only
+short_description: Install cephx keyrings on a node, readable by their owner only
 description:
   - Writes each file atomically with mode 0600, and makes its folder (0750) where there is none.
   - Neither the result nor a diff shows a key.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_mgr_module
-short_description: Keep modules of the ceph manager enabled or disabled
+short_description: Enable or disable Ceph manager modules
 description:
   - Waits for an active manager, puts the modules right, and waits until the services that they offer answer
     to C(ceph mgr services), since a change restarts the manager.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_mon_store
-short_description: Make a monitor's store, once
+short_description: Create a monitor's store, once
 description:
   - Makes the store from a monitor map that names every monitor of the site, so that all of them form the
     quorum at once and none has to join.

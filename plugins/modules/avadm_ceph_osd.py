@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_osd
-short_description: Make and run an OSD on each approved block device of a node
+short_description: Create and start an OSD on each approved block device of a node
 description:
   - Looks at all devices first. If one is refused, nothing on the node is changed, and all reasons of
     all devices are told together (docs/disk-safety.md).

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_pool
-short_description: Keep replicated pools and their CRUSH rule
+short_description: Manage replicated pools and their CRUSH rule
 description:
   - Reads all pools and rules with two commands and changes only what differs.
   - The number of placement groups only grows; a pool that has more than is wanted is left alone and named in

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_s3
-short_description: Keep the users of ceph's object gateways, with their keys and quotas
+short_description: Manage users of Ceph's object gateways, with their keys and quotas
 description:
   - Reads each user's record once and changes only what differs.
   - A user's keys are part of its record, which C(radosgw-admin metadata put) reads from standard input; no key is

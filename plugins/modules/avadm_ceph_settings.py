@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_settings
-short_description: Give running ceph daemons the settings of ceph.conf, without a restart
+short_description: Apply ceph.conf settings to running Ceph daemons without a restart
 description:
   - Daemons read ceph.conf when they start. This asks each daemon of the node, over its own socket, what it
     runs with, and sets what differs. It needs no key, and a node without running daemons has nothing to do.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_daemon
-short_description: Bring a daemon to run with the files that are on the node now
+short_description: Start a daemon, or restart it where its files have changed
 description:
   - Enables and starts a systemd unit; restarts or reloads it if one of its files is newer than what runs.
   - It compares the files' times with those of the process, so that a run that was killed between writing a

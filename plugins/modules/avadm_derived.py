@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_derived
-short_description: Keep a file that a program makes of other files
+short_description: Generate a file from other files when they change
 description:
   - Runs the program where the file is missing or was made of other contents, which is noted beside it (C(PATH.of)).
 options:

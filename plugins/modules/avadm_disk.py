@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_disk
-short_description: Say of each approved block device whether it is proven blank
+short_description: Check whether each approved block device is proven blank
 description:
   - Finds the one device that each approval names, and probes it. Every probe must succeed and find nothing,
     or the device is refused with its reasons (docs/disk-safety.md).

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_docker_image
-short_description: Have an image from an archive on the node in docker
+short_description: Load an image into Docker from an archive on the node
 description:
   - Loads the archive unless docker has exactly this image under its name already.
   - kubelet removes images that no container has when its disk is full. What cannot be had again, since no registry has it,

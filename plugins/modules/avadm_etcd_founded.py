@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_etcd_founded
-short_description: Keep the mark that says that a member of etcd was founded
+short_description: Record that an etcd member was bootstrapped
 description:
   - Writes the mark, with the cluster's id, once the member has data and its cluster a leader, and removes what only the
     first start needed. With that file a member whose data are gone would found another cluster when it is started again.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_etcd_member
-short_description: Bring a member of etcd into its cluster, or take one out, without ever risking the quorum
+short_description: Bootstrap, join or remove an etcd member without ever risking the quorum
 description:
   - A member with data starts with it. Where it joined but does not vote yet, that is finished.
   - A member without data starts a new cluster only where none was founded, by the mark on this node and by I(founded), and

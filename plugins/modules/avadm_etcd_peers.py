@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_etcd_peers
-short_description: Tell which authority a member of etcd shows to the others, and which it trusts
+short_description: Get which peer CA an etcd member uses and which it trusts
 description:
   - Changes nothing. Members of older sites show each other certificates of the authority that signs those of clients
     too; with the stage of each, the role brings all to an authority of members alone without a member that the others

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_founded
-short_description: Keep the mark that says that something was founded on this node
+short_description: Record that a cluster member was created on this node
 description:
   - Writes C(/var/lib/avadm/founded/NAME.json) where the data are there; avadm also keeps it in the site's ledger.
   - Whatever makes these data where there are none refuses to do so once there is such a mark.

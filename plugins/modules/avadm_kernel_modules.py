@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_kernel_modules
-short_description: Load modules of the kernel, now and at each boot
+short_description: Load kernel modules, now and at boot
 description:
   - Writes the names to a modules-load.d file, and loads those that are not loaded.
   - A module that is built into the kernel counts as loaded. One that cannot be loaded fails the task.

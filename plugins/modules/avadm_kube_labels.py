@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_kube_labels
-short_description: Keep labels and taints of a node of Kubernetes
+short_description: Manage labels and taints of a Kubernetes node
 description:
   - What was made here is noted in the node's annotation C(avadm.io/kept). So a label or taint that is not wanted any more is
     removed, and those of another making are left alone.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_kube_objects
-short_description: Keep the objects of a manifest in Kubernetes
+short_description: Apply the objects of a manifest in Kubernetes
 description:
   - Asks the API what the manifest's objects look like (one C(kubectl) to read the manifest, one to read the cluster)
     and applies it only where an object is missing or differs in what the manifest says. What the cluster adds itself

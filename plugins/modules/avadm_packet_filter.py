@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_packet_filter
-short_description: Load a node's packet filter, and keep it once the node was reached anew
+short_description: Load a node's packet filter, and keep it once the node is reachable again
 description:
   - The action plug-in of this name calls it twice. The first call loads the rules and has the node take them back after some
     seconds; the second one, which comes by a new connection, keeps them. Whoever is cut off by the rules cannot make it.

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_registry_image
-short_description: Have an image from an archive on the node in a registry
+short_description: Push an image to a registry from an archive on the node
 description:
   - Puts the image unless the registry has exactly this one, by its digest, under its name already.
 options:

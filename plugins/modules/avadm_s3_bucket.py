@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_s3_bucket
-short_description: Keep buckets of an S3 store, with or without former versions of their objects
+short_description: Manage buckets of an S3 store and their versioning
 description:
   - Makes the buckets that are not there, each with its owner's keys, over TLS alone; needs no library.
   - Versioning is switched on where it is wanted, and suspended where it is on and not wanted; versions that are

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_swap_off
-short_description: Switch swapping off, now and at each boot
+short_description: Disable swap, now and at boot
 description:
   - Kubelet 1.9 does not start on a node that swaps.
   - Makes a comment of each line of I(fstab) that names swap space, and takes all swap space out of use. Swap units that

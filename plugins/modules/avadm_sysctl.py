@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_sysctl
-short_description: Set kernel settings, now and at each boot, in one task
+short_description: Set kernel parameters (sysctl), now and at boot, in one task
 description:
   - Writes all settings to one sysctl.d file, and sets those that differ at once.
   - A setting that the running kernel does not have, or that this node may not set, fails the task, once all others are

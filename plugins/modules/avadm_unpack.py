@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_unpack
-short_description: Have a tar archive unpacked in a folder, whole or not at all
+short_description: Unpack a tar archive into a directory, whole or not at all
 description:
   - The folder is what the archive holds and nothing else. Which archive it is of is written beside its files, so that an
     unchanged one is not unpacked again.
