@@ -56,7 +56,7 @@ class PreflightContext:
         return [
             Finding(
                 check=check,
-                what="The node could not tell what this check needs.",
+                what="The facts that this check needs could not be read.",
                 found=self.facts[n.name].get("errors", {}).get(fact, "nothing"),
                 remedy="See what the message says; run preflight again.",
                 host=n.name,

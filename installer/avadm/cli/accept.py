@@ -38,7 +38,7 @@ def accept() -> None:
 
 @accept.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
-@click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Whose criteria.")
+@click.option("--kind", type=click.Choice(["stated", "lab"]), default="stated", help="Criteria to judge by.")
 def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     """List the checks with their criteria."""
     from avadm_validation import registry
@@ -77,9 +77,9 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 @click.option(
     "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
 )
-@click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How long and how much.")
+@click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How much to measure.")
 @click.option("--seed", type=int, help="Seed of random choices, to repeat a run.")
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @pass_app
 def run(

@@ -27,17 +27,17 @@ from avadm.plan.phases import select
     "--plan",
     "planned",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Do what this plan of `avadm plan --out` says, or nothing.",
+    help="Apply this plan of `avadm plan --out`, or nothing.",
 )
 @click.option("--resume", is_flag=True, help="Leave out phases that are done with the same inputs.")
 @click.option(
     "--replace",
     metavar="NODE",
-    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) anew: its data are lost for good.",
+    help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) anew: its data is lost for good.",
 )
 @click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
 @click.option("--check", is_flag=True, help="Dry run: ask each task what it would change.")
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
 @click.option("--forks", type=click.IntRange(1, 256), default=25, show_default=True, help="Nodes at once.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, progress on stderr.")

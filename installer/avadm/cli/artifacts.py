@@ -30,9 +30,9 @@ _STYLE = {
 _names = click.argument("names", nargs=-1, metavar="[NAME]...")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr.")
 _jobs = click.option(
-    "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="How many at once."
+    "--jobs", type=click.IntRange(1, 16), default=2, show_default=True, help="Artifacts to build at once."
 )
-_again = click.option("--again", is_flag=True, help="Also what the cache has already.")
+_again = click.option("--again", is_flag=True, help="Also those that are in the cache already.")
 
 
 @click.group()

@@ -102,7 +102,7 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     metavar="SERIAL",
     help="The disk's serial number (its by-id path where it has none), in place of being asked for it.",
 )
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is surely dead.")
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
 @JSON
 @pass_app
 def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_json: bool) -> None:
@@ -220,7 +220,7 @@ def _confirm(disk: Disk, typed: str | None) -> None:
             raise AvadmError(
                 Finding(
                     check="disk-confirm",
-                    what="Nobody can be asked here.",
+                    what="There is no terminal to ask on.",
                     where="--yes-i-lose",
                     found="",
                     wanted="",

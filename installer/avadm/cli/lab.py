@@ -122,7 +122,7 @@ def lab() -> None:
 @click.option("--name", help="Name of the lab [default: lab; lab2 … where another folder has that].")
 @click.option("--storage", type=int, help="Storage nodes; 0 for no ceph [default: 3].")
 @click.option("--compute", type=int, help="Compute and monitoring nodes [default: 3].")
-@click.option("--masters", type=int, help="Masters of Kubernetes: 1, 3 or 5; 0 for none of it [default: 1].")
+@click.option("--masters", type=int, help="Kubernetes masters: 1, 3 or 5; 0 for no Kubernetes [default: 1].")
 @click.option("--disks", type=int, help="Disks of each storage node [default: 2].")
 @click.option("--disk-size", help="Size of each disk, e.g. 10G; sparse [default: 10G].")
 @click.option("--subnet", help="Network of the nodes [default: 10.77.0.0/24].")
@@ -136,7 +136,7 @@ def lab() -> None:
     "parts",
     multiple=True,
     type=click.Choice(["objects", "cache", "logs", "none"]),
-    help="A part beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
+    help="A component beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
     "lab with storage on Debian 12].",
 )
 def up(

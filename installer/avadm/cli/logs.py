@@ -44,26 +44,26 @@ def seconds(text: str) -> float:
 
 
 @click.command()
-@click.option("--host", default="", metavar="NODE", help="Written on this node.")
+@click.option("--host", default="", metavar="NODE", help="From this node.")
 @click.option(
-    "--component", default="", metavar="NAME", help="Of this component, e.g. kubelet, ceph-osd, pod."
+    "--component", default="", metavar="NAME", help="From this component, e.g. kubelet, ceph-osd, pod."
 )
-@click.option("--unit", default="", metavar="UNIT", help="Of this unit, e.g. kubelet.service; * at the end.")
-@click.option("--namespace", "-n", default="", metavar="NAME", help="Of pods in this namespace.")
-@click.option("--pod", default="", metavar="NAME", help="Of this pod, there or gone; * at the end.")
-@click.option("--container", default="", metavar="NAME", help="Of this container of the pods.")
 @click.option(
-    "--severity", default="", metavar="LEVEL", help="So severe or worse, e.g. warning, error, fatal."
+    "--unit", default="", metavar="UNIT", help="From this unit, e.g. kubelet.service; may end in *."
 )
-@click.option("--grep", default="", metavar="TEXT", help="With this text, in any case.")
+@click.option("--namespace", "-n", default="", metavar="NAME", help="From pods in this namespace.")
+@click.option("--pod", default="", metavar="NAME", help="From this pod, running or gone; may end in *.")
+@click.option("--container", default="", metavar="NAME", help="From this container of the pods.")
 @click.option(
-    "--since", default="1h", show_default=True, help="From then on: 15m (ago), 2h, 3d, or a time, UTC."
+    "--severity", default="", metavar="LEVEL", help="At least this severity, e.g. warning, error, fatal."
 )
-@click.option("--until", default=None, help="Before then.")
+@click.option("--grep", default="", metavar="TEXT", help="Containing this text, in upper or lower case.")
+@click.option("--since", default="1h", show_default=True, help="Since: 15m (ago), 2h, 3d, or a time, UTC.")
+@click.option("--until", default=None, help="Until, in the same form.")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The newest lines."
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on with new lines until stopped.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new lines until stopped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow one line of it each.")
 @pass_app
 def logs(
@@ -115,7 +115,7 @@ def logs(
         raise AvadmError(
             Finding(
                 check="log-stores",
-                what="No store of logs answers.",
+                what="No log store answers.",
                 where="components.logs.stores",
                 found=str(error),
                 wanted="one that answers",
@@ -146,7 +146,7 @@ def _client(app: App) -> Client:
         raise AvadmError(
             Finding(
                 check="no-logs",
-                what="The site keeps no logs in one place.",
+                what="The site has no central log store.",
                 where=site_file.where(["components"]),
                 found="no components.logs",
                 wanted="components.logs with stores",

@@ -69,14 +69,14 @@ def command_line(*words: str) -> str:
 @click.command()
 @click.argument("phases", nargs=-1, metavar="[PHASE]...")
 @limit_option
-@click.option("--offline", is_flag=True, help="Judge by ledger and inputs only; do not ask the nodes.")
+@click.option("--offline", is_flag=True, help="Use ledger and inputs only; do not ask the nodes.")
 @click.option(
     "--deep", is_flag=True, help="Ask each task of the phases that have to run what it would change."
 )
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the plan in this file, for `avadm apply --plan`.",
+    help="Save the plan to this file, for `avadm apply --plan`.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app

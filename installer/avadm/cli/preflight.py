@@ -33,7 +33,7 @@ SHOWN = 3  # different values of one finding that are told
 @click.option(
     "--check", "wanted", metavar="ID", multiple=True, help="Only this check; may be given more than once."
 )
-@click.option("--versions", is_flag=True, help="Instead compare what runs with the profile's versions.")
+@click.option("--versions", is_flag=True, help="Compare what runs with the profile's versions instead.")
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(

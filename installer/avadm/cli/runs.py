@@ -56,7 +56,7 @@ def _overview(folder: RunFolder) -> dict[str, Any]:
 
 
 @runs.command("list")
-@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="How many.")
+@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="Number of runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(number: int, as_json: bool) -> None:
     """List the last runs, newest last."""
@@ -90,7 +90,7 @@ def show(run: str, as_json: bool) -> None:
         raise AvadmError(
             Finding(
                 check="run-unreadable",
-                what="What this run kept of itself is damaged.",
+                what="The files of this run are damaged.",
                 where=str(folder.path),
                 found=f"{type(error).__name__}: {error}"[:200],
                 wanted="summary.json and events.jsonl as avadm wrote them",
@@ -122,11 +122,9 @@ def _show(folder: RunFolder, as_json: bool) -> None:
 
 
 @runs.command("prune")
-@click.option("--keep", type=click.IntRange(1), default=KEEP, show_default=True, help="Runs that stay.")
-@click.option(
-    "--days", type=click.IntRange(1), default=DAYS, show_default=True, help="Days that a run stays."
-)
-@click.option("--dry-run", is_flag=True, help="Only name what would be removed.")
+@click.option("--keep", type=click.IntRange(1), default=KEEP, show_default=True, help="Runs to keep.")
+@click.option("--days", type=click.IntRange(1), default=DAYS, show_default=True, help="Days to keep a run.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def prune_(keep: int, days: int, dry_run: bool, as_json: bool) -> None:
     """Remove the folders of old runs; each `avadm apply` does so too, with these numbers.

@@ -145,7 +145,7 @@ def use(file: Path) -> None:
         raise AvadmError(
             Finding(
                 check="pointer-unwritable",
-                what="The default site cannot be kept.",
+                what="The default site cannot be saved.",
                 where=str(pointer),
                 found=error.strerror or "",
             )

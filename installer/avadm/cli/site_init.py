@@ -33,7 +33,7 @@ from avadm.site import profile as profiles
     metavar="FILE|RANGE",
     help="Nodes from a file (lines NAME ADDRESS), or 10.0.0.11-16,10.0.0.21.",
 )
-@click.option("--force", is_flag=True, help="Write over an existing file.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def init(
     file: Path,
     name: str | None,
@@ -76,7 +76,7 @@ def init(
         raise AvadmError(
             Finding(
                 check="init-incomplete",
-                what="Not all that a site file needs was said.",
+                what="Values that a site file needs are missing.",
                 where="avadm site init",
                 found="end of input",
                 wanted="--name, --domain and --node or --addresses",
@@ -110,7 +110,7 @@ def _network(text: str) -> IPv4Network:
         raise AvadmError(
             Finding(
                 check="wrong-value",
-                what="This is no IPv4 network.",
+                what="This is not an IPv4 network.",
                 where="--management",
                 found=text,
                 wanted="such as 10.0.0.0/24",

@@ -31,7 +31,7 @@ def support() -> None:
     default="-1h",
     show_default=True,
     metavar="TIME",
-    help="How far back logs are taken, as journalctl says it.",
+    help="How far back to take logs, in journalctl's form.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app

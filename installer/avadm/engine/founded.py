@@ -84,7 +84,7 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
         raise AvadmError(
             Finding(
                 check="replace-what",
-                what="It is not clear what of which node is to be made anew.",
+                what="It is not clear what to recreate on which node.",
                 where="--replace",
                 found=f"phase {', '.join(phases) or 'none'}, node {node}",
                 wanted="one phase of "

@@ -144,7 +144,7 @@ def load(path: Path, site: str) -> SavedPlan:
         raise AvadmError(
             Finding(
                 check="plan-unreadable",
-                what="This is no plan.",
+                what="This is not a plan.",
                 where=str(path),
                 found=found,
                 wanted=wanted,

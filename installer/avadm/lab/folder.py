@@ -126,7 +126,7 @@ class Folder:
         return AvadmError(
             Finding(
                 check="lab-state",
-                what="The lab's memory cannot be read.",
+                what="The lab's state cannot be read.",
                 where=str(self.state),
                 found=why.splitlines()[0],
                 wanted="what `avadm lab up` wrote",

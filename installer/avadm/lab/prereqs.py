@@ -68,7 +68,7 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
         raise AvadmError(
             Finding(
                 check="lab-packages",
-                what="The lab needs packages that this machine has not.",
+                what="The lab needs packages that this machine does not have.",
                 where="this machine",
                 found="missing: " + ", ".join(wanted),
                 wanted="all of them (Debian's names)",

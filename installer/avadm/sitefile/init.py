@@ -164,7 +164,7 @@ def write(path: Path, text: str, *, force: bool) -> None:
         raise AvadmError(
             Finding(
                 check="file-exists",
-                what="There is a file already.",
+                what="The file exists already.",
                 where=str(path),
                 found="a file",
                 wanted="a new name",
@@ -202,7 +202,7 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
         try:
             net = IPv4Network(text)
         except ValueError as error:
-            raise _bad("This is no IPv4 network.", whole, text, "such as 10.0.0.0/28") from error
+            raise _bad("This is not an IPv4 network.", whole, text, "such as 10.0.0.0/28") from error
         if net.num_addresses > 4 * MAX_NODES:
             raise _bad("This range is larger than a site.", whole, f"{net.num_addresses} addresses")
         return list(net.hosts())

@@ -32,7 +32,7 @@ def read_text(path: Path) -> str:
             raise AvadmError(
                 Finding(
                     check="file-unreadable",
-                    what="This is a folder.",
+                    what="This is a directory.",
                     where=where,
                     found="a folder",
                     wanted="a site file",
@@ -43,7 +43,7 @@ def read_text(path: Path) -> str:
             raise AvadmError(
                 Finding(
                     check="file-unreadable",
-                    what="This is no ordinary file.",
+                    what="This is not a regular file.",
                     where=where,
                     found="a pipe, socket or device",
                     wanted="a site file",

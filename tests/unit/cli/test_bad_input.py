@@ -76,11 +76,11 @@ def test_a_broken_site_file_is_refused_and_nothing_is_touched(avadm, tmp_path, c
     [
         (lambda p: None, "no such file"),
         (lambda p: p.mkdir(), "folder"),
-        (lambda p: os.mkfifo(p), "no ordinary file"),
+        (lambda p: os.mkfifo(p), "not a regular file"),
         (lambda p: p.symlink_to(p), "cannot be read"),
         (lambda p: p.symlink_to("nowhere"), "no such file"),
         (lambda p: p.write_bytes(b"#" * (5 << 20)), "too large"),
-        (lambda p: p.symlink_to("/dev/zero"), "no ordinary file"),
+        (lambda p: p.symlink_to("/dev/zero"), "not a regular file"),
     ],
     ids=["missing", "a folder", "a pipe", "a link to itself", "a link to nothing", "five MiB", "a device"],
 )

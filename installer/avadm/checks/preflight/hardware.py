@@ -44,7 +44,7 @@ def _counts(context: PreflightContext) -> Iterator[Finding]:
         if have and len(have) not in wanted:
             yield Finding(
                 check="hardware",
-                what=f"The plan knows another number of nodes with the role {role}.",
+                what=f"The specification has another number of nodes with the role {role}.",
                 where="nodes",
                 found=f"{len(have)}: {', '.join(have)}",
                 wanted=" or ".join(map(str, wanted)),

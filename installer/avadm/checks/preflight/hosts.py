@@ -23,7 +23,7 @@ def judge(context: PreflightContext) -> list[Finding]:
             found.append(
                 Finding(
                     check="hosts",
-                    what=f"The name {name} leads to another address than the site file's.",
+                    what=f"The name {name} resolves to another address than the site file's.",
                     where="/etc/hosts",
                     found=", ".join(addresses),
                     wanted=wanted[name],

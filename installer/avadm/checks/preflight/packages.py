@@ -31,7 +31,7 @@ def judge(context: PreflightContext) -> list[Finding]:
             found.append(
                 Finding(
                     check="packages",
-                    what="Packages that the node needs cannot be had.",
+                    what="Packages that the node needs are not available.",
                     where="apt-cache policy",
                     found=f"no candidate for {', '.join(map(told, missing))}"
                     + (f"; apt-get update said: {fact['trouble']}" if fact["trouble"] else ""),

@@ -39,7 +39,7 @@ def _own(network: str, bad: list[Pair]) -> list[Finding]:
     return [
         Finding(
             check="path-mtu",
-            what="The interface is set too small for packets of full size.",
+            what="The interface's MTU is too small.",
             where=f"{network} network",
             found=f"{node} cannot send {size} bytes",
             wanted=f"{size} bytes",

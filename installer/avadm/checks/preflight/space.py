@@ -28,7 +28,7 @@ def judge(context: PreflightContext) -> list[Finding]:
 def _finding(node: Node, path: str, free: int, wanted: int, severity: Severity) -> Finding:
     return Finding(
         check="space",
-        what=f"There is little room on the file system of {path}.",
+        what=f"There is little free space on the file system of {path}.",
         where=path,
         found=f"{free} MiB free",
         wanted=f"at least {wanted} MiB",
