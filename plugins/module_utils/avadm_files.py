@@ -20,7 +20,7 @@ OPTIONS = {
     "path": {"type": "path", "required": True},
     "content": {"type": "str"},
     "secret": {"type": "str", "no_log": True},
-    "base64": {"type": "str"},
+    "base64": {"type": "str", "no_log": True},
     "owner": {"type": "str"},
     "mode": {"type": "str", "default": "0644"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -114,7 +114,7 @@ class Files(object):
                     % (entry["path"], error.args[0])
                 )
             self.paths.append(entry["path"])
-            if entry.get("secret") is None:
+            if entry.get("secret") is None and entry.get("base64") is None:
                 self.tell(entry["path"], *found)
 
     def tell(self, path, before, after):

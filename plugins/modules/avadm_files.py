@@ -28,7 +28,8 @@ options:
         description: The whole content; a final newline is added where there is none.
         type: str
       base64:
-        description: The whole content of a file that is no text, in base64. Instead of I(content).
+        description:
+          - The whole content in base64, of a file that is no text or ends without a newline. Instead of I(content); hidden likewise.
         type: str
       secret:
         description: The whole content of a file that holds a secret; hidden in results. Instead of I(content).

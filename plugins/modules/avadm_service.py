@@ -50,7 +50,7 @@ options:
       path: {description: Absolute path. Missing folders are made., type: path, required: true}
       content: {description: The whole content., type: str}
       secret: {description: The whole content of a file that holds a secret; hidden in results., type: str}
-      base64: {description: The whole content in base64., type: str}
+      base64: {description: The whole content in base64; hidden likewise., type: str}
       src: {description: "Name of a file in the role's files, instead of I(content).", type: str}
       template: {description: "Name of a template in the role's templates, instead of I(content).", type: str}
       artifact: {description: "A file of the cache, as of avadm_artifact, instead of I(content).", type: dict}

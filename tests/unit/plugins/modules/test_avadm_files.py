@@ -71,12 +71,17 @@ def test_the_file_is_the_same_for_the_same_values():
     assert avadm_sysctl.text({"b": 2, "a": "1  2"}) == "# Managed by avadm.\na = 1 2\nb = 2\n"
 
 
-def test_a_secret_is_written_and_told_nowhere(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [({"secret": "present-secret"}, "present-secret\n"), ({"base64": "cHJlc2VudC1zZWNyZXQ="}, "present-secret")],
+)
+def test_a_secret_is_written_and_told_nowhere(tmp_path, given, wanted):
     path = tmp_path / "key"
     path.write_text("former-secret")
-    files = [{"path": str(path), "secret": "present-secret", "mode": "0600"}]
+    files = [{"path": str(path), "mode": "0600", **given}]
     result, said = module("avadm_files", files=files, _ansible_diff=True)
-    assert (result["changed"], path.read_text()) == (True, "present-secret\n")
+    assert (result["changed"], path.read_text()) == (True, wanted)
+    assert next(iter(given.values())) not in said
     assert "former-secret" not in said
     assert "present-secret" not in said
     assert not module("avadm_files", files=files)[0]["changed"]
