@@ -17,7 +17,7 @@ SITE = """
 version: 1
 name: t
 profile: lab-bookworm
-network: {management: 192.0.2.0/24, domain: example.test}
+network: {management: 192.0.2.0/24, domain: example.test, filter: {enabled: false}}
 components: {monitoring: {existing: ["http://prometheus.example.test:9090"]}}
 ssh: {user: nobody}
 extra_vars: {prometheus_handover_dir: %s, ansible_become_exe: /nonexistent, ansible_become_user: nobody}
