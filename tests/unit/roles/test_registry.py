@@ -1,44 +1,36 @@
 """The image registry's two processes: one that writes nothing, one for the deployer alone."""
 
-import json
-
 import pytest
 import yaml
 
-from tests.unit.fakes.roles import ROLES, variables
-from tests.unit.fakes.running import play, sh, stub
+from tests.unit.fakes.roles import ROLES, template, variables
+from tests.unit.fakes.running import sh, stub
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Path to text of the configurations and units, as Ansible hands them to the module."""
-    folder = tmp_path_factory.mktemp("registry")
-    (folder / "templates").symlink_to(ROLES / "registry/templates")
-    place = {"dest": str(folder / "files"), "content": "{{ _registry_files | to_json }}", "mode": "0600"}
+def written(name, server):
+    """Return the text of one of a server's files."""
     have = variables("registry") | {"registry_address": "10.0.0.5"}
-    done = play(folder, {"name": "write", "ansible.builtin.copy": place}, **have)
-    assert done.returncode == 0, done.stdout
-    return {one["path"]: one["content"] for one in json.loads((folder / "files").read_text())}
+    return template(f"registry/templates/{name}.j2", **have, server=f"{{{{ _registry_{server} }}}}")
 
 
 @pytest.mark.parametrize(
-    ("name", "address", "clients", "writes"),
+    ("server", "address", "clients", "writes"),
     [
-        ("config.yml", "10.0.0.5:5000", "readers.crt", False),
-        ("writer.yml", "127.0.0.1:5002", "writers.crt", True),
+        ("reader", "10.0.0.5:5000", "readers.crt", False),
+        ("writer", "127.0.0.1:5002", "writers.crt", True),
     ],
 )
-def test_who_reads_does_not_write(written, name, address, clients, writes):
-    made = yaml.safe_load(written[f"/etc/docker-registry/{name}"])
+def test_who_reads_does_not_write(server, address, clients, writes):
+    made = yaml.safe_load(written("config.yml", server))
     assert made["http"]["addr"] == address
     assert made["http"]["tls"]["clientcas"] == [f"/etc/docker-registry/{clients}"]
     readonly = made["storage"].get("maintenance", {}).get("readonly", {}).get("enabled", False)
     assert (readonly, made["storage"]["delete"]["enabled"]) == (not writes, writes)
 
 
-def test_each_unit_serves_its_own_configuration(written):
-    for unit, config in (("avadm-registry", "config.yml"), ("avadm-registry-writer", "writer.yml")):
-        text = written[f"/etc/systemd/system/{unit}.service"]
+def test_each_unit_serves_its_own_configuration():
+    for server, config in (("reader", "config.yml"), ("writer", "writer.yml")):
+        text = written("avadm-registry.service", server)
         assert f"serve /etc/docker-registry/{config}\n" in text
         assert "User=docker-registry\n" in text
 
