@@ -217,7 +217,7 @@ def test_samples_have_a_share_of_the_disk(disk_gib, wanted):
 def test_a_dry_run_of_a_first_installation_does_without_the_folder_of_samples(dry):
     looked = {"_prometheus_disk": {"rc": 1, "stdout_lines": []}, "ansible_check_mode": dry}
     have = site_vars("prometheus") | looked
-    (task,) = tasks("prometheus", "configure", "'register'")
+    (task,) = tasks("prometheus", "main", "'register'")
     assert holds(task["failed_when"], **have) is not dry
     assert "--storage.tsdb.retention.size=0MB " in written("prometheus", "default", have)
 
