@@ -7,9 +7,9 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_service
-short_description: Have a service on the node, with its login, folders, files and units, in one task
+short_description: Deploy a service in one task, its user, folders, files and units
 description:
-  - Makes the login and the folders, writes the files, runs the unit and its timers, and waits until it is ready.
+  - Creates the user and the folders, writes the files, starts the unit and its timers, and waits until it is ready.
   - The unit is restarted or reloaded for each of these files that is newer than what runs, so that a run that was killed
     between the two is made good by the next one. See M(avadm_daemon), whose options it has as well.
   - The action plug-in of this name reads files and templates of the role, pushes artifacts as M(avadm_artifact) does, and has
