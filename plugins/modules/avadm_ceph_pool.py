@@ -13,7 +13,7 @@ description:
   - The number of placement groups only grows; a pool that has more than is wanted is left alone and named in
     I(larger). The autoscaler, where the release has one, is switched off for these pools, since the site
     file decides.
-  - After another size it waits, at most 20 s, until every placement group of the pool has reported since: until
+  - After another size it waits, at most 20 s, until every placement group of the pool has reported since, as until
     then the cluster still shows the groups' former state, so that C(HEALTH_OK) would mean nothing.
   - Pools that are not named are left alone; nothing is ever deleted.
 options:

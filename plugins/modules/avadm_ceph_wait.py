@@ -11,9 +11,9 @@ short_description: Wait until a monitor is in the quorum, or the cluster is heal
 description:
   - C(quorum) asks the monitor of this node over its own socket, which needs no key and no quorum.
   - C(health) asks the cluster until it says HEALTH_OK and no warning is muted; warnings that I(tolerate)
-    names do not count, nor do the flags that hold scrubs off (C(noscrub), C(nodeep-scrub)): people set them for
+    names do not count, nor do the flags that hold scrubs off (C(noscrub), C(nodeep-scrub)), as people set them for
     the day, and an acceptance run sets them for its hours. Nor does C(OBJECT_MISPLACED), by which 13.2 warns while
-    data move to OSDs that were added, for hours: every copy is there and served.
+    data move to OSDs that were added, for hours, since every copy is there and served.
   - Changes nothing.
 options:
   until: {description: What to wait for., type: str, choices: [quorum, health], required: true}

@@ -7,7 +7,7 @@ __metaclass__ = type
 DOCUMENTATION = r"""
 ---
 module: avadm_etcd_access
-short_description: Configure etcd authentication: users, roles and key prefixes
+short_description: Configure etcd's authentication, its users, roles and key prefixes
 description:
   - Keeps users, each with a role of its own name and the prefixes of keys that it may read and write, and then that etcd asks who
     somebody is. A user is known by the name in its certificate; the password, which is needed to make it, nobody ever learns.

@@ -72,7 +72,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: C(data), C(new), C(joined), C(present) (only in a dry run: it would join) or C(absent).
+  description: C(data), C(new), C(joined), C(present) (only in a dry run, it would join) or C(absent).
   type: str
   returned: success
 running:

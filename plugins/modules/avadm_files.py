@@ -29,7 +29,7 @@ options:
         type: str
       base64:
         description:
-          - The whole content in base64, of a file that is no text or ends without a newline. Instead of I(content); hidden likewise.
+          - The whole content in base64, of a file that is no text or ends without a newline; hidden in results.
         type: str
       secret:
         description: The whole content of a file that holds a secret; hidden in results. Instead of I(content).

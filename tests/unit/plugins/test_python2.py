@@ -2,10 +2,12 @@
 
 import ast
 import io
+import re
 import tokenize
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 PATTERNS = (
@@ -76,6 +78,14 @@ def test_what_python_2_reads_is_not_taken_for_younger():
 def test_it_is_ascii_for_python_2_takes_no_other_byte_without_being_told_the_encoding(path):
     found = [(n, line) for n, line in enumerate(path.read_text().splitlines(), 1) if not line.isascii()]
     assert found == []
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("plugins/modules/*.py")), ids=lambda p: p.name)
+def test_what_a_module_says_of_itself_is_yaml(path):
+    """Ansible reads the description of some before any playbook starts."""
+    said = dict(re.findall(r'^(DOCUMENTATION|RETURN|EXAMPLES) = r"""(.*?)"""', path.read_text(), re.S | re.M))
+    assert yaml.safe_load(said["DOCUMENTATION"])["module"] == path.stem
+    assert [yaml.safe_load(text) for text in said.values()]
 
 
 def test_all_kinds_are_among_them():

@@ -73,7 +73,10 @@ def test_the_file_is_the_same_for_the_same_values():
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({"secret": "present-secret"}, "present-secret\n"), ({"base64": "cHJlc2VudC1zZWNyZXQ="}, "present-secret")],
+    [
+        ({"secret": "present-secret"}, "present-secret\n"),
+        ({"base64": "cHJlc2VudC1zZWNyZXQ="}, "present-secret"),
+    ],
 )
 def test_a_secret_is_written_and_told_nowhere(tmp_path, given, wanted):
     path = tmp_path / "key"
