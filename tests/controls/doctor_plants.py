@@ -102,7 +102,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "xtables-lock",
         "K2",
-        "the lock of iptables is a folder",
+        "the iptables lock is a directory",
         (
             Act(
                 "worker:0",

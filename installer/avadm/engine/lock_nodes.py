@@ -154,7 +154,7 @@ def look(nodes: LockNodes) -> Seen:
             where=", ".join(nodes.names),
             found="no answer",
             wanted="one that answers",
-            remedy="Mend what follows, or plan by this controller's ledger alone with --offline.",
+            remedy="Fix what follows, or plan by this controller's ledger alone with --offline.",
         )
         raise AvadmError([blind, *findings("reachability", seen.silent)])
     return seen

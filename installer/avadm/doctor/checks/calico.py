@@ -109,7 +109,7 @@ def _addresses(id_: str, title: str, remedy: str, judge: Any, requirement: str, 
 CHECKS = (
     _addresses(
         "calico-addresses",
-        "pods' addresses that are used up",
+        "IP pools that are used up",
         "Where pods really hold them, add a pool (`avadm-calicoctl apply`) outside every other network; "
         "where they do not, see calico-leaks.",
         _exhausted,
@@ -118,7 +118,7 @@ CHECKS = (
     ),
     _addresses(
         "calico-leaks",
-        "addresses that are taken and no pod has",
+        "addresses that are allocated but held by no pod",
         "On a master: `avadm-calicoctl ipam check --show-problem-ips`, then `ipam release --ip=ADDRESS` "
         "for each that no pod has. "
         "See that calico-kube-controllers runs: it frees them.",
@@ -148,7 +148,7 @@ CHECKS = (
     Check(
         "cni-plugins",
         "network",
-        "a network plug-in that is missing, or no configuration",
+        "a CNI plugin that is missing, or no configuration",
         "`avadm apply nodes` puts plug-ins and configuration there again.",
         "cni",
         _plugins,
@@ -159,7 +159,7 @@ CHECKS = (
     Check(
         "xtables-lock",
         "network",
-        "the lock of iptables is a folder",
+        "the iptables lock is a directory",
         "`rmdir /run/xtables.lock && touch /run/xtables.lock && systemctl restart kube-proxy calico-node` there.",
         "cni",
         _lock,

@@ -70,7 +70,7 @@ FAMILIES = (
     Codes(
         "ceph-slow-ops",
         "operations that OSDs do not finish, or slow ways between them",
-        "`ceph health detail` names the OSDs, `ceph osd perf` compares them; take the slow disk out, mend the network.",
+        "`ceph health detail` names the OSDs, `ceph osd perf` compares them; take the slow disk out, repair the network.",
         (
             "SLOW_OPS",
             "REQUEST_SLOW",
@@ -238,7 +238,7 @@ CHECKS = (
     *(_ceph(f.id, f.title, f.remedy, _of(f), f.requirement, "ceph tells of none") for f in FAMILIES),
     _ceph(
         "ceph-quorum-risk",
-        "a quorum of monitors that bears no further loss",
+        "a quorum of monitors that tolerates no further loss",
         "Bring the missing monitors back now (`ceph quorum_status`); restart none of the others.",
         _quorum,
         "I3",

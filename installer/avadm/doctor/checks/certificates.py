@@ -53,7 +53,7 @@ CHECKS = (
     Check(
         "certificates",
         "certificates",
-        "a certificate that has ended or soon will",
+        "a certificate that has expired or soon will",
         "`avadm apply` renews it and restarts who uses it.",
         "certificates",
         _ending,

@@ -94,7 +94,7 @@ CHECKS = (
     ),
     _etcd(
         "etcd-members",
-        "a member that is missing or does not answer, a quorum that bears no further loss",
+        "a member that is missing or does not answer, a quorum that tolerates no further loss",
         "Look at `journalctl -u etcd -e` there; a member whose data are lost is replaced (docs/kubernetes.md), one at a time.",
         _members,
         "all members answer",
@@ -102,7 +102,7 @@ CHECKS = (
     ),
     _etcd(
         "etcd-size",
-        "a data base that is nearly full: Kubernetes then takes no more changes",
+        "a database that is nearly full: Kubernetes then takes no more changes",
         "Find what fills it (events, jobs that nobody removes), then `avadm-etcd defrag` on one member after another.",
         _size,
         "room enough",

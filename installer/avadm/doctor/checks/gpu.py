@@ -49,7 +49,7 @@ CHECKS = (
     Check(
         "gpu-uvm",
         "gpu",
-        "unified memory's device is missing",
+        "/dev/nvidia-uvm is missing",
         "`systemctl restart avadm-nvidia-uvm` there; where it fails, the module nvidia-uvm is not "
         "loaded: `journalctl -u avadm-nvidia-uvm`.",
         "gpu",

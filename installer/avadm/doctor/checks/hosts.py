@@ -192,7 +192,7 @@ CHECKS = (
     Check(
         "open-files",
         "hosts",
-        "nearly as many files are open as may be",
+        "nearly as many open files as the kernel allows",
         "Find who opens them (`ls /proc/*/fd | wc -l` by process); raise fs.file-max only after that.",
         "kernel",
         _files,

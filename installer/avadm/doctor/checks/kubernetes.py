@@ -133,7 +133,7 @@ CHECKS = (
     Check(
         "kube-servers",
         "kubernetes",
-        "an API server, controller-manager or scheduler that is not well",
+        "an API server, controller-manager or scheduler that is unhealthy",
         "`journalctl -u SERVER -e` on that master; where etcd is the reason, see the topic etcd.",
         "servers",
         _servers,
@@ -144,7 +144,7 @@ CHECKS = (
     _site(
         "kube-nodes-ready",
         "a node that is not ready, and why",
-        "Mend the cause that is named; then `kubectl get nodes` shows it Ready within a minute.",
+        "Fix the cause that is named; then `kubectl get nodes` shows it Ready within a minute.",
         _ready,
         "K2",
         "every node is ready",
@@ -182,7 +182,7 @@ CHECKS = (
     ),
     _site(
         "kube-reset",
-        "a cluster whose data were made anew, as by a one-off job that an upgrade ran again",
+        "a cluster whose data was created anew, as by a one-off job that an upgrade ran again",
         "Stop what makes objects; `avadm-etcd ctl snapshot status FILE` shows what the old snapshots hold; restore the last one "
         "(docs/kubernetes.md). Find who ran the job: the audit log of the API servers.",
         _reset,

@@ -85,7 +85,7 @@ CHECKS = (
     Check(
         "logs-store",
         "logs",
-        "a store of logs that does not answer",
+        "a log store that does not answer",
         "`systemctl status avadm-log-store` and `journalctl -u avadm-log-store -e` there; nodes keep what they have for it.",
         "log_store",
         _store,
@@ -96,7 +96,7 @@ CHECKS = (
     Check(
         "logs-disk",
         "logs",
-        "a store of logs whose disk is full, or nearly",
+        "a log store whose disk is full, or nearly",
         "Free space on that disk, or lower components.logs.disk_gib or retention_days and `avadm apply logs`: the oldest "
         "days go.",
         "log_store",
@@ -108,7 +108,7 @@ CHECKS = (
     Check(
         "logs-watch",
         "logs",
-        "nobody looks at what the logs say",
+        "the log watcher does not run",
         "`systemctl list-timers avadm-log-watch.timer` and `journalctl -t avadm-log-watch -e` there.",
         "log_store",
         _watch,

@@ -72,7 +72,7 @@ CHECKS = (
     Check(
         "prometheus-storage",
         "monitoring",
-        "Prometheus' own data base or configuration in trouble",
+        "trouble with Prometheus' own database or configuration",
         "See its log and the space on its disk; where data are damaged, move them away and let it start anew: its twin has them.",
         "prometheus",
         _own,
@@ -83,7 +83,7 @@ CHECKS = (
     Check(
         "prometheus-replicas",
         "monitoring",
-        "one Prometheus alone",
+        "only one Prometheus replica runs",
         "`systemctl start prometheus` on the other, and read its log.",
         "prometheus",
         _replicas,

@@ -107,7 +107,7 @@ CHECKS = (
     Check(
         "objects-usage",
         "objects",
-        "nobody has counted lately what users have",
+        "users' usage has not been counted lately",
         "`systemctl list-timers avadm-objects-usage.timer` and `journalctl -u avadm-objects-usage -e` there.",
         "objects",
         _usage,

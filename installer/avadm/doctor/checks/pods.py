@@ -102,7 +102,7 @@ CHECKS = (
     ),
     _pods(
         "pods-images",
-        "a pod whose image cannot be had",
+        "a pod whose image cannot be pulled",
         "See that the registry runs (topic services) and holds the image (`skopeo inspect`); a wrong name is the user's to mend.",
         _images,
         "I6",
