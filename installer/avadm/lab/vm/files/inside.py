@@ -124,7 +124,7 @@ def no_swap():
     return need(len(open("/proc/swaps").read().splitlines()) == 1, open("/proc/swaps").read().strip())
 
 
-def healthy():
+def up_again():
     end = time.time() + 600
     while time.time() < end and "HEALTH_ERR" not in sh("ceph health", False):
         stat = json.loads(sh("ceph osd stat --format json"))
@@ -135,7 +135,7 @@ def healthy():
 
 
 BEFORE = (osds_on_lvm, kernel_mount, kernel_mount_keeps_quotas, krbd, ip_vs, ipip, kernel_settings, no_swap)
-AFTER = (healthy, osds_on_lvm, kernel_mount, kernel_settings, no_swap)
+AFTER = (up_again, osds_on_lvm, kernel_mount, kernel_settings, no_swap)
 for one in BEFORE if sys.argv[1] == "before" else AFTER:
     trial(one)
 print(json.dumps(RESULTS))
