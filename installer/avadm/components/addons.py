@@ -58,7 +58,7 @@ COMPONENT = Component(
         ("nodes",),
         ("master", "dns", "ingress", "prometheus"),
         ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics", "prometheus_pods"),
-        ("kube_common", "kube_volumes"),
+        ("vip", "kube_volumes"),
         only_with="master",
         artifacts=("coredns", "traefik", "kube-state-metrics"),
     ),

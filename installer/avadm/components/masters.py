@@ -101,6 +101,7 @@ COMPONENT = Component(
         ("etcd",),
         ("master",),
         ("kube_common", "kube_admission", "kube_apiserver", "kube_vip", "kube_controllers"),
+        ("vip",),
         artifacts=("kubernetes", "admission"),
     ),
     packages={"master": Packages(base=("kube_vip", "kube_apiserver", "kube_controllers"))},

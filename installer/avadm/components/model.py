@@ -157,7 +157,7 @@ class Phase:
         needs: phases that must be done before.
         groups: node roles whose nodes take part; empty means every node.
         roles: Ansible roles of the playbook in order; their files are part of the phase's digest.
-        borrows: roles of which the playbook includes single task files; their files are part of the digest too,
+        borrows: roles that those of the playbook import, whole or a file of tasks; their files are part of the digest too,
             their variables are not.
         makes: key of components.ceph that the phase makes or serves; without a value no node takes part.
         component: key of components that the phase installs; where the site file has none no node takes part.

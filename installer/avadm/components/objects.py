@@ -63,7 +63,7 @@ COMPONENT = Component(
         ("ceph",),
         ("rgw", "mon", "client"),
         ("ceph_common", "ceph_rgw", "objects_vip", "objects_client"),
-        ("kube_common",),
+        ("vip",),
         component="object_store",
     ),
     duties={GATEWAY: object_pools.gateways, CLIENT: _clients},

@@ -16,6 +16,7 @@ from avadm.render import Vars
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
+_TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
 
 
 class Digests:
@@ -64,8 +65,15 @@ class Digests:
         if phase.name not in self._code:
             roles = [self._home / "roles" / r for r in (*phase.roles, *phase.borrows)]
             files = [f for root in (self._home / phase.playbook, *roles) for f in _files(root)]
-            self._code[phase.name] = _of_files([*files, *self._plugins(files)], self._home)
+            self._code[phase.name] = _of_files(
+                [*files, *self._plugins(files), *self._templates(files)], self._home
+            )
         return self._code[phase.name]
+
+    def _templates(self, files: Iterable[Path]) -> list[Path]:
+        """Return the templates of several roles that are named in files."""
+        names = {name.decode() for f in files for name in _TEMPLATE.findall(f.read_bytes())}
+        return [path for name in sorted(names) if (path := self._home / name).is_file()]
 
     def _plugins(self, files: Iterable[Path]) -> list[Path]:
         """Return the files of our modules and action plug-ins that are named in files, and what all modules share."""

@@ -70,7 +70,11 @@ def home(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1\n")
     (tmp_path / "plugins/action/avadm_ceph_osd.py").write_text("from avadm_pushes\n")
-    (tmp_path / "roles/ceph_osd/tasks/run.yml").write_text("- avadm_ceph_osd:\n")
+    (tmp_path / "templates/ceph").mkdir(parents=True)
+    (tmp_path / "templates/ceph/unit.j2").write_text("1\n")
+    (tmp_path / "roles/ceph_osd/tasks/run.yml").write_text(
+        "- avadm_ceph_osd: {x: D/../templates/ceph/unit.j2}\n"
+    )
     return tmp_path
 
 
@@ -104,9 +108,10 @@ def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) 
         ("plugins/action/avadm_pushes.py", {"ceph"}),  # another plug-in names it
         ("plugins/modules/avadm_package.py", set()),  # no file of these phases names it
         ("roles/grafana/tasks/handover.yml", {"monitoring"}),
+        ("templates/ceph/unit.j2", {"ceph"}),
     ],
 )
-def test_a_digest_changes_with_the_plugins_and_borrowed_roles_in_use(home, path, phases):
+def test_a_digest_changes_with_the_plugins_templates_and_borrowed_roles_in_use(home, path, phases):
     both = (BASE, CEPH, MONITORING)
     before = {p.name: digest(home, Vars(), p) for p in both}
     (home / path).write_text("2\n")

@@ -1,4 +1,4 @@
-"""What a killed keepalived leaves: the roles that run it have its addresses taken away, all of them and no other."""
+"""Virtual addresses: each role gives its own to keepalived; what a killed keepalived leaves is taken away, and no other."""
 
 import configparser
 import re
@@ -6,73 +6,82 @@ import shlex
 
 import pytest
 
-from tests.unit.fakes.roles import ROLES, tasks, template, value, variables
+from tests.unit.fakes.roles import ROLES, given, read, template, value, variables
 
+DEVICE = {"inventory_hostname": "n1", "_vip_device": "eth7"}
+SERVERS = {"m1": "10.0.0.21", "m2": "10.0.0.22"}
 GIVEN = {
-    "inventory_hostname": "n1",
-    "kube_vip_address": "10.0.0.250",
-    "kube_vip_own_address": "10.0.0.21",
-    "kube_vip_servers": {"m1": "10.0.0.21", "m2": "10.0.0.22"},
-    "kube_vip_router_id": 250,
-    "_kube_vip_device": "eth7",
-    "ingress_vip": "10.0.0.251",
-    "ingress_address": "10.0.0.31",
-    "ingress_peers": ["10.0.0.32"],
-    "ingress_router_id": 251,
-    "ingress_service_router_id": 240,
-    "ingress_service_addresses": ["10.0.0.240", "10.0.0.241", "10.0.0.242"],
-    "ingress_proxy_health_port": 10256,
-    "_ingress_device": "eth7",
+    "kube_vip": {
+        "kube_vip_address": "10.0.0.250",
+        "kube_vip_own_address": "10.0.0.21",
+        "kube_vip_servers": SERVERS,
+        "kube_vip_router_id": 250,
+    },
+    "objects_vip": {
+        "objects_vip_address": "10.0.0.252",
+        "objects_vip_own_address": "10.0.0.21",
+        "objects_vip_servers": SERVERS,
+        "objects_vip_router_id": 252,
+    },
+    "ingress": {
+        "ingress_vip": "10.0.0.251",
+        "ingress_address": "10.0.0.21",
+        "ingress_peers": ["10.0.0.22"],
+        "ingress_router_id": 251,
+        "ingress_service_router_id": 240,
+        "ingress_service_addresses": ["10.0.0.240", "10.0.0.241", "10.0.0.242"],
+        "ingress_proxy_health_port": 10256,
+    },
 }
+HELD = [
+    ("kube_vip", {}, 1),
+    ("objects_vip", {}, 1),
+    ("ingress", {}, 4),
+    ("ingress", {"ingress_service_addresses": []}, 1),
+]
 
 
-def settings(role):
-    """Return the drop-in of keepalived's unit."""
-    given, *_ = [t["avadm_daemon"] for t in tasks(role, "run", "settings") if "'keepalived'" in str(t)]
-    parser = configparser.ConfigParser(interpolation=None)
-    (path,) = re.findall(r"role_path ~ '(\S+)'", given["settings"])
-    parser.read_string((ROLES / role / path.lstrip("/")).read_text())
-    return parser["Service"]
+def rendered(role, **more):
+    """Return keepalived's configuration and the lines for `ip -batch`, as a role has the role vip write them."""
+    tasks = [
+        task for path in (ROLES / role / "tasks").glob("*.yml") for task in read(role, f"tasks/{path.name}")
+    ]
+    (told,) = [task["vars"] for task in tasks if task.get("ansible.builtin.import_role") == {"name": "vip"}]
+    have = {**given(role), **GIVEN[role], **more}
+    asked = ("vip_own_address", "vip_peers", "vip_instances")
+    have = {**DEVICE, **{name: value(told[name], **have) for name in asked}}
+    return [template(f"vip/templates/{name}.j2", **have) for name in ("keepalived.conf", "addresses")]
 
 
-def files(role):
-    """Return path to the template's folder and variables, of what the role writes below /etc/keepalived."""
-    if role == "ingress":
-        return variables(role, "vars")["_ingress_vip_files"], variables(role, "vars")
-    (task,) = tasks(role, "configure", "avadm_files")
-    return task["avadm_files"]["files"], {k: v for k, v in task["vars"].items() if k != "_kube_vip_device"}
-
-
-def held(role, **more):
-    """Return (addresses that keepalived is told to hold, lines for `ip -batch`)."""
-    _, own = files(role)
-    have = {**GIVEN, "role_path": str(ROLES / role), **own, **more}
-    told = template(f"{role}/templates/keepalived.conf.j2", **have)
-    about = value(own["_ingress_held" if role == "ingress" else "_kube_vip_held"], **have)
-    lines = template("kube_common/templates/keepalived-addresses.j2", **{**have, "held": about})
-    return re.findall(r"([\d.]+)/32", told), lines.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("role", "more", "count"),
-    [("kube_vip", {}, 1), ("ingress", {}, 4), ("ingress", {"ingress_service_addresses": []}, 1)],
-    ids=["API", "ingress and services", "ingress alone"],
-)
+@pytest.mark.parametrize(("role", "more", "count"), HELD)
 def test_every_address_that_is_held_is_taken_away(role, more, count):
-    addresses, lines = held(role, **more)
-    assert len(addresses) == count
-    assert sorted(lines) == sorted(f"address del {a}/32 dev eth7" for a in addresses)
+    told, taken = rendered(role, **more)
+    addresses = re.findall(r"([\d.]+)/32", told)
+    assert len(set(addresses)) == count
+    assert sorted(taken.splitlines()) == sorted(f"address del {a}/32 dev eth7" for a in addresses)
 
 
-@pytest.mark.parametrize("role", ["kube_vip", "ingress"])
-def test_one_that_is_killed_is_started_again_and_cleaned_up_after(role):
-    unit = settings(role)
+@pytest.mark.parametrize(("role", "more", "count"), HELD)
+def test_nodes_tell_each_other_alone_and_the_first_address_stands_for_all(role, more, count):
+    told = re.sub(r"\s+", " ", rendered(role, **more)[0])
+    for instance in told.split("vrrp_instance")[1:]:
+        assert "unicast_src_ip 10.0.0.21 unicast_peer { 10.0.0.22 }" in instance
+        assert "nopreempt interface eth7" in instance
+        (announced,) = re.findall(r"virtual_ipaddress { (.+?) }", instance)
+        assert re.fullmatch(r"10\.0\.0\.2\d\d/32", announced)
+        (script,) = re.findall(r"track_script { (\w+) }", instance)
+        assert f"vrrp_script {script} " in told
+
+
+def test_one_that_is_killed_is_started_again_and_cleaned_up_after():
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string((ROLES / "vip/files/keepalived-unit.conf").read_text())
+    unit = parser["Service"]
     assert unit["Restart"] == "always"
     # The dash: an address that is gone already fails nothing.
     assert unit["ExecStopPost"].startswith("-/bin/sh -c ")
     command = shlex.split(unit["ExecStopPost"])[-1]
-    written = {f["path"] for f in files(role)[0]}
-    (read,) = [word for word in shlex.split(command) if word.startswith("/etc/")]
-    assert read in written
+    (path,) = [word for word in shlex.split(command) if word.startswith("/etc/")]
+    assert path in {file["path"] for file in variables("vip")["_vip_keepalived_files"]}
     # One address that is not there keeps no other.
     assert "-force" in shlex.split(command)

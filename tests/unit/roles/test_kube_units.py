@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes.roles import ROLES, given, loaded, read, value
+from tests.unit.fakes.roles import ROLES, ROOT, given, loaded, read, value
 
 UNITS = {
     "kube-apiserver": "kube_apiserver",
@@ -31,6 +31,7 @@ def rendered(role, text, **more):
         "ansible_managed": "written by a test",
         "inventory_hostname": "n1",
         "role_path": str(ROLES / role),
+        "playbook_dir": str(ROOT / "playbooks"),
     }
     return value(text, **have | given("kube_common") | given(role) | more)
 

@@ -24,7 +24,14 @@ CALL = re.compile(r"(?<![\w.-])(systemd-run|systemctl|journalctl|udevadm)(?![\w.
 CALL_ENDS = re.compile(r"&&|[;|`)\]]")
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 # Where units are written: templates, files, texts in variables and in modules.
-PLACES = ("roles/*/templates", "roles/*/files", "roles/*/vars", "roles/*/defaults", "plugins/module_utils")
+PLACES = (
+    "templates",
+    "roles/*/templates",
+    "roles/*/files",
+    "roles/*/vars",
+    "roles/*/defaults",
+    "plugins/module_utils",
+)
 
 Line = tuple[str, str, str, str]
 """Where, section, directive, value."""
@@ -53,7 +60,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def of_kube_units(path: Path) -> Iterator[Line]:
-    """Return the lines that a role's variables give to the units of Kubernetes' servers (kube_common/templates/unit.j2)."""
+    """Return the lines that a role's variables give to the units of Kubernetes' servers (templates/kubernetes/unit.j2)."""
     for name, value in (yaml.safe_load(path.read_text()) or {}).items():
         for text in value.get("service", []) if isinstance(value, dict) else ():
             directive, _, said = text.partition("=")
@@ -103,7 +110,7 @@ def test_units_of_all_kinds_are_looked_at() -> None:
     for other in (
         "roles/ceph_rgw/vars/main.yml",
         "roles/kube_node/vars/main.yml",
-        "roles/kube_common/templates/unit.j2",
+        "templates/kubernetes/unit.j2",
     ):
         assert other in seen
     assert "plugins/module_utils/avadm_osd_maker.py" in seen

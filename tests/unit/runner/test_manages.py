@@ -115,7 +115,7 @@ READS = (
     r"docker exec calico-node calico-node -felix-ready -bird-ready|docker info --format .+",
     r"kubectl( --[a-z-]+=\S+)* get .+",
     r"chronyc -n tracking|nvidia-smi --query-gpu=\S+ --format=\S+|\S+ --version",
-    r"/usr/local/sbin/avadm-etcd health|/usr/local/sbin/avadm-(objects|api)-health \S+",
+    r"/usr/local/sbin/avadm-etcd health|/usr/local/sbin/avadm-(objects|EXPRESSION)-health \S+",
     r"/usr/local/lib/avadm/alluxio/fuse-there|EXPRESSION --help|df --output=size --block-size=1M EXPRESSION",
 )
 CHECKING = {"assert", "command", "fail", "import_tasks", "include_tasks", "stat", "uri", "wait_for"}

@@ -4,13 +4,12 @@ import pytest
 from ansible.module_utils import avadm_daemon as module
 from ansible.module_utils.avadm_health import Health
 
-from tests.unit.fakes.roles import holds, read, value, variables
+from tests.unit.fakes.roles import ROLES, holds, read, value, variables
 from tests.unit.plugins.module_utils.test_avadm_daemon import Systemd, conf, daemon  # noqa: F401  a fixture
 
 ROLLING = {
     "kube_apiserver": ["kube-apiserver"],
-    "kube_vip": ["haproxy", "keepalived"],
-    "objects_vip": ["haproxy", "keepalived"],
+    "vip": ["haproxy", "keepalived"],
     "ceph_rgw": ["ceph-radosgw@rgw.{{ ceph_rgw_name }}"],
     "docker": ["{{ docker_service }}"],
 }
@@ -64,8 +63,10 @@ def test_health_is_waited_for_and_told_where_it_does_not_come():
 
 @pytest.mark.parametrize("role", ROLLING)
 def test_a_rolling_daemon_is_looked_at_first_and_throttled_only_where_it_is_interrupted(role):
+    files = sorted((ROLES / role / "tasks").glob("*.yml"))
+    steps = [task for file in files for task in read(role, f"tasks/{file.name}")]
     for name in ROLLING[role]:
-        look, run = [t for t in read(role, "tasks/run.yml") if t.get("avadm_daemon", {}).get("name") == name]
+        look, run = [t for t in steps if t.get("avadm_daemon", {}).get("name") == name]
         assert look["check_mode"] is True
         assert look["changed_when"] is False
         asked, does = dict(look["avadm_daemon"]), dict(run["avadm_daemon"])
