@@ -254,7 +254,7 @@ ANSWERS = (
     ),
     Fault(
         "hardware",
-        "three MDS nodes where the plan knows 1 or 5",
+        "three MDS nodes where the specification knows 1 or 5",
         "warning",
         "3: stor1, stor2, stor3",
         lambda context: context.profile.counts.update(mds=[1, 5]),

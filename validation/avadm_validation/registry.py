@@ -40,7 +40,7 @@ def names_of(results: Sequence[CheckResult]) -> str:
 
 
 def criteria(kind: Literal["stated", "lab"]) -> Criteria:
-    """Return what judges: the plan's numbers or the lab's, and those that suites keep themselves."""
+    """Return what judges: the specification's numbers or the lab's, and those that suites keep themselves."""
     found = Criteria.load(kind)
     for suite in suites().values():
         found.add(suite.criteria("lab" if kind == "lab" else "site-full"))

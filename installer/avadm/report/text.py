@@ -62,7 +62,7 @@ def wanted(op: str | None, threshold: float | None, unit: str) -> str:
 
 
 def stated(check: CheckResult) -> str:
-    """Return the plan's number and whether it was judged."""
+    """Return the specification's number and whether it was judged."""
     if check.stated is None:
         return "–"
     text = check.stated.text or number(check.stated.threshold, check.stated.unit)
@@ -101,22 +101,22 @@ def headline(report: Report) -> str:
     if report.class_ == "site-full":
         return f"{counts}."
     if report.class_ == "site-sampled":
-        return f"{counts}, in a rehearsal: at effort quick nothing that is timed can pass the plan's targets."
-    return f"{counts}, against thresholds of class {report.class_}; the plan's own targets were not judged."
+        return f"{counts}, in a rehearsal: at effort quick nothing that is timed can pass the specification's targets."
+    return f"{counts}, against thresholds of class {report.class_}; the specification's own targets were not judged."
 
 
 def banner(report: Report) -> str:
-    """Return what a reader must know of the class of the numbers; "" where they are the plan's own in full."""
+    """Return what a reader must know of the class of the numbers; "" where they are the specification's own in full."""
     if report.class_ == "site-full":
         return ""
     if report.class_ == "site-sampled":
         return (
-            "A rehearsal (class site-sampled): judged against the plan's own targets, in shorter windows than they ask for. "
-            "What is timed can fail, but never pass; counts and refusals are judged as they are. Only effort full accepts "
+            "A rehearsal (class site-sampled): judged against the specification's own targets, in shorter windows than those ask "
+            "for. What is timed can fail, but never pass; counts and refusals are judged as they are. Only effort full accepts "
             "a site."
         )
     return (
         f"Numbers of class {report.class_} are judged against thresholds of that class only (regression type, from "
-        "repeated runs). The plan's own targets are shown beside them and are not judged here: no number of this report "
+        "repeated runs). The specification's own targets are shown beside them and are not judged here: no number of this report "
         "says that a site meets them."
     )

@@ -42,7 +42,7 @@ class Profile(BaseModel):
         packages: Ansible role name to the package names that it installs.
         sources: name to a package source, where packages come from others than the distribution.
         hardware: role to the least that its machines have (P3 to P10).
-        counts: role to the numbers of nodes that the plan knows.
+        counts: role to the numbers of nodes that the specification knows.
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
     """
 

@@ -1,4 +1,4 @@
-"""What a node's machine must have, by the stated profile: its roles' minima, the plan's numbers (P3 to P10, N12)."""
+"""What a node's machine must have, by the stated profile: its roles' minima, the specification's numbers (P3 to P10, N12)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Criteria files: valid, complete, and a lab's number never stands for the plan's."""
+"""Criteria files: valid, complete, and a lab's number never stands for the specification's."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.storage import run
-from avadm_validation.suites.storage.space import bench_clients, fill_limit, most_files, plan, size_of
+from avadm_validation.suites.storage.space import bench_clients, fill_limit, most_files, needed, size_of
 
 STORAGE = "avadm_validation.suites.storage"
 ROOM = Target("s", "p", "site", tuple(f"c{i}" for i in range(216)), "m", ("m",))
@@ -21,14 +21,14 @@ ROOM = Target("s", "p", "site", tuple(f"c{i}" for i in range(216)), "m", ("m",))
 def test_a_room_of_clients_writes_no_more_images_than_eight_do():
     params = data.efforts(STORAGE, "site", "full")
     assert len(bench_clients(ROOM, params["A-BD1"])) == 8
-    writes = plan(ROOM, {c: params[c] for c in ("A-BD1", "A-BD2")})
+    writes = needed(ROOM, {c: params[c] for c in ("A-BD1", "A-BD2")})
     assert writes == {"images of A-BD1 and A-BD2": 8 * 4 * 100 * 2**30}
 
 
 def test_only_what_will_run_is_counted():
     params = data.efforts(STORAGE, "site", "full")
-    assert plan(ROOM, {"A-BD6": params["A-BD6"]}) == {}
-    assert plan(ROOM, {"A-FS2": params["A-FS2"]}) == {"files on cephfs": 4e12}
+    assert needed(ROOM, {"A-BD6": params["A-BD6"]}) == {}
+    assert needed(ROOM, {"A-FS2": params["A-FS2"]}) == {"files on cephfs": 4e12}
 
 
 @pytest.mark.parametrize("free", [1e13, 1e15])
@@ -45,7 +45,7 @@ def test_large_files_stay_within_their_share(tmp_path, free):
 def test_too_little_space_blocks_and_says_how_much(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     monkeypatch.setattr(
-        "avadm_validation.suites.storage.run.plan", lambda t, p: {"images": 6e11, "files": 1e11}
+        "avadm_validation.suites.storage.run.needed", lambda t, p: {"images": 6e11, "files": 1e11}
     )
     first, check = run.execute(suite(tmp_path, FakeFleet(answers())))  # 1 TB is free
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)

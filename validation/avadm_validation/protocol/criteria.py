@@ -62,11 +62,11 @@ def _parsed(text: str, where: str) -> tuple[Criterion, ...]:
 
 
 class Criteria:
-    """The criteria of a run, and the plan's own beside them.
+    """The criteria of a run, and the specification's own beside them.
 
     Args:
         judging: criteria that give verdicts here.
-        stated: the plan's criteria, shown beside; the same list at a site.
+        stated: the specification's criteria, shown beside; the same list at a site.
     """
 
     def __init__(self, judging: list[Criterion], stated: list[Criterion]) -> None:
@@ -75,7 +75,7 @@ class Criteria:
 
     @classmethod
     def load(cls, name: Name, own: Path | None = None) -> Criteria:
-        """Load a shipped file by name, or a file of the user's (``own``), with the plan's beside it."""
+        """Load a shipped file by name, or a file of the user's (``own``), with the specification's beside it."""
         text = own.read_text(encoding="utf-8") if own else source(name)
         return cls(parse(text, str(own or name)), parse(source("stated"), "stated"))
 
@@ -92,7 +92,7 @@ class Criteria:
         return [c for c in self.judging.values() if c.check == check]
 
     def stated(self, check: str, judged: bool) -> Stated | None:
-        """Return the plan's headline number of a check (the first of its stated criteria)."""
+        """Return the specification's headline number of a check (the first of its stated criteria)."""
         for c in self._stated:
             if c.check == check:
                 return Stated(

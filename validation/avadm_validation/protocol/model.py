@@ -126,7 +126,7 @@ class Command(Model):
 
 
 class Stated(Model):
-    """The plan's own number beside what was judged here."""
+    """The specification's own number beside what was judged here."""
 
     threshold: float
     """The number."""
@@ -168,7 +168,7 @@ class CheckResult(Model):
     class_: Class = Field(validation_alias=AliasChoices("class", "class_"), serialization_alias="class")
     """Class of the numbers."""
     stated: Stated | None = None
-    """The plan's number."""
+    """The specification's number."""
     metrics: list[Metric] = Field(default_factory=list)
     """Everything measured, judged ones first."""
     series: list[Series] = Field(default_factory=list)

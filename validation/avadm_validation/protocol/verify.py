@@ -164,7 +164,7 @@ def _check(check: CheckResult, manifest: Manifest) -> list[str]:
 
 
 def _words(report: Report, manifest: Manifest) -> list[str]:
-    """What no number tells (method, reasons, the plan's numbers, effort, class, notes) agrees with the manifest."""
+    """What no number tells (method, reasons, the specification's numbers, effort, class, notes) agrees with the manifest."""
     digests = {c.id: c.sha256 for c in manifest.checks}
     problems = [
         f"{c.id}: differs from what the run noted when it ended (method, reasons, any other field)"

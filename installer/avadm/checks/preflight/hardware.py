@@ -38,7 +38,7 @@ def judge(context: PreflightContext) -> list[Finding]:
 
 
 def _counts(context: PreflightContext) -> Iterator[Finding]:
-    """Yield a warning for each role that another number of nodes has than the plan knows."""
+    """Yield a warning for each role that another number of nodes has than the specification knows."""
     for role, wanted in context.profile.counts.items():
         have = [n.name for n in context.site.with_role(role)]
         if have and len(have) not in wanted:

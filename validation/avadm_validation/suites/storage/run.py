@@ -12,7 +12,7 @@ from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.storage.checks import CHECKS, MEASURED_FIRST, PRECONDITIONS
 from avadm_validation.suites.storage.conditions import conditions
 from avadm_validation.suites.storage.guard import Guard
-from avadm_validation.suites.storage.space import plan
+from avadm_validation.suites.storage.space import needed
 from avadm_validation.suites.storage.tools import tool_sources
 
 
@@ -37,7 +37,7 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
         runner.shared["clock_offset"] = guard.clock_offset()
         # Scrubs are held off first: on a busy cluster some placement group is always being scrubbed.
         guard.quiet()
-        writes = plan(runner.target, {c.ID: params[c.ID] for c in chosen})
+        writes = needed(runner.target, {c.ID: params[c.ID] for c in chosen})
         first = runner.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
         results.append(first)
         for check in sorted(chosen, key=lambda c: c not in MEASURED_FIRST):

@@ -26,7 +26,7 @@ def bench_clients(target: Target, params: Mapping[str, Any]) -> tuple[str, ...]:
     return target.clients[: int(params.get("max_clients", len(target.clients)))]
 
 
-def plan(target: Target, params: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+def needed(target: Target, params: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Return the bytes that the checks will write, by what for; ``params`` are those of the checks that will run."""
     found: dict[str, float] = {}
     if target.pool:
@@ -54,7 +54,7 @@ def plan(target: Target, params: Mapping[str, Mapping[str, Any]]) -> dict[str, f
 
 
 def save(ctx: Context) -> str:
-    """Keep the plan as a raw file; return its path."""
+    """Keep the bytes as a raw file; return its path."""
     return ctx.rec.save("writes.json", json.dumps(ctx.params["writes"], indent=1))
 
 
