@@ -133,7 +133,7 @@ COMPONENT = Component(
         "/etc/kube-state-metrics/*.crt",
         "/etc/traefik/*.crt",
     ),
-    configurations=("/etc/coredns/*", "/etc/keepalived/*", "/etc/traefik/*"),
+    configurations=("/etc/coredns/*", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/traefik/*"),
     questions=(Question("dns", ("dns", "worker")),),
     holds=_holds,
 )

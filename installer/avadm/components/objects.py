@@ -88,7 +88,7 @@ COMPONENT = Component(
     # A gateway is a client of ceph, and its socket is called so: client.rgw.NODE….
     ceph=Ceph(daemons=("rgw",), nodes=frozenset({"rgw"}), kinds=("ceph", "client.rgw", "rgw", "radosgw")),
     leaves=leaves,
-    configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*"),
+    configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*"),
     questions=(Question("objects", (GATEWAY,), seconds=50),),
     holds=_holds,
 )

@@ -30,6 +30,7 @@ RoleName = Literal[
     "ingress",
     "registry",
     "rgw",
+    "database",
     "alluxio_master",
     "alluxio_worker",
     "alluxio_client",

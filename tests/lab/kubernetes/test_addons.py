@@ -81,7 +81,7 @@ def python(kube, space, code):
 
 def vip(lab):
     """Return the ingress' virtual address."""
-    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf")
+    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/conf.d/*.conf")
     return text.partition("virtual_ipaddress {")[2].split("/")[0].strip()
 
 
@@ -217,7 +217,7 @@ def test_the_ingress_address_moves_when_its_node_dies(kube, lab, web):
 def test_a_keepalived_that_is_killed_leaves_no_address_behind_and_is_started_again(kube, lab, web):
     _, host = web
     address = vip(lab)
-    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf")
+    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/conf.d/*.conf")
     addresses = sorted(re.findall(r"^ *([0-9.]+)/32$", text, re.M))
     assert address in addresses
 

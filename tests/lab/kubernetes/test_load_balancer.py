@@ -34,7 +34,7 @@ while time.time() < end:
 @pytest.fixture(scope="module", autouse=True)
 def pool(lab):
     """The addresses that keepalived holds for services."""
-    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf")
+    text = lab.sh(lab.names("ingress")[0], "cat /etc/keepalived/conf.d/*.conf")
     part = text.partition("vrrp_instance services {")[2]
     if not part:
         pytest.skip("this lab has no addresses for services")

@@ -55,7 +55,7 @@ def ways(space, kind):
 def balanced(lab):
     """Tell whether this lab has addresses for services."""
     return bool(lab.names("ingress")) and "vrrp_instance services {" in lab.sh(
-        lab.names("ingress")[0], "cat /etc/keepalived/keepalived.conf"
+        lab.names("ingress")[0], "cat /etc/keepalived/conf.d/*.conf"
     )
 
 

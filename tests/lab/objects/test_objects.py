@@ -76,7 +76,7 @@ def address_of(lab):
     """Return the virtual address, which exactly one rgw node holds."""
     found = {}
     for node in lab.names("rgw"):
-        text = lab.sh(node, "sed -n 's/^address del //p' /etc/keepalived/addresses; ip -4 -o addr")
+        text = lab.sh(node, "sed -n 's/^address del //p' /etc/keepalived/addresses.d/*; ip -4 -o addr")
         address = text.split("/")[0]
         found[node] = (address, text.count(f"inet {address}/"))
     assert sum(held for _, held in found.values()) == 1, found
