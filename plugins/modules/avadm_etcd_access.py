@@ -18,6 +18,10 @@ options:
     type: list
     elements: dict
     required: true
+  passwords:
+    description: User to password, of users that etcd's gateway shall know; it knows nobody by a certificate.
+    type: dict
+    default: {}
   program:
     description: The program that calls etcdctl with root's certificate.
     type: path
@@ -96,7 +100,17 @@ class Access(object):
         decoded = lambda text: base64.b64decode(text or "").decode("utf-8", "replace")  # noqa: E731
         return [(p.get("permType", 0), decoded(p.get("key")), decoded(p.get("range_end"))) for p in found]
 
-    def keep(self, users, dry=False):
+    def knows(self, name, password):
+        """Return whether a user has a password; it is in no argument."""
+        argv = [self.program, "ctl", "get", "avadm", "--keys-only"]
+        rc, out, err = self.run(argv, None, {"ETCDCTL_USER": "%s:%s" % (name, password)})
+        if rc == 0 or "permission denied" in out + err:
+            return True
+        if "authentication failed" in out + err or "authentication is not enabled" in out + err:
+            return False
+        raise AccessError("etcdctl get: %s" % (err or out).strip()[-600:])
+
+    def keep(self, users, dry=False, passwords=None):
         """Make it so; return what was done, in words."""
         told = []
         known = self.asked("user", "list").get("users") or []
@@ -135,6 +149,9 @@ class Access(object):
                 )
         if not self.enabled():
             do("authentication", "auth", "enable")
+        for name, password in sorted((passwords or {}).items()):
+            if name not in known or not self.knows(name, password):
+                do("password of " + name, "user", "passwd", name, "--interactive=false", data=password + "\n")
         return told
 
 
@@ -143,6 +160,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "users": {"type": "list", "elements": "dict", "required": True},
+            "passwords": {"type": "dict", "default": {}, "no_log": True},
             "program": {"type": "path", "default": "/usr/local/sbin/avadm-etcd"},
         },
         supports_check_mode=True,
@@ -151,11 +169,13 @@ def main():
     if module.check_mode and not os.path.exists(program):
         module.exit_json(changed=True, differing=["etcd is not installed yet"])
 
-    def run(argv, data):
-        return module.run_command(argv, data=data)
+    def run(argv, data, env=None):
+        return module.run_command(argv, data=data, environ_update=env or {})
 
     try:
-        told = Access(run, program).keep(module.params["users"], module.check_mode)
+        told = Access(run, program).keep(
+            module.params["users"], module.check_mode, module.params["passwords"]
+        )
     except (AccessError, ValueError) as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["etcd does not answer yet"])

@@ -10,6 +10,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=lambda site: site.ssh.port,
+            usual=22,
             program="sshd",
             what="ssh, by which everything here is installed",
             # Nodes: the monitoring probes it, and administrators go from node to node.

@@ -59,6 +59,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=_port,
+            usual=9428,
             program="victoria-logs",
             what="logs of all nodes",
             duty=STORE,

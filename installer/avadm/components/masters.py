@@ -167,7 +167,12 @@ COMPONENT = Component(
         "/etc/kubernetes/pki/*.crt",
         "/root/.kube/config",
     ),
-    configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/kubernetes/*"),
+    configurations=(
+        "/etc/haproxy/*.cfg",
+        "/etc/keepalived/*.conf",
+        "/etc/keepalived/conf.d/*",
+        "/etc/kubernetes/*",
+    ),
     questions=(
         Question("servers", ("master",)),
         Question("haproxy", ("master",)),

@@ -74,6 +74,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=_port,
+            usual=7443,
             # The gateway at the node's own address, haproxy at the virtual one.
             program="radosgw or haproxy",
             what="S3",

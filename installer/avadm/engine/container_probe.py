@@ -65,6 +65,18 @@ class Containers(object):
         ask = ("/usr/local/sbin/avadm-calicoctl", "get", "ippool", name, "-o", "json")
         return json.dumps(json.loads(call(*ask))["spec"], sort_keys=True)
 
+    def postgresql(self, port):
+        """Users and databases, as avadm_postgresql sees them: a standby has its primary's."""
+        query = (
+            "SELECT 'user', rolname, rolcanlogin::text, coalesce(rolpassword, '') FROM pg_authid UNION ALL"
+            " SELECT 'database', datname, pg_get_userbyid(datdba), has_database_privilege('public', datname, 'CONNECT')::text"
+            " FROM pg_database ORDER BY 1, 2"
+        )
+        argv = ("runuser", "-u", "postgres", "--", "psql", "--no-psqlrc", "--no-align", "--tuples-only")
+        return self.secret(
+            call(*argv + ("--port=" + port, "--dbname=postgres", "--command=" + query)).encode()
+        )
+
     def access(self, _):
         """Who may do what in etcd, as avadm_etcd_access sees it."""
         program, found = "/usr/local/sbin/avadm-etcd", []

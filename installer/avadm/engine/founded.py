@@ -44,6 +44,7 @@ class Founded:
 
 ALL = (
     Founded("etcd", "etcd", "etcd", "etcd", alone=True),
+    Founded("database", "database", "database", "database", alone=True),
     Founded("mon", "ceph", "mon", "ceph_mon"),
     Founded("alluxio-journal", "cache", "alluxio_master", "alluxio"),
 )

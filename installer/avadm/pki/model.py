@@ -21,6 +21,7 @@ class Authority(StrEnum):
     FRONT_PROXY = "front-proxy"
     OBJECTS = "objects"
     LOGS = "logs"
+    DATABASE = "database"
     MONITORING = "monitoring"
     """Members of Alertmanager's mesh, and who sends alerts there."""
     METRICS = "metrics"

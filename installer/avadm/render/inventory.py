@@ -29,6 +29,7 @@ from avadm.render import (
     alluxio,
     ceph,
     core,
+    database,
     etcd,
     kube_metrics,
     kube_nodes,
@@ -148,6 +149,7 @@ def variables(site_file: SiteFile) -> Vars:
     out.secrets |= certificates.makers(site)
     out.secrets[STATE_KEY] = lambda: token_hex(32)
     etcd.render(site, site_file.profile, store, out)
+    database.render(site, site_file.profile, store, out)
     masters.render(site, site_file.profile, store, out)
     kube_nodes.render(site, site_file.profile, store, out)
     kube_metrics.render(site, store, out)

@@ -255,6 +255,20 @@ class Alluxio(Model):
     """Java heap of the mount on a client, MiB; computed where absent."""
 
 
+DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+
+class Database(Model):
+    """PostgreSQL for the platform; runs on the nodes with the role database."""
+
+    vip: Address | None = None
+    """Address of the management subnet that these nodes hold together; needed where there are several."""
+    port: Whole = Field(default=5432, ge=1024, le=65535)
+    """TCP port."""
+    names: list[DatabaseName] = ["ava"]
+    """Databases; each belongs to a user of its own name, whose password is the vault's `vault_database_NAME`."""
+
+
 class Components(Model):
     """The few knobs of each component."""
 
@@ -268,5 +282,7 @@ class Components(Model):
     """Objects by the S3 protocol; none where absent."""
     logs: Logs | None = None
     """Logs of all nodes and pods in one place; none are kept where absent."""
+    database: Database | None = None
+    """PostgreSQL for the platform; none where absent."""
     alluxio: Alluxio | None = None
     """Cache before the shared file system and object stores; none where absent."""

@@ -14,14 +14,24 @@ class Etcd:
 
     def __init__(self):
         self.users, self.roles, self.on, self.dead, self.done = {}, {}, False, False, []
+        self.passwords = {}
 
-    def __call__(self, argv, data):
+    def __call__(self, argv, data, env=None):
         words = [w for w in argv[2:] if not w.startswith("--")]
         if self.dead:
             return 1, "", "Error: context deadline exceeded"
         if argv[2] == "--user":
             said = "failed, invalid user ID or password" if self.on else "is not enabled"
             return 1, "", '{"level":"warn"}\nError: etcdserver: authentication ' + said
+        if env:
+            name, _, password = env["ETCDCTL_USER"].partition(":")
+            assert password not in " ".join(argv)
+            known = self.passwords.get(name) == password
+            return (
+                1,
+                "",
+                "Error: etcdserver: " + ("permission denied" if known else "authentication failed, invalid"),
+            )
         what, verb, *rest = words
         encoded = lambda text: base64.b64encode(text.encode()).decode()  # noqa: E731
         if verb == "list":
@@ -40,6 +50,8 @@ class Etcd:
         elif verb == "add":
             assert what == "role" or len(data.strip()) == 32
             getattr(self, what + "s")[rest[0]] = []
+        elif verb == "passwd":
+            self.passwords[rest[0]] = data.strip()
         elif verb == "grant-role":
             self.users[rest[0]].append(rest[1])
         elif verb == "grant-permission":
@@ -90,3 +102,12 @@ def test_silence_is_not_taken_for_an_empty_store():
         Access(etcd, "p").keep(USERS)
     with pytest.raises(AccessError, match="deadline"):
         Access(etcd, "p").enabled()
+
+
+def test_a_password_is_set_where_it_is_another_one_and_is_in_no_argument():
+    etcd = Etcd()
+    assert Access(etcd, "p").keep(USERS, passwords={"calico": "pass"})[-1] == "password of calico"
+    assert Access(etcd, "p").keep(USERS, passwords={"calico": "pass"}) == []
+    assert Access(etcd, "p").keep(USERS, dry=True, passwords={"calico": "new"}) == ["password of calico"]
+    assert Access(etcd, "p").keep(USERS, passwords={"calico": "new"}) == ["password of calico"]
+    assert not any("pass " in text or "new" in text for text in etcd.done)

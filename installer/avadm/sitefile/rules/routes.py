@@ -161,13 +161,14 @@ def shared(draft: Draft) -> Iterator[Finding]:
     net = draft.site.network
     if net.rack_prefix is None or not draft.ok("network") or not draft.whole("address", "roles"):
         return
-    store = draft.site.components.object_store
+    store, database = draft.site.components.object_store, draft.site.components.database
     services = net.load_balancer.first if net.load_balancer and net.load_balancer.by == "avadm" else None
     places: list[tuple[str, KeyPath, object]] = [
         ("master", ("network", "api_vip"), net.api_vip),
         ("ingress", ("network", "ingress_vip"), net.ingress_vip),
         ("ingress", ("network", "load_balancer"), services),
         ("rgw", ("components", "object_store", "vip"), store.vip if store else None),
+        ("database", ("components", "database", "vip"), database.vip if database else None),
     ]
     for role, path, address in places:
         away = [

@@ -1,0 +1,100 @@
+"""PostgreSQL for the platform: one primary, the others follow it; Patroni chooses, etcd keeps the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from avadm.components.leaves import LOCAL, names
+from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program
+from avadm.pki.model import Authority, Leaf
+from avadm.site.model import Node, Site
+
+_PID = "/var/lib/postgresql/*/avadm/postmaster.pid"
+PATRONI = 8008
+"""TCP port at which Patroni tells its node's state."""
+
+
+OWN = ("superuser", "replication", "rewind", "api", "etcd")
+"""Passwords that only programs of the database's own nodes know; no database has such a name."""
+
+
+def nodes(site: Site) -> list[Node]:
+    """Return the nodes that run PostgreSQL."""
+    return site.with_role("database") if site.components.database else []
+
+
+def _port(site: Site) -> int | None:
+    return site.components.database.port if site.components.database else None
+
+
+def _holds(site: Site) -> tuple[str, str] | None:
+    knobs = site.components.database
+    return (str(knobs.vip), "database") if knobs and knobs.vip and nodes(site) else None
+
+
+def _leaf(node: Node, site: Site) -> Leaf:
+    held = _holds(site)
+    return Leaf(
+        f"database-{node.name}",
+        Authority.DATABASE,
+        f"database-{node.name}",
+        node.name,
+        names=(*names(node, site), *LOCAL[0]),
+        addresses=(*([held[0]] if held else []), str(node.address), *LOCAL[1]),
+        server=True,
+        client=False,
+    )
+
+
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the servers' certificates, and what Patroni shows to etcd, where its password says who it is."""
+    for node in nodes(site):
+        yield _leaf(node, site)
+        yield Leaf(f"database-etcd-{node.name}", Authority.ETCD, f"database-{node.name}", "patroni")
+
+
+COMPONENT = Component(
+    phase=Phase(
+        "database",
+        "PostgreSQL for the platform",
+        "playbooks/database.yml",
+        ("etcd",),
+        ("database",),
+        ("database",),
+        ("vip",),
+        component="database",
+    ),
+    # PostgreSQL's package makes and starts a cluster of its own unless it is told not to before.
+    packages={"database": Packages(late=("database",))},
+    ports=(
+        Port(
+            number=_port,
+            usual=5432,
+            program="postgres",
+            what="PostgreSQL",
+            duty="database",
+            at=At.BOTH,
+            peers=(Peer.PODS, "worker", "database"),
+            tls=True,
+            who="users and passwords",
+            always=True,
+        ),
+        Port(
+            number=PATRONI,
+            program="patroni",
+            what="Patroni",
+            duty="database",
+            at=At.BOTH,
+            peers=("database", "prometheus"),
+            tls=True,
+            who="anybody for reading, a user and password for the rest",
+            always=True,
+        ),
+    ),
+    programs=(
+        Program("postgresql", ("database",), ("bash", "-c", f"/proc/$(head -n 1 {_PID})/exe --version")),
+    ),
+    leaves=leaves,
+    certificates=("/etc/patroni/*.crt", "/etc/patroni/tls/*.crt"),
+    holds=_holds,
+)

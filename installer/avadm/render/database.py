@@ -1,0 +1,72 @@
+"""Variables of the role database; nothing where the site has no PostgreSQL."""
+
+from __future__ import annotations
+
+import secrets
+
+from avadm.components.database import OWN, PATRONI, nodes
+from avadm.pki.certs import key_pem
+from avadm.pki.model import Authority, key_variable
+from avadm.pki.store import KeyStore
+from avadm.render import Vars
+from avadm.render.etcd import client_urls
+from avadm.site.model import Site
+from avadm.site.profile import Profile
+
+PASSWORD_BYTES = 24
+"""Random bytes of a generated password."""
+PREFIX = "/avadm/database/"
+"""What Patroni keeps in etcd begins so; its user may use nothing else there."""
+
+
+def password(name: str) -> str:
+    """Return the vault variable of a password."""
+    return f"vault_database_{name}"
+
+
+def release(profile: Profile) -> str:
+    """Return the release of PostgreSQL that a profile installs, as its package's name has it."""
+    packages = profile.packages.get("database", [])
+    return next(
+        p.removeprefix("postgresql-").partition("=")[0] for p in packages if p.startswith("postgresql-")
+    )
+
+
+def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+    """Write the variables of the nodes of PostgreSQL, and of etcd what it must know of their user."""
+    knobs, found = site.components.database, nodes(site)
+    if knobs is None or not found:
+        return
+    for name in (*OWN, *knobs.names):
+        out.secrets[password(name)] = lambda: secrets.token_urlsafe(PASSWORD_BYTES)
+    out.all |= {
+        "etcd_more_users": [{"name": "patroni", "prefixes": [PREFIX]}],
+        "etcd_passwords": {"patroni": f"{{{{ {password('etcd')} }}}}"},
+        "database_packages": list(profile.packages.get("database", [])),
+        "database_release": release(profile),
+        "database_scope": site.name,
+        "database_prefix": PREFIX,
+        "database_etcd": [url.removeprefix("https://") for url in client_urls(site.with_role("etcd"))],
+        "database_etcd_ca_certificate": store.trusted(Authority.ETCD),
+        "database_ca_certificate": store.trusted(Authority.DATABASE),
+        "database_nodes": {n.name: str(n.address) for n in found},
+        "database_port": knobs.port,
+        "database_api_port": PATRONI,
+        "database_passwords": {name: f"{{{{ {password(name)} }}}}" for name in OWN},
+        "database_users": {name: f"{{{{ {password(name)} }}}}" for name in knobs.names},
+    }
+    if knobs.vip:
+        out.all |= {
+            "database_vip": str(knobs.vip),
+            "database_router_id": int(knobs.vip) % 256 or 255,
+        }
+    for node in found:
+        out.host(node.name).update(
+            {
+                "database_name": node.name,
+                "database_address": str(node.address),
+                "database_certificate": store.leaf(f"database-{node.name}"),
+                "database_etcd_certificate": store.leaf(f"database-etcd-{node.name}"),
+                "database_key": key_pem(key_variable(f"database-{node.name}")),
+            }
+        )

@@ -1,0 +1,71 @@
+"""What PostgreSQL's nodes and etcd are told, and what Patroni's configuration says."""
+
+import yaml
+
+from avadm.render import database
+from tests.unit.fakes import sites
+from tests.unit.fakes.roles import given, template, value
+from tests.unit.fakes.sites import node
+
+SITE = sites.site(
+    node("k1", 1, "etcd"),
+    node("d1", 2, "database"),
+    node("d2", 3, "database"),
+    components={"database": {"vip": "10.0.0.99", "names": ["ava"]}},
+)
+
+
+def rendered(tmp_path, site=SITE):
+    return sites.render(site, database, store=sites.issued(site, tmp_path))
+
+
+def test_a_site_without_a_database_is_told_nothing(tmp_path):
+    out = rendered(tmp_path, sites.site(node("k1", 1, "etcd")))
+    assert (out.all, out.hosts, out.secrets) == ({}, {}, {})
+
+
+def test_passwords_are_the_vault_s_and_etcd_knows_one_user_more(tmp_path):
+    out = rendered(tmp_path)
+    assert out.all["database_users"] == {"ava": "{{ vault_database_ava }}"}
+    assert {f"{{{{ {name} }}}}" for name in out.secrets} == {
+        *out.all["database_users"].values(),
+        *out.all["database_passwords"].values(),
+    }
+    assert len({make() for make in out.secrets.values()}) == len(out.secrets)
+    assert out.all["etcd_more_users"] == [{"name": "patroni", "prefixes": [out.all["database_prefix"]]}]
+    assert out.all["etcd_passwords"]["patroni"] == out.all["database_passwords"]["etcd"]
+    assert "BEGIN CERTIFICATE" in out.hosts["d1"]["database_certificate"]
+
+
+def configuration(tmp_path):
+    out = rendered(tmp_path)
+    passwords = {name: f'"{name}' for name in out.all["database_passwords"]}
+    have = (
+        given("database")
+        | out.all
+        | out.hosts["d1"]
+        | {"database_passwords": passwords, "inventory_hostname": "d1"}
+    )
+    have |= {name: value(text, **have) for name, text in have.items() if name == "_database_data"}
+    return yaml.safe_load(template("database/templates/config.yml.j2", **have))
+
+
+def test_a_member_knows_its_own_address_and_asks_etcd_with_a_password_alone(tmp_path):
+    told = configuration(tmp_path)
+    assert told["restapi"]["connect_address"] == "10.0.0.2:8008"
+    assert told["postgresql"]["data_dir"] == "/var/lib/postgresql/15/avadm"
+    assert (told["etcd3"]["hosts"], told["etcd3"]["protocol"]) == (["10.0.0.1:2379"], "https")
+    assert told["etcd3"]["password"] == '"etcd'
+    dcs = told["bootstrap"]["dcs"]
+    assert dcs["synchronous_mode"] is True
+    # Patroni's own condition: a leader that is cut off has given up before its lease ends.
+    assert dcs["ttl"] >= dcs["loop_wait"] + 2 * dcs["retry_timeout"]
+
+
+def test_nobody_comes_without_tls_and_password_and_the_administrator_from_nowhere(tmp_path):
+    rules = [rule.split() for rule in configuration(tmp_path)["postgresql"]["pg_hba"]]
+    assert [rule for rule in rules if rule[0] != "hostssl"] == [["local", "all", "postgres", "peer"]]
+    assert {rule[-1] for rule in rules if rule[0] == "hostssl"} == {"scram-sha-256", "reject"}
+    # The first rule that fits counts.
+    refused = ["hostssl", "all", "postgres,replicator,rewinder", "0.0.0.0/0", "reject"]
+    assert rules.index(refused) < rules.index(["hostssl", "all", "all", "0.0.0.0/0", "scram-sha-256"])
