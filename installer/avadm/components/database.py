@@ -47,10 +47,10 @@ def _leaf(node: Node, site: Site) -> Leaf:
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
-    """Yield the servers' certificates, and what Patroni shows to etcd, where its password says who it is."""
+    """Yield the servers' certificates, and what Patroni shows to etcd, where a password says who it is."""
     for node in nodes(site):
         yield _leaf(node, site)
-        yield Leaf(f"database-etcd-{node.name}", Authority.ETCD, f"database-{node.name}", "patroni")
+        yield Leaf(f"database-etcd-{node.name}", Authority.ETCD, f"database-{node.name}", "", group="patroni")
 
 
 COMPONENT = Component(

@@ -176,8 +176,8 @@ def _signed(builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -
 
 
 def _subject(user: str, group: str = "") -> x509.Name:
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
-    return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, user)])
+    parts = ((NameOID.ORGANIZATION_NAME, group), (NameOID.COMMON_NAME, user))
+    return x509.Name([x509.NameAttribute(kind, text) for kind, text in parts if text])
 
 
 def _usage(uses: set[str]) -> x509.KeyUsage:

@@ -49,7 +49,7 @@ class Leaf:
         name: what it is called in the store, e.g. ``kubelet-client-comp1``.
         authority: who signs it.
         owner: whose private key it certifies; certificates of one owner share a key.
-        user: common name: for Kubernetes and etcd the user's name.
+        user: common name: for Kubernetes and etcd the user's name; "" for none, as etcd's gateway of JSON demands.
         group: organization: for Kubernetes the user's group; "" for none.
         names: DNS names under which it serves.
         addresses: IP addresses under which it serves.
