@@ -1,6 +1,7 @@
 """What PostgreSQL's nodes and etcd are told, and what Patroni's configuration says."""
 
 import yaml
+from cryptography import x509
 
 from avadm.render import database
 from tests.unit.fakes import sites
@@ -35,6 +36,8 @@ def test_passwords_are_the_vault_s_and_etcd_knows_one_user_more(tmp_path):
     assert out.all["etcd_more_users"] == [{"name": "patroni", "prefixes": [out.all["database_prefix"]]}]
     assert out.all["etcd_passwords"]["patroni"] == out.all["database_passwords"]["etcd"]
     assert "BEGIN CERTIFICATE" in out.hosts["d1"]["database_certificate"]
+    shown = x509.load_pem_x509_certificate(out.hosts["d1"]["database_etcd_certificate"].encode())
+    assert shown.subject.rfc4514_string() == "O=patroni", "etcd's gateway refuses a common name"
 
 
 def configuration(tmp_path):
