@@ -77,6 +77,12 @@ class Containers(object):
             call(*argv + ("--port=" + port, "--dbname=postgres", "--command=" + query)).encode()
         )
 
+    def patroni(self, url):
+        """The settings of the cluster, as avadm_patroni sees them."""
+        ask = ("curl", "--silent", "--show-error", "--fail", "--noproxy", "*", "--max-time", "10")
+        answer = call(*ask + ("--cacert", "/etc/patroni/ca.crt", url + "/config"))
+        return json.dumps(json.loads(answer), sort_keys=True)
+
     def access(self, _):
         """Who may do what in etcd, as avadm_etcd_access sees it."""
         program, found = "/usr/local/sbin/avadm-etcd", []

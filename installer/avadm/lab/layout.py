@@ -18,7 +18,7 @@ _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
-PARTS = ("objects", "cache", "logs")
+PARTS = ("objects", "cache", "logs", "database")
 """Parts beside ceph, monitoring and Kubernetes; `lab up --with` chooses among them."""
 GATEWAYS = 2
 """How many storage nodes run an S3 gateway, with the part objects."""
@@ -51,7 +51,7 @@ class Config(BaseModel):
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
-    parts: tuple[Literal["objects", "cache", "logs"], ...] = ()
+    parts: tuple[Literal["objects", "cache", "logs", "database"], ...] = ()
 
     @property
     def gateway(self) -> IPv4Address:
@@ -74,6 +74,11 @@ class Config(BaseModel):
         return self.subnet.network_address + 249
 
     @property
+    def database_vip(self) -> IPv4Address:
+        """Virtual address of PostgreSQL."""
+        return self.subnet.network_address + 248
+
+    @property
     def service_addresses(self) -> tuple[IPv4Address, IPv4Address]:
         """First and last address of Services of the type LoadBalancer."""
         return self.subnet.network_address + 252, self.subnet.network_address + 254
@@ -82,6 +87,11 @@ class Config(BaseModel):
     def cached(self) -> bool:
         """Whether there is a cache: it is before the shared file system, which a lab without storage nodes has not."""
         return "cache" in self.parts and bool(self.storage)
+
+    @property
+    def stored(self) -> bool:
+        """Whether there is PostgreSQL: etcd keeps which node is its primary, and a lab without masters has none."""
+        return "database" in self.parts and bool(self.masters)
 
     @property
     def domain(self) -> str:
@@ -198,6 +208,8 @@ def nodes(config: Config) -> list[LabNode]:
         )
         extra = _kubernetes_roles(i) if config.masters else ()
         extra += _cache_roles(i) if config.cached else ()
+        # The first compute node has the most to do already.
+        extra += ("database",) if config.stored and i in ((1, 2) if config.compute > 2 else (0, 1)) else ()
         gpus = GPUS if "gpu" in extra else 0
         rack = f"r{i % _RACKS + 1}"
         made.append(LabNode(f"comp{i + 1}", config.subnet[101 + i], (*roles, *extra), rack, gpus=gpus))

@@ -185,6 +185,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         data["components"]["alluxio"] = _cache(config)
     if "logs" in config.parts:
         data["components"]["logs"] = _logs(nodes)
+    if config.stored:
+        data["components"]["database"] = {"vip": str(config.database_vip)}
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

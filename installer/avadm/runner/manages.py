@@ -192,6 +192,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),
     "avadm_etcd_access": lambda args: iter(["access etcd"]),
     "avadm_postgresql": lambda args: iter([f"postgresql {args['port']}"]),
+    "avadm_patroni": lambda args: iter([f"patroni {args['url']}"]),
     "avadm_database_member": lambda args: iter([f"file {args['data_dir']}/PG_VERSION"]),
     "avadm_calico_pool": lambda args: iter([f"ippool {args['name']}"]),
     "avadm_gpu_libraries": _libraries,

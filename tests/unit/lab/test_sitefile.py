@@ -142,3 +142,12 @@ def test_cache_and_object_store_together_have_a_bucket_that_the_cache_mounts():
 def test_logs_are_kept_only_where_they_are_asked_for():
     assert made().components.logs is None
     assert made(parts=PARTS).components.logs.stores == ["comp1", "comp2"]
+
+
+def test_postgresql_runs_where_there_is_etcd_and_on_two_nodes_with_an_address():
+    assert made().components.database is None
+    assert made(parts=PARTS, masters=0).components.database is None
+    site = made(parts=PARTS)
+    assert [n.name for n in site.with_role("database")] == ["comp2", "comp3"]
+    assert str(site.components.database.vip) == "10.77.0.248"
+    assert [n.name for n in made(parts=PARTS, compute=2).with_role("database")] == ["comp1", "comp2"]

@@ -49,7 +49,7 @@ def configuration(tmp_path):
         | out.hosts["d1"]
         | {"database_passwords": passwords, "inventory_hostname": "d1"}
     )
-    have |= {name: value(text, **have) for name, text in have.items() if name == "_database_data"}
+    have |= {name: value(have[name], **have) for name in ("_database_data", "_database_cluster")}
     return yaml.safe_load(template("database/templates/config.yml.j2", **have))
 
 
@@ -60,7 +60,7 @@ def test_a_member_knows_its_own_address_and_asks_etcd_with_a_password_alone(tmp_
     assert (told["etcd3"]["hosts"], told["etcd3"]["protocol"]) == (["10.0.0.1:2379"], "https")
     assert told["etcd3"]["password"] == '"etcd'
     dcs = told["bootstrap"]["dcs"]
-    assert dcs["synchronous_mode"] is True
+    assert (dcs["synchronous_mode"], dcs["ttl"]) == (True, 20)
     # Patroni's own condition: a leader that is cut off has given up before its lease ends.
     assert dcs["ttl"] >= dcs["loop_wait"] + 2 * dcs["retry_timeout"]
 
