@@ -22,6 +22,7 @@ COMPONENTS = {
     "cache",
     "ceph",
     "cephfs",
+    "database",
     "disks",
     "dns",
     "doctor",
