@@ -12,7 +12,7 @@ description:
   - Patroni takes C(bootstrap.dcs) of its file once, when the cluster is made; later it believes only what its store holds. This
     changes what the store holds, by Patroni's interface on this node. Settings that are not named are left alone.
 options:
-  url: {description: "Patroni's interface on this node, https://ADDRESS:PORT.", type: str, required: true}
+  url: {description: "Patroni's interface on this node, https://ADDRESS:PORT (or http).", type: str, required: true}
   ca: {description: Certificate of its authority., type: path, default: /etc/patroni/ca.crt}
   password: {description: Password of its user patroni., type: str, required: true}
   settings: {description: What is wanted; null removes a setting., type: dict, required: true}
@@ -35,14 +35,24 @@ differing:
 
 import base64
 import json
+import time
 
 try:
+    from urllib.error import HTTPError
     from urllib.request import Request
 except ImportError:  # python 2.7
-    from urllib2 import Request
+    from urllib2 import HTTPError, Request
 
 from ansible.module_utils.avadm_ask import ask, opener_for
 from ansible.module_utils.basic import AnsibleModule
+
+TRIES = 5
+CONFLICT = 409
+REMEDY = "Remedy: see `journalctl -u patroni`, then apply again."
+
+
+class Unanswered(Exception):
+    """Patroni does not tell its settings."""
 
 
 def differing(wanted, found, above=""):
@@ -83,26 +93,38 @@ def main():
         },
         supports_check_mode=True,
     )
-    url, tls, wanted = module.params["url"], {"ca": module.params["ca"]}, module.params["settings"]
-    status, text = ask(url + "/config", tls)
-    if status != 200:
+    url, wanted = module.params["url"], module.params["settings"]
+    tls = {"ca": module.params["ca"]} if url.startswith("https:") else None
+
+    def found():
+        status, text = ask(url + "/config", tls)
+        if status != 200:
+            raise Unanswered(text[:300])
+        return differing(wanted, json.loads(text))
+
+    try:
+        names = left = found()
+        for _ in range(TRIES):
+            if not left or module.check_mode:
+                break
+            try:
+                change(url, tls, module.params["password"], wanted)
+            except HTTPError as error:
+                # Another member has changed them just now.
+                if error.code != CONFLICT:
+                    raise
+                time.sleep(1)
+            left = found()
+    except Unanswered as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["Patroni does not answer yet"])
+        module.fail_json(msg="Patroni at %s does not tell its settings: %s. %s" % (url, error, REMEDY))
+    except Exception as error:  # refused, timed out, an answer that is an error: they have no common parent
         module.fail_json(
-            msg="Patroni at %s does not tell its settings: %s. Remedy: see `journalctl -u patroni`, then apply again."
-            % (url, text[:300])
+            msg="Patroni at %s did not change %s: %s. %s" % (url, ", ".join(names), error, REMEDY)
         )
-    names = differing(wanted, json.loads(text))
-    if names and not module.check_mode:
-        try:
-            change(url, tls, module.params["password"], wanted)
-        except (
-            Exception
-        ) as error:  # refused, timed out, an answer that is an error: they have no common parent
-            module.fail_json(
-                msg="Patroni at %s did not change %s: %s. Remedy: see `journalctl -u patroni`, then apply again."
-                % (url, ", ".join(names), error)
-            )
+    if left and not module.check_mode:
+        module.fail_json(msg="Patroni at %s did not change %s. %s" % (url, ", ".join(left), REMEDY))
     module.exit_json(changed=bool(names), differing=names)
 
 

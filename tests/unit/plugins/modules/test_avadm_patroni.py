@@ -3,9 +3,12 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
-from avadm_patroni import change, differing
+from avadm_patroni import differing
+
+from tests.unit.fakes.running import module
 
 
 @pytest.mark.parametrize(
@@ -25,23 +28,81 @@ def test_what_differs_is_named_and_what_others_set_is_left_alone(wanted, found, 
     assert differing(wanted, found) == names
 
 
-def test_a_change_is_sent_by_the_user_of_the_interface():
-    came = []
+class Patroni(BaseHTTPRequestHandler):
+    """Patroni's interface, as far as settings go."""
 
-    class Patroni(BaseHTTPRequestHandler):
-        def do_PATCH(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            came.append((self.path, self.headers["Authorization"], json.loads(body)))
-            self.send_response(200)
-            self.end_headers()
+    settings: ClassVar = {}
+    answers: ClassVar = []
+    asked: ClassVar = []
 
-        def log_message(self, *words):
-            pass
+    def do_GET(self):
+        self.answer(200, self.settings)
 
+    def do_PATCH(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status = self.answers.pop(0) if self.answers else 200
+        self.asked.append((self.path, self.headers["Authorization"], status))
+        if status == 200:
+            self.settings.update(body)
+        self.answer(status, {})
+
+    def answer(self, status, body):
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def patroni():
+    Patroni.settings, Patroni.answers, Patroni.asked = {"ttl": 30, "loop_wait": 5}, [], []
     server = HTTPServer(("127.0.0.1", 0), Patroni)
-    thread = threading.Thread(target=server.handle_request)
-    thread.start()
-    change(f"http://127.0.0.1:{server.server_port}", None, "word", {"ttl": 20})
-    thread.join()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
     server.server_close()
-    assert came == [("/config", "Basic cGF0cm9uaTp3b3Jk", {"ttl": 20})]
+
+
+def run(url, **more):
+    return module("avadm_patroni", url=url, password="word", settings={"ttl": 20}, **more)
+
+
+def test_a_change_is_sent_once_by_the_user_of_the_interface(patroni):
+    said, _ = run(patroni)
+    assert (said["changed"], said["differing"]) == (True, ["ttl"])
+    assert Patroni.settings == {"ttl": 20, "loop_wait": 5}
+    assert Patroni.asked == [("/config", "Basic cGF0cm9uaTp3b3Jk", 200)]
+    assert run(patroni)[0]["changed"] is False
+    assert len(Patroni.asked) == 1
+
+
+def test_nothing_is_sent_in_check_mode(patroni):
+    assert run(patroni, _ansible_check_mode=True)[0]["changed"] is True
+    assert Patroni.asked == []
+
+
+def test_what_another_member_changes_meanwhile_is_looked_at_again(patroni):
+    Patroni.answers[:] = [409]
+    said, _ = run(patroni)
+    assert (said["changed"], Patroni.settings["ttl"]) == (True, 20)
+    assert [status for *_, status in Patroni.asked] == [409, 200]
+
+
+@pytest.mark.parametrize("status", [401, 503])
+def test_a_refusal_is_told_with_what_was_not_changed_and_without_the_password(patroni, status):
+    Patroni.answers[:] = [status]
+    said, text = run(patroni)
+    assert said["failed"]
+    assert f"did not change ttl: HTTP Error {status}" in said["msg"]
+    assert "word" not in text.replace("password", "")
+    assert len(Patroni.asked) == 1
+
+
+def test_no_answer_is_told(patroni):
+    said, _ = run("http://127.0.0.1:1")
+    assert said["failed"]
+    assert "does not tell its settings" in said["msg"]
