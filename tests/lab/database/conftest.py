@@ -84,7 +84,7 @@ def database(lab):
     knobs = load(lab.site_path).site.components.database
     if knobs is None:
         pytest.skip("this lab has no PostgreSQL: `avadm lab up --with database`")
-    password = Vault.open(lab.site_path).values()["vault_database_ava"]
+    password = Vault.open(lab.site_path).ensure({})["vault_database_ava"]
     found = Database(lab, lab.names("database"), str(knobs.vip), password)
     found.whole()
     return found
