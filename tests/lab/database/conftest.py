@@ -48,7 +48,9 @@ class Database:
     def ask(self, node, sql, user="ava", password=None, tls="verify-full", base="ava"):
         """Return the CompletedProcess of a question over the network, by the address, from a node."""
         where = f"host={self.vip} user={user} dbname={base} sslmode={tls} sslrootcert=/etc/patroni/ca.crt"
-        script = f"read -r PGPASSWORD; export PGPASSWORD; exec {PSQL} '{where} connect_timeout=5'"
+        script = (
+            f"read -r PGPASSWORD; export PGPASSWORD; exec {PSQL} --no-password '{where} connect_timeout=5'"
+        )
         return self._run(node, script, f"{self.password if password is None else password}\n{sql}\n")
 
     def _ask(self, node, script, sql, timeout):

@@ -27,7 +27,7 @@ def test_the_primary_has_the_address_and_its_standby_is_synchronous(lab, databas
         ({"tls": "disable"}, "no encryption"),
         ({"user": "postgres", "base": "postgres"}, "pg_hba.conf rejects connection"),
         ({"user": "replicator", "base": "ava"}, "pg_hba.conf rejects connection"),
-        ({"base": "template1"}, "permission denied for database"),
+        ({"base": "template1"}, "no pg_hba.conf entry"),
     ],
     ids=lambda value: "-".join(f"{k}" for k in value) if isinstance(value, dict) else "",
 )

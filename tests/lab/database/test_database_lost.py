@@ -37,6 +37,7 @@ while time.time() < end:
         print("#", str(error).strip().replace("\\n", " "), flush=True)
         time.sleep(0.1)
     time.sleep(0.01)
+print(0, time.time(), flush=True)
 """
 LIMIT_S = 60
 """The goal is 30 s on a site; here seven nodes and the test share two cores."""
@@ -66,7 +67,11 @@ class Writer:
         rows = [line.split() for line in self.lines if not line.startswith("#")]
         times = [float(when) for _, when in rows]
         pause = max(b - a for a, b in itertools.pairwise(times))
-        return [int(n) for n, _ in rows], pause, sorted({line for line in self.lines if line.startswith("#")})
+        return (
+            [int(n) for n, _ in rows[:-1]],
+            pause,
+            sorted({line for line in self.lines if line.startswith("#")}),
+        )
 
 
 @pytest.fixture
@@ -89,12 +94,12 @@ def test_no_acknowledged_row_is_lost_with_the_node_of_the_primary(lab, database,
     )
     writer = Writer(database, standby, 100)
     time.sleep(10)
-    assert avadm("lab", "power", "off", primary).returncode == 0
+    assert avadm("lab", "power", primary, "off").returncode == 0
     try:
         told, pause, said = writer.ended()
         kept = charges(standby)
     finally:
-        assert avadm("lab", "power", "on", primary).returncode == 0
+        assert avadm("lab", "power", primary, "on").returncode == 0
     assert len(told) > 100, said
     lost = set(told) - kept
     row.came = f"{len(told)} rows acknowledged, {len(lost)} lost; nothing was written for {pause:.1f} s"

@@ -71,4 +71,4 @@ def test_nobody_comes_without_tls_and_password_and_the_administrator_from_nowher
     assert {rule[-1] for rule in rules if rule[0] == "hostssl"} == {"scram-sha-256", "reject"}
     # The first rule that fits counts.
     refused = ["hostssl", "all", "postgres,replicator,rewinder", "0.0.0.0/0", "reject"]
-    assert rules.index(refused) < rules.index(["hostssl", "all", "all", "0.0.0.0/0", "scram-sha-256"])
+    assert rules.index(refused) < rules.index(["hostssl", "sameuser", "all", "0.0.0.0/0", "scram-sha-256"])
