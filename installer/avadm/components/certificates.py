@@ -31,9 +31,8 @@ def owners(site: Site) -> list[str]:
 
 
 def authorities(site: Site) -> list[Authority]:
-    """Return the authorities that the site's certificates need."""
-    wanted = {leaf.authority for leaf in leaves(site)}
-    return [one for one in Authority if one in wanted]
+    """Return the authorities that the site's certificates need, each once."""
+    return list(dict.fromkeys(leaf.authority for leaf in leaves(site)))
 
 
 def makers(site: Site) -> dict[str, Callable[[], str]]:

@@ -10,6 +10,7 @@ from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 
 _PID = "/var/lib/postgresql/*/avadm/postmaster.pid"
+AUTHORITY = Authority("database")
 PATRONI = 8008
 """TCP port at which Patroni tells its node's state."""
 
@@ -36,7 +37,7 @@ def _leaf(node: Node, site: Site) -> Leaf:
     held = _holds(site)
     return Leaf(
         f"database-{node.name}",
-        Authority.DATABASE,
+        AUTHORITY,
         f"database-{node.name}",
         node.name,
         names=(*names(node, site), *LOCAL[0]),

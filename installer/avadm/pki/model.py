@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import ClassVar
 
 ADMIN, PROMETHEUS, GRAFANA = "admin", "prometheus", "grafana"
 """Owners of keys that belong to no node."""
@@ -12,28 +12,36 @@ SERVICE_ACCOUNTS = "service-accounts"
 """Owner of the key that signs the tokens of service accounts; it has no certificate."""
 
 
-class Authority(StrEnum):
-    """A certificate authority; each is trusted for its own purpose alone."""
+class Authority(str):
+    """A certificate authority, by its name; each is trusted for its own purpose alone.
 
-    ETCD = "etcd"
-    ETCD_PEERS = "etcd-peers"
-    KUBERNETES = "kubernetes"
-    FRONT_PROXY = "front-proxy"
-    OBJECTS = "objects"
-    LOGS = "logs"
-    DATABASE = "database"
-    MONITORING = "monitoring"
+    Those that several components use are named here. One that a single component uses is a constant of its module.
+    """
+
+    __slots__ = ()
+
+    ETCD: ClassVar[Authority]
+    ETCD_PEERS: ClassVar[Authority]
+    KUBERNETES: ClassVar[Authority]
+    FRONT_PROXY: ClassVar[Authority]
+    OBJECTS: ClassVar[Authority]
+    LOGS: ClassVar[Authority]
+    MONITORING: ClassVar[Authority]
     """Members of Alertmanager's mesh, and who sends alerts there."""
-    METRICS = "metrics"
+    METRICS: ClassVar[Authority]
     """Who reads node exporters and Prometheus: Prometheus itself, and grafana."""
-    IMAGES = "images"
+    IMAGES: ClassVar[Authority]
     """Readers of the image registry: the nodes' engines."""
-    IMAGE_WRITERS = "image-writers"
+    IMAGE_WRITERS: ClassVar[Authority]
 
     @property
     def key(self) -> str:
         """The vault variable that holds its private key."""
         return key_variable(f"ca-{self}")
+
+
+for _name in Authority.__annotations__:
+    setattr(Authority, _name, Authority(_name.lower().replace("_", "-")))
 
 
 def key_variable(owner: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from avadm.components.database import OWN, PATRONI, nodes
+from avadm.components.database import AUTHORITY, OWN, PATRONI, nodes
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
@@ -48,7 +48,7 @@ def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
         "database_prefix": PREFIX,
         "database_etcd": [url.removeprefix("https://") for url in client_urls(site.with_role("etcd"))],
         "database_etcd_ca_certificate": store.trusted(Authority.ETCD),
-        "database_ca_certificate": store.trusted(Authority.DATABASE),
+        "database_ca_certificate": store.trusted(AUTHORITY),
         "database_nodes": {n.name: str(n.address) for n in found},
         "database_port": knobs.port,
         "database_api_port": PATRONI,

@@ -22,6 +22,7 @@ PATTERNS = {
     r"^[a-z0-9]+(-[a-z0-9]+)*$": "lower-case letters and digits, in parts with single hyphens between them",
     r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits and inner hyphens",
     r"^vault_[a-z0-9_]+$": "the name of a vault variable: vault_ and lower-case letters, digits and '_'",
+    r"^[a-z][a-z0-9_]{0,62}$": "a lower-case letter, then lower-case letters, digits and '_', at most 63",
     r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
     r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$": "letters, digits, inner '.', '_' and '-', at most 63",

@@ -22,7 +22,7 @@ KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
 OWN = {
     "apt-transport-https", "ca-certificates", "chrony", "conntrack", "curl", "e2fsprogs", "ebtables", "ethtool", "fio",
     "haproxy", "iperf3", "iproute2", "ipset", "iptables", "keepalived", "libfuse2", "lsb-release", "lvm2", "nftables",
-    "openjdk-8-jre-headless", "python-apt", "python3", "python3-boto3", "socat", "util-linux",
+    "openjdk-8-jre-headless", "python-apt", "python3", "python3-boto3", "python3-psycopg2", "socat", "util-linux",
 }  # fmt: skip
 """Packages of Ubuntu 16.04 itself that do."""
 
