@@ -5,8 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from avadm.pki.store import KeyStore
+from avadm.site.model import Site
+from avadm.site.profile import Profile
+from avadm.sitefile.load import SiteFile
+
 STATE_KEY = "vault_state_key"
 """The secret that signs the copies of the ledger on the nodes (engine/mirror.py); no role reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What variables are made from.
+
+    Attributes:
+        file: the site file as it was loaded.
+        store: the site's certificates.
+    """
+
+    file: SiteFile
+    store: KeyStore
+
+    @property
+    def site(self) -> Site:
+        """The site."""
+        return self.file.site
+
+    @property
+    def profile(self) -> Profile:
+        """Its version profile."""
+        return self.file.profile
 
 
 @dataclass(slots=True)

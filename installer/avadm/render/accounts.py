@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from avadm.components.masters import accounts as account_leaves
 from avadm.pki.certs import pem_of
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.masters import MARK, api_url, b64, keep_private, kubeconfig, kubeconfig_path
 from avadm.site.model import Site
 
 
-def render(site: Site, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the accounts; nothing where the site has no masters."""
+    site = given.site
     if site.with_role("master"):
         out.all["kube_addons_accounts"] = [a.model_dump() for a in site.components.kubernetes.accounts]
 

@@ -8,7 +8,7 @@ from typing import Any
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.render.masters import api_url
 from avadm.site import places
@@ -20,8 +20,9 @@ IMAGES = {"pause": "avadm/pause:1", "base-image": "avadm/base:12"}
 """Artifact to the name, with tag, of its image in the registry."""
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of kube_addons, coredns, ingress and kube_state_metrics; nothing without masters."""
+    site, profile, store = given.site, given.profile, given.store
     if not site.with_role("master"):
         return
     api, authority = api_url(site), store.trusted(Authority.KUBERNETES)

@@ -10,7 +10,7 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.model import Authority
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.objects import REGION, endpoint, keys_of
 from avadm.site import cache
 from avadm.site.components import Alluxio, CacheMount, S3Store
@@ -41,12 +41,13 @@ class Reach:
     secret_key: str
 
 
-def render(site_file: SiteFile, certificates: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the role, and what Prometheus reads of it; nothing where the site has no cache.
 
     Raises:
         AvadmError: the profile's release or its Java lacks what the site file asks for, or a file cannot be read.
     """
+    site_file, certificates = given.file, given.store
     site, profile = site_file.site, site_file.profile
     knobs = site.components.alluxio
     if knobs is None:

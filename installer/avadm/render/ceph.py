@@ -13,7 +13,7 @@ from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.ceph_pgs import pg_counts
 from avadm.site import object_pools
 from avadm.site.cephx import Entity, fs_entity, rbd_entity
@@ -48,8 +48,9 @@ def release(profile: Profile) -> int:
     return int(profile.versions["ceph"].split(".")[0])
 
 
-def render(site: Site, profile: Profile, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the ceph roles; nothing where the site has no monitor."""
+    site, profile = given.site, given.profile
     mons = site.with_role("mon")
     if not mons:
         return

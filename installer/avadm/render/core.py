@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from avadm.components import COMPONENTS, duties
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from avadm.sitefile import openpgp
@@ -42,8 +42,9 @@ def keyring(text: str) -> str:
     return base64.b64encode(openpgp.binary(text)).decode()
 
 
-def render(site: Site, profile: Profile, out: Vars) -> None:
-    """Write the variables of base and chrony, and what the connection needs apart from files."""
+def render(given: Given, out: Vars) -> None:
+    """Write the variables of base and chrony, and what the connection needs."""
+    site, profile = given.site, given.profile
     # Without time servers the mon nodes agree among themselves and serve the rest; where there is no ceph, the masters.
     keepers = site.with_role("mon") or site.with_role("master")
     own_time = not site.time.servers
@@ -71,6 +72,7 @@ def render(site: Site, profile: Profile, out: Vars) -> None:
         own |= {"ansible_host": str(node.address), "base_packages": packages(site, node, profile)}
         if own_time and node in keepers:
             own["chrony_serve"] = True
+    out.all |= connection(given.file)
 
 
 def connection(site_file: SiteFile) -> dict[str, Any]:

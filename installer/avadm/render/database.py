@@ -7,10 +7,8 @@ import secrets
 from avadm.components.database import AUTHORITY, OWN, PATRONI, nodes
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.etcd import client_urls
-from avadm.site.model import Site
 from avadm.site.profile import Profile
 
 PASSWORD_BYTES = 24
@@ -32,8 +30,9 @@ def release(profile: Profile) -> str:
     )
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the nodes of PostgreSQL, and of etcd what it must know of their user."""
+    site, profile, store = given.site, given.profile, given.store
     knobs, found = site.components.database, nodes(site)
     if knobs is None or not found:
         return

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
-from avadm.site.model import Node, Site
+from avadm.render import Given, Vars
+from avadm.site.model import Node
 from avadm.site.object_pools import etcd_copies
-from avadm.site.profile import Profile
 
 CLIENT_PORT = 2379
 PEER_PORT = 2380
@@ -21,8 +20,9 @@ def client_urls(members: Sequence[Node]) -> list[str]:
     return [f"https://{n.address}:{CLIENT_PORT}" for n in members]
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of etcd's members; nothing where the site has none."""
+    site, profile, store = given.site, given.profile, given.store
     members = site.with_role("etcd")
     if not members:
         return

@@ -23,6 +23,7 @@ from avadm.findings import Finding
 from avadm.pki import store as pki
 from avadm.render import (
     STATE_KEY,
+    Given,
     Vars,
     accounts,
     addons,
@@ -55,6 +56,24 @@ MARK = "# Written by avadm from the site file; change that instead.\n"
 
 # Ansible reads with PyYAML, so that PyYAML knows what must be quoted for it; libyaml is ten times as fast.
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+MODULES = (
+    *(
+        core,
+        packet_filter,
+        ceph,
+        monitoring,
+        kubernetes,
+        registries,
+        etcd,
+        database,
+        masters,
+        kube_nodes,
+        kube_metrics,
+    ),
+    *(monitoring_tls, addons, accounts, volumes, objects, alluxio, logs),
+)
+"""In this order: a later one may add to what an earlier one wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +156,12 @@ def render_inventory(
 def variables(site_file: SiteFile) -> Vars:
     """Return all variables of a site, the user's own merged last."""
     site, out = site_file.site, Vars()
-    core.render(site, site_file.profile, out)
-    packet_filter.render(site, out)
-    out.all |= core.connection(site_file)
-    ceph.render(site, site_file.profile, out)
-    monitoring.render(site, site_file.profile, out)
-    kubernetes.render(site, site_file.profile, out)
-    registries.render(site, out)
+    given = Given(site_file, pki.KeyStore.open(site_file.path))
     out.all["artifacts"] = need.variables(site)
-    store = pki.KeyStore.open(site_file.path)
     out.secrets |= certificates.makers(site)
     out.secrets[STATE_KEY] = lambda: token_hex(32)
-    etcd.render(site, site_file.profile, store, out)
-    database.render(site, site_file.profile, store, out)
-    masters.render(site, site_file.profile, store, out)
-    kube_nodes.render(site, site_file.profile, store, out)
-    kube_metrics.render(site, store, out)
-    monitoring_tls.render(site, site_file.profile, store, out)
-    addons.render(site, site_file.profile, store, out)
-    accounts.render(site, out)
-    volumes.render(site, site_file.profile, store, out)
-    objects.render(site, site_file.profile, store, out)
-    alluxio.render(site_file, store, out)
-    logs.render(site, site_file.profile, store, out)
+    for module in MODULES:
+        module.render(given, out)
     out.all = merged(out.all, site.extra_vars)
     for node in site.nodes:
         own = out.host(node.name)

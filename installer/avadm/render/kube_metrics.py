@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import PROMETHEUS, Authority, key_variable
-from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.addons import REGISTRY_PORT
 from avadm.render.masters import api_url
 from avadm.render.monitoring import TargetGroup, group
@@ -63,8 +62,9 @@ PROXY_HEALTH = "http://{address}:10256/healthz"
 """What is probed of kube-proxy: 1.9 shows its metrics on 127.0.0.1 alone, and has no flag that says otherwise."""
 
 
-def render(site: Site, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Add Kubernetes' jobs to Prometheus' variables; nothing without masters, or with the site's own Prometheus."""
+    site, store = given.site, given.store
     if not site.with_role("master") or site.components.monitoring.existing:
         return
     out.all["prometheus_targets"] = out.all["prometheus_targets"] | {

@@ -7,7 +7,7 @@ from typing import Any
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.etcd import client_urls
 from avadm.render.masters import api_url
 from avadm.site import places
@@ -28,8 +28,9 @@ GPU_TAINT = "nvidia.com/gpu=:NoSchedule"
 """What pods that ask for GPUs tolerate without saying so (admission plug-in ExtendedResourceToleration)."""
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the nodes; nothing where the site has no masters."""
+    site, profile, store = given.site, given.profile, given.store
     if not site.with_role("master"):
         return
     knobs = site.components.kubernetes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.monitoring import PORTS
-from avadm.site.model import Site
-from avadm.site.profile import Profile
 
 
-def render(site: Site, profile: Profile, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the roles docker and gpu_*; nothing where the site has no masters."""
+    site, profile = given.site, given.profile
     if not site.with_role("master"):
         return
     out.all |= {

@@ -7,12 +7,10 @@ from typing import Any
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.secrecy import LINE_PATTERNS, PATTERNS
 from avadm.site.model import Site
 from avadm.site.places import log_stores
-from avadm.site.profile import Profile
 
 USER = "avadm"
 """Name under which nodes write and people read."""
@@ -34,8 +32,9 @@ def stores(site: Site) -> list[dict[str, str]]:
     return [{"name": n.name, "url": f"https://{n.address}:{logs.port}"} for n in log_stores(site)]
 
 
-def render(site: Site, profile: Profile, certificates: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Add the variables of log_store, log_shipper and log_watch."""
+    site, profile, certificates = given.site, given.profile, given.store
     logs = site.components.logs
     if logs is None:
         return

@@ -12,10 +12,9 @@ from avadm.pki.certs import key_data, key_pem, pem_of
 from avadm.pki.model import ADMIN, SERVICE_ACCOUNTS, Authority, key_variable
 from avadm.pki.store import KeyStore
 from avadm.private import write_private
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.etcd import client_urls
 from avadm.site.model import Node, Site
-from avadm.site.profile import Profile
 
 API_PORT = 6443
 MARK = "# Written by avadm: "
@@ -32,8 +31,9 @@ def encryption_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the masters; nothing where the site has none."""
+    site, profile, store = given.site, given.profile, given.store
     masters = site.with_role("master")
     if not masters:
         return

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site import cache
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
@@ -63,15 +63,13 @@ PACKAGED = ("prometheus", "alertmanager", "node_exporter", "blackbox_exporter", 
 TargetGroup = dict[str, Any]
 
 
-def render(site: Site, profile: Profile, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Add the variables of prometheus, alertmanager, node_exporter, blackbox_exporter and grafana.
 
-    Args:
-        site: the site.
-        profile: the version profile; ``features.blackbox_icmp: false`` leaves out the ICMP probes,
-            ``features.monitoring_layout`` may hold further role variables (paths, service names).
-        out: is added to.
+    ``features.blackbox_icmp: false`` of the profile leaves out the ICMP probes; ``features.monitoring_layout`` may hold further
+    role variables (paths, service names).
     """
+    site, profile = given.site, given.profile
     knobs = site.components.monitoring
     servers = [] if knobs.existing else site.with_role("prometheus")
     routers = [] if knobs.existing else site.with_role("alertmanager")

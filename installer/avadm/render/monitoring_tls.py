@@ -11,7 +11,7 @@ from __future__ import annotations
 from avadm.pki.certs import key_pem
 from avadm.pki.model import GRAFANA, PROMETHEUS, Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site import places
 from avadm.site.model import Site
 from avadm.site.profile import Profile
@@ -52,8 +52,9 @@ def asked_with(site: Site, profile: Profile) -> dict[str, dict[str, str]]:
     return found | ({"prometheus": READER_FILES} if read_guarded(site, profile) else {})
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Add certificates to the roles of monitoring; after the variables of Kubernetes' jobs."""
+    site, profile, store = given.site, given.profile, given.store
     if guarded(site, profile):
         _alertmanager(site, store, out)
     if read_guarded(site, profile):

@@ -15,7 +15,7 @@ from avadm.findings import Finding
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Vars, etcd_store
+from avadm.render import Given, Vars, etcd_store
 from avadm.render.ceph import MIB, pool_vars
 from avadm.render.masters import keep_private
 from avadm.render.monitoring import group
@@ -23,7 +23,6 @@ from avadm.site.cephx import Entity
 from avadm.site.model import Site
 from avadm.site.object_pools import entity, etcd_copies, external_copies, gateways, name, own_copies, shares
 from avadm.site.object_store import ObjectStore
-from avadm.site.profile import Profile
 
 SETTINGS = {
     "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required",
@@ -100,8 +99,9 @@ def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
     return [*found, etcd_store.bucket(site)] if own_copies(site) else found
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the object store's roles; nothing where the site has none."""
+    site, profile, store = given.site, given.profile, given.store
     knobs = site.components.object_store
     if knobs is None:
         return

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, ip_address
 from urllib.parse import urlsplit
 
 from avadm.components import COMPONENTS, At, Peer, Port, duties, listeners
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site.model import Node, Site
 from avadm.site.packet_filter import Allowed
 
@@ -90,8 +90,9 @@ class Chains:
         return "".join(f"\t\t{match} accept # {why}\n" for match, why in self.rules.get(chain, {}).items())
 
 
-def render(site: Site, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the rules, each kind of node's once, and which of them a node has."""
+    site = given.site
     found = texts(site) if site.network.filter.enabled else {}
     kinds = {name: sha256(text.encode()).hexdigest()[:12] for name, text in found.items()}
     out.all["packet_filter_enabled"] = site.network.filter.enabled

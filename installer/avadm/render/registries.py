@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site.model import Site
 
 
-def render(site: Site, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of the role docker; nothing where the site has no masters."""
+    site = given.site
     if not site.with_role("master"):
         return
     named = site.components.kubernetes.registries

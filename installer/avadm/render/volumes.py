@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.pki.store import KeyStore
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.render.ceph import make_key
 from avadm.render.masters import api_url
 from avadm.site import places
@@ -19,8 +18,9 @@ TELLERS = 3
 """How many nodes tell people that a claim of a local volume cannot be met."""
 
 
-def render(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
+def render(given: Given, out: Vars) -> None:
     """Write the variables of kube_volumes; nothing without masters or a file system."""
+    site, profile, store = given.site, given.profile, given.store
     fs = site.components.ceph.filesystem
     if not (site.with_role("master") and site.with_role("mon") and fs):
         return

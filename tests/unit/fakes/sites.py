@@ -1,12 +1,13 @@
 """Sites in a few words: a node is one call, and what every site must have besides is there."""
 
-import inspect
+from pathlib import Path
 
 from avadm.components import certificates
 from avadm.pki import store as pki
-from avadm.render import Vars
+from avadm.render import Given, Vars
 from avadm.site import profile as profiles
 from avadm.site.model import Site
+from avadm.sitefile.load import SiteFile
 
 NETWORK = {"management": "10.0.0.0/24", "domain": "demo.test"}
 
@@ -41,13 +42,7 @@ def issued(one, folder, held=None):
 def render(one, *modules, profile="lab-bookworm", store=None, out=None):
     """Return the variables that modules of avadm.render make of a site."""
     out = out or Vars()
-    given = {
-        "site": one,
-        "profile": profiles.load(profile),
-        "store": store,
-        "certificates": store,
-        "out": out,
-    }
+    given = Given(SiteFile(Path("/nowhere/site.yml"), one, profiles.load(profile)), store)
     for module in modules:
-        module.render(*(given[name] for name in inspect.signature(module.render).parameters))
+        module.render(given, out)
     return out

@@ -9,7 +9,7 @@ from avadm.errors import AvadmError
 from avadm.pki import store as pki
 from avadm.pki.model import Authority
 from avadm.plan.phases import PHASES, make_plan
-from avadm.render import Vars, alluxio
+from avadm.render import Given, Vars, alluxio
 from avadm.render.inventory import groups, variables
 from avadm.site import cache
 from avadm.sitefile.load import load
@@ -54,7 +54,7 @@ def site_file(tmp_path):
 
 def told(one):
     out = Vars()
-    alluxio.render(one, pki.KeyStore.open(one.path), out)
+    alluxio.render(Given(one, pki.KeyStore.open(one.path)), out)
     return out
 
 

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from avadm.errors import AvadmError
-from avadm.render import Vars, registries
+from avadm.render import registries
 from avadm.site.model import Site
+from tests.unit.fakes import sites
 from tests.unit.fakes.roles import value
 
 DOCKER = Path(__file__).parents[3] / "roles/docker"
@@ -36,8 +37,7 @@ def site() -> Site:
 
 
 def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:
-    out = Vars()
-    registries.render(site, out)
+    out = sites.render(site, registries)
     assert out.all["docker_foreign_authorities"] == {"hub.test:5000": CA}
     have = (
         yaml.safe_load((DOCKER / "vars/main.yml").read_text())
