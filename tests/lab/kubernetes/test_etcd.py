@@ -93,7 +93,7 @@ def test_a_members_key_changes_its_own_copies_alone(lab, copied):
     info = json.loads(lab.sh(mon, f"radosgw-admin user info --uid={user}"))
     assert (info["caps"], info["subusers"], len(info["keys"])) == ([], [], 1)
     owner = json.loads(lab.sh(mon, "radosgw-admin user info --uid=avadm-etcd"))["keys"][0]["access_key"]
-    assert not lab.run(copied, f"grep -q {owner} {STORE}").ok
+    assert lab.run(copied, f"grep -q {owner} {STORE}").returncode == 1
 
     def ask(bucket, do):
         start = (
@@ -105,9 +105,12 @@ def test_a_members_key_changes_its_own_copies_alone(lab, copied):
 
     body = 'Bucket="avadm-etcd", Key="%s/lab-test"'
     own, theirs = body % copied, body % other
-    assert ask("avadm-etcd", f'one.s3.put_object({own}, Body=b"x"); print(one.s3.get_object({own}))').ok
+    assert (
+        ask("avadm-etcd", f'one.s3.put_object({own}, Body=b"x"); print(one.s3.get_object({own}))').returncode
+        == 0
+    )
     assert f"{copied}/lab-test" in lab.sh(copied, "avadm-etcd copies")
-    assert ask("avadm-etcd", f"one.s3.delete_object({own})").ok
+    assert ask("avadm-etcd", f"one.s3.delete_object({own})").returncode == 0
     assert f"{copied}/lab-test" not in lab.sh(copied, "avadm-etcd copies")
     for do, where in (
         (f'one.s3.put_object({theirs}, Body=b"x")', "avadm-etcd"),
@@ -116,7 +119,7 @@ def test_a_members_key_changes_its_own_copies_alone(lab, copied):
         ("one.held()", "lab-data"),
     ):
         refused = ask(where, do)
-        assert not refused.ok, do
+        assert refused.returncode != 0, do
         assert "AccessDenied" in refused.stderr, do
     there = [line.split()[1] for line in lab.sh(copied, "avadm-etcd copies").splitlines()]
     got = "/root/avadm-test-other.db"

@@ -20,7 +20,7 @@ SMALL = [
     "--subnet",
     SUBNET,
     "--storage",
-    "1",
+    "2",
     "--compute",
     "2",
     "--masters",
@@ -79,7 +79,7 @@ def test_up_again_changes_nothing_in_seconds(avadm):
 def test_nodes_are_listed_and_run(avadm):
     nodes = json.loads(avadm("list", "--json"))["nodes"]
     assert {n["name"]: n["state"] for n in nodes} == dict.fromkeys(
-        ("stor1", "mast1", "comp1", "comp2"), "running"
+        ("stor1", "stor2", "mast1", "comp1", "comp2"), "running"
     )
     assert in_node("comp1", "systemctl", "is-system-running") == "running"
 

@@ -18,7 +18,8 @@ from tests.lab.faults.drive import avadm, everywhere, healthy
 
 pytestmark = pytest.mark.lab
 
-# Where a secret may lie: pattern, owner, modes. Monitors' databases hold every key; their folder is ceph's alone.
+# Where a secret may lie: pattern, owner (with its group where the group may read), modes.
+# Monitors' databases hold every key; their folder is ceph's alone.
 ALLOWED = (
     ("/etc/ceph/ceph.client.*.keyring", "root", {0o600}),
     ("/var/lib/ceph/*/*/keyring", "ceph", {0o600}),
@@ -33,7 +34,9 @@ ALLOWED = (
     ("/etc/avadm/admission/server.key", "avadm-admission", {0o600}),
     ("/etc/avadm/pods/client.key", "avadm-pod-targets", {0o600}),
     ("/etc/kube-state-metrics/client.key", "kube-state-metrics", {0o600}),
+    ("/etc/avadm/metrics/server.key", "root:prometheus", {0o640}),
     ("/etc/prometheus/tls/*.key", "prometheus", {0o600}),
+    ("/etc/prometheus/tls/alertmanager-server.key", "root:prometheus", {0o640}),
     ("/etc/docker-registry/server.key", "docker-registry", {0o600}),
     ("/etc/docker-registry/writer/client.key", "root", {0o600}),
     ("/etc/traefik/client.key", "traefik", {0o600}),
@@ -51,13 +54,13 @@ ALLOWED = (
 CEPH_ONLY = ("/var/lib/ceph/mon/*/store.db/*",)
 PLACES = "/etc /var/log /var/lib /var/lib/ceph/osd/* /var/spool /var/tmp /tmp /dev/shm /root /home /run /opt /srv /usr/local"
 
-# Prints OWNER MODE PATH of each file with a secret; journals and processes by name. Never what was found.
+# Prints OWNER:GROUP MODE PATH of each file with a secret; journals and processes by name. Never what was found.
 SEARCH = f"""
 keys() {{ printf '%s\\n' "$p"; }}
 p=$(cat)
 for d in {PLACES}; do [ -d $d ] && echo $d; done | xargs -I D find D -xdev -type f -size -65536k -print0 2>/dev/null |
-  xargs -0 -r grep -lasF -f <(keys) | xargs -d '\\n' -r stat -c 'file %U %a %n'
-journalctl --no-pager -o export 2>/dev/null | grep -aqF -f <(keys) && echo journal root 640 journal
+  xargs -0 -r grep -lasF -f <(keys) | xargs -d '\\n' -r stat -c 'file %U:%G %a %n'
+journalctl --no-pager -o export 2>/dev/null | grep -aqF -f <(keys) && echo journal root:root 640 journal
 true
 """
 LIMIT_S = 1000
@@ -95,12 +98,15 @@ def _quoted(text):
 
 def belongs(line):
     """Return whether a line of the search names a file that may hold a secret, with the right owner and mode."""
-    kind, owner, mode, path = line.split(" ", 3)
+    kind, owned, mode, path = line.split(" ", 3)
     if kind != "file":
         return False
+    owner = owned.split(":")[0]
     if owner == "ceph" and any(fnmatch.fnmatch(path, p) for p in CEPH_ONLY):
         return True
-    return any(fnmatch.fnmatch(path, p) and owner == o and int(mode, 8) in modes for p, o, modes in ALLOWED)
+    return any(
+        fnmatch.fnmatch(path, p) and o in (owner, owned) and int(mode, 8) in modes for p, o, modes in ALLOWED
+    )
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +158,7 @@ def test_the_controller_holds_no_secret_in_the_clear(lab, needles, vault):
         "[ -d", "[ -e"
     )
     handed_over = lab.site_path.with_suffix(".objects.json")
-    found = [line for line in here(script, needles) if line != f"file root 600 {handed_over}"]
+    found = [line for line in here(script, needles) if line != f"file root:root 600 {handed_over}"]
     assert found == []
     # The search sees what there is: the same secret in the clear beside a run is found.
     (paths.runs() / "planted").write_text(needles.splitlines()[0])
