@@ -48,6 +48,9 @@ ALLOWED = (
     ("/etc/avadm/log-watch/password", "root", {0o600}),
     ("/etc/avadm/logs/store.key", "avadm-logs", {0o600}),
     ("/etc/avadm/logs/store.password", "avadm-logs", {0o600}),
+    ("/etc/patroni/config.yml", "postgres", {0o600}),
+    ("/etc/patroni/tls/server.key", "postgres", {0o600}),
+    ("/var/lib/postgresql/.avadm-pgpass", "postgres", {0o600}),
     # Alluxio keeps a mount's options in its journal, whose folder is root's alone (tests/lab/alluxio).
     ("/var/lib/alluxio/journal/*", "root", {0o600, 0o644}),
 )
