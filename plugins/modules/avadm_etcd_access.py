@@ -101,9 +101,9 @@ class Access(object):
         return [(p.get("permType", 0), decoded(p.get("key")), decoded(p.get("range_end"))) for p in found]
 
     def knows(self, name, password):
-        """Return whether a user has a password; it is in no argument."""
-        argv = [self.program, "ctl", "get", "avadm", "--keys-only"]
-        rc, out, err = self.run(argv, None, {"ETCDCTL_USER": "%s:%s" % (name, password)})
+        """Return whether a user has a password; it is in no argument and no environment, etcdctl asks for it."""
+        argv = [self.program, "ctl", "--user", name, "get", "avadm", "--keys-only"]
+        rc, out, err = self.run(argv, password + "\n")
         if rc == 0 or "permission denied" in out + err:
             return True
         if "authentication failed" in out + err or "authentication is not enabled" in out + err:
@@ -169,8 +169,8 @@ def main():
     if module.check_mode and not os.path.exists(program):
         module.exit_json(changed=True, differing=["etcd is not installed yet"])
 
-    def run(argv, data, env=None):
-        return module.run_command(argv, data=data, environ_update=env or {})
+    def run(argv, data):
+        return module.run_command(argv, data=data)
 
     try:
         told = Access(run, program).keep(

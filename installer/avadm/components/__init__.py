@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 
 from avadm.components import (
     addons,
@@ -25,10 +26,21 @@ from avadm.components import (
     registry,
     volumes,
 )
-from avadm.components.model import EVERYWHERE, At, Component, Peer, Phase, Port, Program, Question
+from avadm.components.model import EVERYWHERE, At, Component, Peer, Phase, Port, Program, Question, Virtual
 from avadm.site.model import Node, Site
 
-__all__ = ["COMPONENTS", "EVERYWHERE", "At", "Component", "Peer", "Phase", "Port", "Program", "Question"]
+__all__ = [
+    "COMPONENTS",
+    "EVERYWHERE",
+    "At",
+    "Component",
+    "Peer",
+    "Phase",
+    "Port",
+    "Program",
+    "Question",
+    "Virtual",
+]
 
 COMPONENTS: tuple[Component, ...] = tuple(
     module.COMPONENT
@@ -95,6 +107,12 @@ def listeners(site: Site, node: Node) -> Iterator[tuple[int, Port]]:
 def taken(site: Site, node: Node) -> dict[int, str]:
     """Return TCP port to the program that shall own it on a node."""
     return {n: p.program for n, p in listeners(site, node) if p.taken and p.protocol == "tcp"}
+
+
+def held(site: Site) -> list[tuple[Virtual, IPv4Address]]:
+    """Return the virtual addresses that the site's nodes hold."""
+    known = [component.virtual for component in COMPONENTS if component.virtual]
+    return [(one, address) for one in known if (address := one.address(site))]
 
 
 def always(site: Site, node: Node) -> tuple[int, ...]:

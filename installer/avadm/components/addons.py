@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.commands import running
-from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question, Virtual
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 from avadm.site.places import balances
 
 DNS, INGRESS_METRICS, STATES = 53, 8082, 8085
-
-
-def _holds(site: Site) -> tuple[str, str] | None:
-    virtual = site.network.ingress_vip
-    return (str(virtual), "ingress") if virtual and site.with_role("master") else None
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
@@ -135,5 +130,5 @@ COMPONENT = Component(
     ),
     configurations=("/etc/coredns/*", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*", "/etc/traefik/*"),
     questions=(Question("dns", ("dns", "worker")),),
-    holds=_holds,
+    virtual=Virtual("ingress", ("network", "ingress_vip")),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from avadm.components.commands import jar
-from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.components.model import Component, Founded, Packages, Peer, Phase, Port, Program, Question
 from avadm.site import cache
 from avadm.site.model import Node, Site
 
@@ -74,4 +74,5 @@ COMPONENT = Component(
         Question("cache_worker", (WORKER,)),
         Question("cache_mount", (CLIENT,)),
     ),
+    founded=Founded("alluxio-journal", MASTER, "alluxio"),
 )

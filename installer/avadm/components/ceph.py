@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from avadm.components.model import Ceph, Component, Packages, Peer, Phase, Port, Question
+from avadm.components.model import Ceph, Component, Founded, Packages, Peer, Phase, Port, Question
 
 ROLES = ("mon", "mgr", "osd", "mds", "client", "rgw")
 """Roles whose nodes have something of ceph."""
@@ -75,4 +75,5 @@ COMPONENT = Component(
     ),
     configurations=("/etc/ceph/*",),
     questions=(Question("ceph_programs", ROLES), Question("ceph", ("mon",), witnesses=2)),
+    founded=Founded("mon", "mon", "ceph_mon"),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.leaves import LOCAL, names
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program
+from avadm.components.model import At, Component, Founded, Packages, Peer, Phase, Port, Program, Virtual
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 
 _PID = "/var/lib/postgresql/*/avadm/postmaster.pid"
 AUTHORITY = Authority("database")
+VIRTUAL = Virtual("database", ("components", "database", "vip"))
 PATRONI = 8008
 """TCP port at which Patroni tells its node's state."""
 
@@ -28,20 +29,15 @@ def _port(site: Site) -> int | None:
     return site.components.database.port if site.components.database else None
 
 
-def _holds(site: Site) -> tuple[str, str] | None:
-    knobs = site.components.database
-    return (str(knobs.vip), "database") if knobs and knobs.vip and nodes(site) else None
-
-
 def _leaf(node: Node, site: Site) -> Leaf:
-    held = _holds(site)
+    held = VIRTUAL.address(site)
     return Leaf(
         f"database-{node.name}",
         AUTHORITY,
         f"database-{node.name}",
         node.name,
         names=(*names(node, site), *LOCAL[0]),
-        addresses=(*([held[0]] if held else []), str(node.address), *LOCAL[1]),
+        addresses=(*([str(held)] if held else []), str(node.address), *LOCAL[1]),
         server=True,
         client=False,
     )
@@ -97,5 +93,6 @@ COMPONENT = Component(
     ),
     leaves=leaves,
     certificates=("/etc/patroni/*.crt", "/etc/patroni/tls/*.crt"),
-    holds=_holds,
+    virtual=VIRTUAL,
+    founded=Founded("database", "database", "database", alone=True),
 )

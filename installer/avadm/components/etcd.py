@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.leaves import LOCAL, names
-from avadm.components.model import At, Component, Packages, Phase, Port, Program, Question
+from avadm.components.model import At, Component, Founded, Packages, Phase, Port, Program, Question
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 
@@ -83,4 +83,5 @@ COMPONENT = Component(
     certificates=("/etc/etcd/pki/*.crt",),
     configurations=("/etc/default/etcd", "/etc/etcd/*"),
     questions=(Question("etcd", ("etcd",)), Question("etcd_peers", ("etcd",))),
+    founded=Founded("etcd", "etcd", "etcd", alone=True),
 )

@@ -7,19 +7,13 @@ from collections.abc import Iterator
 from avadm.components.commands import build_info, running
 from avadm.components.etcd import ETCD_ROOT
 from avadm.components.leaves import LOCAL, names
-from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program, Question
+from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program, Question, Virtual
 from avadm.pki.model import ADMIN, PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 from avadm.site.places import CLUSTER_DOMAIN
 
 API, ADMISSION = 6443, 10261
 SCHEDULER, CONTROLLERS = 10251, 10252
-
-
-def _holds(site: Site) -> tuple[str, str] | None:
-    return (
-        (str(site.network.api_vip), "master") if site.network.api_vip and site.with_role("master") else None
-    )
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
@@ -179,5 +173,5 @@ COMPONENT = Component(
         Question("kubernetes", ("master",), witnesses=2),
         Question("admission", ("master",), witnesses=2),
     ),
-    holds=_holds,
+    virtual=Virtual("master", ("network", "api_vip")),
 )

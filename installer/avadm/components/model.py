@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import IPv4Address
 from typing import Literal
 
 from avadm.pki.model import Leaf
@@ -194,6 +195,48 @@ class Phase:
         return tuple(n.name for n in site.nodes if not self.groups or set(self.groups) & set(n.roles))
 
 
+@dataclass(frozen=True, slots=True)
+class Virtual:
+    """An address that one of a component's nodes holds at a time.
+
+    Attributes:
+        duty: the nodes that hold it together.
+        key: where the site file has it.
+    """
+
+    duty: str
+    key: tuple[str, ...]
+
+    def written(self, site: Site) -> IPv4Address | None:
+        """Return the address that the site file has."""
+        found: object = site
+        for name in self.key:
+            found = getattr(found, name, None)
+        return found if isinstance(found, IPv4Address) else None
+
+    def address(self, site: Site) -> IPv4Address | None:
+        """Return the address that is held; None on a site without it or without such nodes."""
+        return self.written(site) if site.with_role(self.duty) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Founded:
+    """What each node of a role founds once, and what is never founded anew where it is gone.
+
+    Attributes:
+        mark: name of its mark.
+        group: role of the nodes.
+        role: Ansible role with the variables ``ROLE_founded`` and ``ROLE_replace``.
+        alone: whether the phase has no other nodes, so that it was founded where the phase is done. Else a node on which
+            it is done may have got the role later: that anything was founded is all that is known.
+    """
+
+    mark: str
+    group: str
+    role: str
+    alone: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """What one playbook installs.
@@ -209,7 +252,8 @@ class Component:
         certificates: patterns of files with certificates that it writes on nodes.
         configurations: patterns of its configuration's files, for a support bundle; none with secrets.
         questions: what the doctor asks of it.
-        holds: its virtual address, and the duty of the nodes that hold it.
+        virtual: its virtual address.
+        founded: what of it must not be founded twice.
     """
 
     phase: Phase
@@ -222,7 +266,8 @@ class Component:
     certificates: tuple[str, ...] = ()
     configurations: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
-    holds: Callable[[Site], tuple[str, str] | None] | None = None
+    virtual: Virtual | None = None
+    founded: Founded | None = None
 
     @property
     def name(self) -> str:

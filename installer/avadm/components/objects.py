@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.leaves import LOCAL, names
-from avadm.components.model import At, Ceph, Component, Packages, Peer, Phase, Port, Question
+from avadm.components.model import At, Ceph, Component, Packages, Peer, Phase, Port, Question, Virtual
 from avadm.pki.model import Authority, Leaf
 from avadm.site import object_pools
 from avadm.site.model import Node, Site
 
 GATEWAY, CLIENT = "objects-gateway", "objects-client"
 """Duties: the node runs a gateway of the site's own object store; programs of it use an object store."""
+VIRTUAL = Virtual("rgw", ("components", "object_store", "vip"))
 
 
 def _port(site: Site) -> int | None:
@@ -24,13 +25,6 @@ def _clients(site: Site) -> list[Node]:
         return []
     copies = object_pools.etcd_copies(site)
     return [n for n in site.nodes if "client" in n.roles or (copies and "etcd" in n.roles)]
-
-
-def _holds(site: Site) -> tuple[str, str] | None:
-    store = site.components.object_store
-    return (
-        (str(store.vip), "rgw") if store is not None and store.vip and object_pools.gateways(site) else None
-    )
 
 
 def _gateway(node: Node, site: Site) -> Leaf:
@@ -91,5 +85,5 @@ COMPONENT = Component(
     leaves=leaves,
     configurations=("/etc/haproxy/*.cfg", "/etc/keepalived/*.conf", "/etc/keepalived/conf.d/*"),
     questions=(Question("objects", (GATEWAY,), seconds=50),),
-    holds=_holds,
+    virtual=VIRTUAL,
 )

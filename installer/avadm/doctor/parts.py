@@ -9,7 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from avadm.components import COMPONENTS, Question, always, given, listeners
+from avadm.components import COMPONENTS, Question, always, given, held, listeners
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
 from avadm.render.kube_nodes import DNS_OFFSET
@@ -53,7 +53,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         name=site.name,
         nodes=nodes,
         versions=dict(site_file.profile.versions),
-        addresses=dict(held for c in COMPONENTS if c.holds and (held := c.holds(site))),
+        addresses={str(address): virtual.duty for virtual, address in held(site)},
         pods=str(site.network.pods),
         mount=filesystem.mount if filesystem else "",
         disk_percent=knobs.kubernetes.eviction.disk_percent,

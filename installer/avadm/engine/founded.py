@@ -7,9 +7,9 @@ installed anew. These variables are no input of a phase's digest: they come from
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from avadm.components import COMPONENTS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.records.ledger import Ledger, PhaseState
@@ -22,32 +22,8 @@ EARLIER = "an earlier release of avadm"
 """The name of a node that is none: somewhere something was founded, and no node is known to have had it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Founded:
-    """One thing that is founded once on each node of a role.
-
-    Attributes:
-        mark: name of its mark.
-        phase: the phase that founds it.
-        group: role of the nodes.
-        role: Ansible role with the variables ``ROLE_founded`` and ``ROLE_replace``.
-        alone: whether the phase has no other nodes, so that it was founded where the phase is done. Else a node on which
-            it is done may have got the role later: that anything was founded is all that is known.
-    """
-
-    mark: str
-    phase: str
-    group: str
-    role: str
-    alone: bool = False
-
-
-ALL = (
-    Founded("etcd", "etcd", "etcd", "etcd", alone=True),
-    Founded("database", "database", "database", "database", alone=True),
-    Founded("mon", "ceph", "mon", "ceph_mon"),
-    Founded("alluxio-journal", "cache", "alluxio_master", "alluxio"),
-)
+ALL = {component.name: component.founded for component in COMPONENTS if component.founded}
+"""Phase to what it founds."""
 
 
 def keep(ledger: Ledger, host: str | None, items: tuple[str, ...]) -> None:
@@ -61,11 +37,11 @@ def keep(ledger: Ledger, host: str | None, items: tuple[str, ...]) -> None:
 def variables(ledger: Ledger, site: Site) -> dict[str, Any]:
     """Return the variables of all nodes that tell what was founded where."""
     found: dict[str, Any] = {}
-    for one in ALL:
+    for phase, one in ALL.items():
         marks = ledger.founded(one.mark)
         if not marks:
             homes = site.nodes if one.alone else site.with_role(one.group)
-            done = [n.name for n in homes if ledger.entry(one.phase, n.name).state is PhaseState.DONE]
+            done = [n.name for n in homes if ledger.entry(phase, n.name).state is PhaseState.DONE]
             marks = dict.fromkeys(done if one.alone else [EARLIER] * bool(done), LEGACY)
         if marks:
             found[f"{one.role}_founded"] = marks
@@ -78,8 +54,7 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
     Raises:
         AvadmError: not exactly one phase was named that founds something on this node.
     """
-    known = {one.phase: one for one in ALL}
-    chosen = known.get(phases[0]) if len(phases) == 1 else None
+    chosen = ALL.get(phases[0]) if len(phases) == 1 else None
     names = [n.name for n in site.with_role(chosen.group)] if chosen else []
     if chosen is None or node not in names:
         raise AvadmError(
@@ -89,7 +64,9 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
                 where="--replace",
                 found=f"phase {', '.join(phases) or 'none'}, node {node}",
                 wanted="one phase of "
-                + "; ".join(f"{o.phase}: {', '.join(n.name for n in site.with_role(o.group))}" for o in ALL),
+                + "; ".join(
+                    f"{p}: {', '.join(n.name for n in site.with_role(o.group))}" for p, o in ALL.items()
+                ),
                 remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
             )
         )

@@ -7,14 +7,14 @@ name of a set with more than 15 characters, and finds a set of a new table only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from ipaddress import IPv4Address, ip_address
 from urllib.parse import urlsplit
 
-from avadm.components import COMPONENTS, At, Peer, Port, duties, listeners
+from avadm.components import At, Peer, Port, duties, held, listeners
 from avadm.render import Given, Vars
 from avadm.site.model import Node, Site
 from avadm.site.packet_filter import Allowed
@@ -132,16 +132,14 @@ def _literal(host: str) -> IPv4Address | None:
 
 
 def _text(site: Site, node: Node, away: str) -> str:
-    chains = Chains({}, {"nodes": [*addresses(site.nodes), *_held(site)]})
+    chains = Chains({}, {"nodes": [*addresses(site.nodes), *(address for _, address in held(site))]})
     pods = has_pods(site, node)
     for number, port in listeners(site, node):
         if port.at is not At.LOOPBACK:
             _port(site, chains, _match(number, port), port)
-    for component in COMPONENTS:
-        if (held := component.holds and component.holds(site)) and held[1] in duties(site, node):
-            _from_set(
-                chains, held[1], site.with_role(held[1]), f"ip protocol {VRRP}", f"holders of {held[0]}"
-            )
+    for virtual, address in held(site):
+        if (duty := virtual.duty) in duties(site, node):
+            _from_set(chains, duty, site.with_role(duty), f"ip protocol {VRRP}", f"holders of {address}")
     if pods and site.network.ipip != "never":
         _from_set(chains, KUBERNETES, _kubernetes(site), f"ip protocol {IPIP}", "pods' packets between racks")
     for allowed in _allowed(site, node):
@@ -236,13 +234,6 @@ def _from_outside(chains: Chains, sources: list[IPv4Address], match: str, why: s
 
 def _kubernetes(site: Site) -> list[Node]:
     return [n for n in site.nodes if has_pods(site, n)]
-
-
-def _held(site: Site) -> Iterator[IPv4Address]:
-    """Yield the addresses that nodes hold together."""
-    for component in COMPONENTS:
-        if component.holds and (held := component.holds(site)):
-            yield IPv4Address(held[0])
 
 
 def _allowed(site: Site, node: Node) -> list[Allowed]:

@@ -25,6 +25,7 @@ ALLOWED = (
     ("/var/lib/ceph/*/*/keyring", "ceph", {0o600}),
     ("/var/lib/ceph/bootstrap-osd/ceph.keyring", "root", {0o600}),
     ("/etc/etcd/pki/etcd.key", "etcd", {0o600}),
+    ("/etc/avadm/etcd/store.json", "root", {0o600}),
     ("/etc/kubernetes/pki/*.key", "root", {0o600}),
     ("/etc/kubernetes/encryption.yml", "root", {0o600}),
     ("/etc/kubernetes/pki/*.pem", "root", {0o600}),

@@ -15,7 +15,7 @@ def test_every_part_is_asked_for_its_ports_where_it_runs(site):
         "stor1": {7443},
         "stor3": set(),
         "comp1": {19998, 19999, 29999, 29998, 9428},
-        "comp3": set(),
+        "comp3": {5432, 8008},
     }
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from avadm.components import duties
 from avadm.components.packet_filter import COMPONENT, FILTERING
-from avadm.render import Vars
-from avadm.render.packet_filter import render, texts
+from avadm.render import packet_filter
+from avadm.render.packet_filter import texts
 from avadm.site.model import Site
 from avadm.sitefile.load import load
+from tests.unit.fakes import sites
 
 ROOT = Path(__file__).parents[3]
 INVENTORIES = sorted((ROOT / "inventory").glob("*.yml"))
@@ -165,8 +166,8 @@ def test_a_reason_is_a_comment_and_nothing_else() -> None:
 
 
 def test_a_text_is_made_once_for_all_nodes_of_a_kind() -> None:
-    site, out = load(ROOT / "inventory/dgx-256.yml").site, Vars()
-    render(site, out)
+    site = load(ROOT / "inventory/dgx-256.yml").site
+    out = sites.render(site, packet_filter)
     assert len(out.all["packet_filter_rules"]) < 16
     kinds = {name: held["packet_filter_kind"] for name, held in out.hosts.items()}
     assert {name: out.all["packet_filter_rules"][kind] for name, kind in kinds.items()} == texts(site)
@@ -174,8 +175,8 @@ def test_a_text_is_made_once_for_all_nodes_of_a_kind() -> None:
 
 
 def test_every_node_filters_unless_the_site_file_says_otherwise() -> None:
-    site, out = load(ROOT / "inventory/small.yml").site, Vars()
-    render(site, out)
+    site = load(ROOT / "inventory/small.yml").site
+    out = sites.render(site, packet_filter)
     assert set(out.hosts) == set(COMPONENT.phase.hosts(site)) == {n.name for n in site.nodes}
     assert all(FILTERING in duties(site, n) for n in site.nodes)
 
@@ -188,6 +189,5 @@ def test_a_site_that_does_not_filter_has_no_rules() -> None:
             "nodes": NODES,
         }
     )
-    out = Vars()
-    render(site, out)
+    out = sites.render(site, packet_filter)
     assert (out.all, out.hosts) == ({"packet_filter_enabled": False, "packet_filter_rules": {}}, {})

@@ -16,22 +16,17 @@ class Etcd:
         self.users, self.roles, self.on, self.dead, self.done = {}, {}, False, False, []
         self.passwords = {}
 
-    def __call__(self, argv, data, env=None):
+    def __call__(self, argv, data):
         words = [w for w in argv[2:] if not w.startswith("--")]
         if self.dead:
             return 1, "", "Error: context deadline exceeded"
+        if argv[2] == "--user" and argv[3] in self.users:
+            known = self.passwords.get(argv[3]) == data.strip()
+            said = "permission denied" if known else "authentication failed, invalid user ID or password"
+            return 1, "", "Error: etcdserver: " + said
         if argv[2] == "--user":
             said = "failed, invalid user ID or password" if self.on else "is not enabled"
             return 1, "", '{"level":"warn"}\nError: etcdserver: authentication ' + said
-        if env:
-            name, _, password = env["ETCDCTL_USER"].partition(":")
-            assert password not in " ".join(argv)
-            known = self.passwords.get(name) == password
-            return (
-                1,
-                "",
-                "Error: etcdserver: " + ("permission denied" if known else "authentication failed, invalid"),
-            )
         what, verb, *rest = words
         encoded = lambda text: base64.b64encode(text.encode()).decode()  # noqa: E731
         if verb == "list":

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address
 
-from avadm.components import COMPONENTS, listeners
-from avadm.components.database import OWN
+from avadm.components import listeners
+from avadm.components.database import OWN, VIRTUAL
 from avadm.findings import Finding
+from avadm.sitefile.rules import virtual
 from avadm.sitefile.rules.draft import Draft
-from avadm.sitefile.rules.kubernetes import free, taken
 from avadm.sitefile.source import KeyPath
 
 DATABASE: KeyPath = ("components", "database")
@@ -56,30 +55,8 @@ def served(draft: Draft) -> Iterator[Finding]:
 
 def address(draft: Draft) -> Iterator[Finding]:
     """Several nodes have a virtual address, which is nobody else's."""
-    knobs = draft.site.components.database
-    if knobs is None or not draft.ok(*DATABASE) or not draft.whole("roles"):
-        return
-    path: KeyPath = (*DATABASE, "vip")
-    if knobs.vip is None:
-        if len(draft.site.with_role("database")) > 1:
-            yield draft.error(
-                "vip-missing",
-                DATABASE,
-                "There are several nodes of the database, but no virtual address for them.",
-                "no vip",
-                f"vip: a free address of {draft.site.network.management}",
-                "Add components.database.vip.",
-            )
-        return
-    others = taken(draft)
-    for component in COMPONENTS:
-        held = component.holds(draft.site) if component.holds else None
-        if held and component.name != "database":
-            others.setdefault(IPv4Address(held[0]), f"the virtual address of {component.phase.title}")
-    pool = draft.site.network.load_balancer
-    if pool is not None and pool.first <= knobs.vip <= pool.last:
-        others.setdefault(knobs.vip, "network.load_balancer")
-    yield from free(draft, path, knobs.vip, others)
+    if draft.site.components.database and draft.ok(*DATABASE) and draft.whole("roles"):
+        yield from virtual.wanted(draft, VIRTUAL, "nodes of the database")
 
 
 def port(draft: Draft) -> Iterator[Finding]:

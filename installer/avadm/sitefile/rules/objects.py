@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 from avadm.components import listeners
+from avadm.components.objects import VIRTUAL
 from avadm.findings import Finding
 from avadm.site.object_pools import SHARES
 from avadm.site.object_store import ObjectStore
+from avadm.sitefile.rules import virtual
 from avadm.sitefile.rules.draft import Draft
-from avadm.sitefile.rules.kubernetes import free, taken
 from avadm.sitefile.source import KeyPath
 
 STORE: KeyPath = ("components", "object_store")
@@ -64,32 +64,9 @@ def address(draft: Draft) -> Iterator[Finding]:
     store = _own(draft)
     if store is None or not draft.whole("roles"):
         return
-    path: KeyPath = (*STORE, "vip")
-    nodes = draft.site.with_role("rgw")
+    yield from virtual.wanted(draft, VIRTUAL, "gateways")
     if store.vip is None:
-        if len(nodes) > 1:
-            yield draft.error(
-                "vip-missing",
-                STORE,
-                "There are several gateways, but no virtual address for them.",
-                "no vip",
-                f"vip: a free address of {draft.site.network.management}",
-                "Add components.object_store.vip.",
-            )
         return
-    others: dict[IPv4Address, str] = taken(draft)
-    net = draft.site.network
-    named = {"api_vip": net.api_vip, "ingress_vip": net.ingress_vip}
-    for key, vip in named.items():
-        if vip is not None and draft.ok("network", key):
-            others.setdefault(vip, f"network.{key}, {draft.where(('network', key))}")
-    if net.load_balancer is not None and draft.ok("network", "load_balancer"):
-        pool = net.load_balancer
-        if pool.first <= store.vip <= pool.last:
-            others.setdefault(
-                store.vip, f"network.load_balancer, {draft.where(('network', 'load_balancer'))}"
-            )
-    yield from free(draft, path, store.vip, others)
     for i, node in draft.nodes("roles"):
         clash = sorted({"master", "ingress"} & set(node.roles))
         if "rgw" in node.roles and clash:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
+from avadm.components import held
 from avadm.findings import Finding
 from avadm.site.model import Node, Site
 from avadm.sitefile.rules.draft import Draft
@@ -161,14 +162,10 @@ def shared(draft: Draft) -> Iterator[Finding]:
     net = draft.site.network
     if net.rack_prefix is None or not draft.ok("network") or not draft.whole("address", "roles"):
         return
-    store, database = draft.site.components.object_store, draft.site.components.database
     services = net.load_balancer.first if net.load_balancer and net.load_balancer.by == "avadm" else None
-    places: list[tuple[str, KeyPath, object]] = [
-        ("master", ("network", "api_vip"), net.api_vip),
-        ("ingress", ("network", "ingress_vip"), net.ingress_vip),
+    places: list[tuple[str, KeyPath, IPv4Address | None]] = [
+        *((virtual.duty, virtual.key, address) for virtual, address in held(draft.site)),
         ("ingress", ("network", "load_balancer"), services),
-        ("rgw", ("components", "object_store", "vip"), store.vip if store else None),
-        ("database", ("components", "database", "vip"), database.vip if database else None),
     ]
     for role, path, address in places:
         away = [
