@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from avadm.components.leaves import LOCAL, names
 from avadm.components.model import At, Component, Founded, Packages, Peer, Phase, Port, Program, Virtual
-from avadm.pki.model import Authority, Leaf
+from avadm.pki.model import PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 
 _PID = "/var/lib/postgresql/*/avadm/postmaster.pid"
 AUTHORITY = Authority("database")
+WATCHER = "prometheus-database"
 VIRTUAL = Virtual("database", ("components", "database", "vip"))
 PATRONI = 8008
 """TCP port at which Patroni tells its node's state."""
@@ -45,6 +46,8 @@ def _leaf(node: Node, site: Site) -> Leaf:
 
 def leaves(site: Site) -> Iterator[Leaf]:
     """Yield the servers' certificates, and what Patroni shows to etcd, where a password says who it is."""
+    if nodes(site):
+        yield Leaf(WATCHER, AUTHORITY, PROMETHEUS, "prometheus")
     for node in nodes(site):
         yield _leaf(node, site)
         yield Leaf(f"database-etcd-{node.name}", Authority.ETCD, f"database-{node.name}", "", group="patroni")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
-from avadm.components.database import AUTHORITY, OWN, PATRONI, nodes
+from avadm.components.database import AUTHORITY, OWN, PATRONI, WATCHER, nodes
 from avadm.pki.certs import key_pem
-from avadm.pki.model import Authority, key_variable
+from avadm.pki.model import PROMETHEUS, Authority, key_variable
 from avadm.render import Given, Vars
 from avadm.render.etcd import client_urls
+from avadm.render.monitoring import group
+from avadm.site.model import Node
 from avadm.site.profile import Profile
 
 PASSWORD_BYTES = 24
 """Random bytes of a generated password."""
+JOB = "database"
+"""Prometheus' job, and the file of its rules."""
 PREFIX = "/avadm/database/"
 """What Patroni keeps in etcd begins so; its user may use nothing else there."""
 
@@ -59,6 +64,8 @@ def render(given: Given, out: Vars) -> None:
             "database_vip": str(knobs.vip),
             "database_router_id": int(knobs.vip) % 256 or 255,
         }
+    if not site.components.monitoring.existing:
+        _watched(given, found, out)
     for node in found:
         out.host(node.name).update(
             {
@@ -69,3 +76,23 @@ def render(given: Given, out: Vars) -> None:
                 "database_key": key_pem(key_variable(f"database-{node.name}")),
             }
         )
+
+
+def _watched(given: Given, nodes: list[Node], out: Vars) -> None:
+    """Have Prometheus ask each Patroni, which tells of its server too."""
+    added: dict[str, dict[str, Any]] = {
+        "prometheus_targets": {
+            JOB: [group(f"{n.address}:{PATRONI}", n, f"{n.name}:{PATRONI}") for n in nodes]
+        },
+        "prometheus_jobs": {JOB: {"client": JOB, "path": "/metrics", "interval_s": 0}},
+        "prometheus_clients": {
+            JOB: {
+                "ca_certificate": given.store.trusted(AUTHORITY),
+                "certificate": given.store.leaf(WATCHER),
+                "key": key_pem(key_variable(PROMETHEUS)),
+            }
+        },
+    }
+    for name, more in added.items():
+        out.all[name] = out.all.get(name, {}) | more
+    out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), JOB]

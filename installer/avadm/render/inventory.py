@@ -58,20 +58,8 @@ MARK = "# Written by avadm from the site file; change that instead.\n"
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 MODULES = (
-    *(
-        core,
-        packet_filter,
-        ceph,
-        monitoring,
-        kubernetes,
-        registries,
-        etcd,
-        database,
-        masters,
-        kube_nodes,
-        kube_metrics,
-    ),
-    *(monitoring_tls, addons, accounts, volumes, objects, alluxio, logs),
+    *(core, packet_filter, ceph, monitoring, kubernetes, registries, etcd, masters, kube_nodes),
+    *(kube_metrics, monitoring_tls, database, addons, accounts, volumes, objects, alluxio, logs),
 )
 """In this order: a later one may add to what an earlier one wrote."""
 

@@ -6,10 +6,10 @@ import re
 import pytest
 import yaml
 
-from avadm.render import Vars
-from avadm.render.monitoring import render
+from avadm.render import monitoring as monitoring_variables
 from avadm.site import profile as profiles
 from avadm.site.model import Site
+from tests.unit.fakes import sites
 from tests.unit.fakes.roles import ROLES, holds, tasks, template, value, variables
 
 M1, M2 = "10.0.0.1", "10.0.0.2"
@@ -30,8 +30,7 @@ def site_vars(role, *, host="m1", nodes=NODES, profile="lab-bookworm", overrides
             "components": {"monitoring": monitoring},
         }
     )
-    out = Vars()
-    render(site, profiles.load(profile), out)
+    out = sites.render(site, monitoring_variables, profile=profile)
     return {
         "inventory_hostname": host,
         "_prometheus_disk": {"stdout_lines": ["1M-blocks", "     1000"]},
@@ -105,7 +104,7 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
     assert set(jobs["usual"]) == {"job_name", "file_sd_configs"}
 
 
-ABOUT = ["objects", "cache", "logs", "log_troubles"]
+ABOUT = ["objects", "cache", "logs", "log_troubles", "database"]
 
 
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):

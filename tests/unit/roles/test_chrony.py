@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from avadm.render import Vars
-from avadm.render.core import render
+from avadm.render import core
 from avadm.site import profile as profiles
 from avadm.site.model import Site
+from tests.unit.fakes import sites
 
 DEFAULTS = Path(__file__).parents[3] / "roles/chrony/defaults/main.yml"
 # Distribution release to the chrony in its archive; option to the first release that knows it (chrony's NEWS).
@@ -23,8 +23,7 @@ def test_chrony_knows_its_options(name):
     site = Site.model_validate(
         {"name": "demo", "network": network, "nodes": [{"name": "a", "address": "10.0.0.1"}]}
     )
-    out = Vars()
-    render(site, profile, out)
+    out = sites.render(site, core, profile=name)
     have = yaml.safe_load(DEFAULTS.read_text()) | out.all
     words = f"{have['chrony_options']} {have['chrony_local']}".split()
     for option in (word for word in words if not word.isdigit()):
