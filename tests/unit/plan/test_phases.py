@@ -21,6 +21,7 @@ EVERY_PART = {
     "object_store": {},
     "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
     "logs": {"stores": ["n"]},
+    "database": {},
 }
 """Each part of a site that a site file may leave out, with what it cannot do without."""
 
