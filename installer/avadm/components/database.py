@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.components.leaves import LOCAL, names
-from avadm.components.model import At, Component, Founded, Packages, Peer, Phase, Port, Program, Virtual
+from avadm.components.model import (
+    At,
+    Component,
+    Founded,
+    Packages,
+    Peer,
+    Phase,
+    Port,
+    Program,
+    Question,
+    Virtual,
+)
 from avadm.pki.model import PROMETHEUS, Authority, Leaf
 from avadm.site.model import Node, Site
 
@@ -96,6 +107,7 @@ COMPONENT = Component(
     ),
     leaves=leaves,
     certificates=("/etc/patroni/*.crt", "/etc/patroni/tls/*.crt"),
+    questions=(Question("database", ("database",)),),
     virtual=VIRTUAL,
     founded=Founded("database", "database", "database", alone=True),
 )

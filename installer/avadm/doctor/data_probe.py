@@ -74,6 +74,18 @@ def objects(params):
     }
 
 
+def database(params):
+    """What this node's Patroni says of all members."""
+    url = "https://%s:%d/cluster" % (params["address"], params["database"]["port"])
+    argv = ["curl", "--silent", "--show-error", "--fail", "--noproxy", "*", "--max-time", "15"]
+    code, out, err = call(argv + ["--cacert", "/etc/patroni/ca.crt", url], 20)
+    if code != 0:
+        said = (err.strip().splitlines() or ["curl ended with %d" % code])[0]
+        return {"said": "%s: %s" % (url, said[:LONG_LINE]), "members": {}}
+    members = json.loads(out).get("members", [])
+    return {"said": "", "members": dict((m["name"], [m.get("role"), m.get("state")]) for m in members)}
+
+
 def page(address, port, names):
     """Sums of metrics by name of one of Alluxio's pages; why it does not answer."""
     try:

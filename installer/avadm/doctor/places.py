@@ -1,9 +1,10 @@
-"""What the doctor's probe needs of the object store, the cache and the logs."""
+"""What the doctor's probe needs of the object store, the cache, PostgreSQL and the logs."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from avadm.components.database import PATRONI
 from avadm.site import cache
 from avadm.site.model import Site
 
@@ -21,6 +22,8 @@ def told(site: Site) -> dict[str, Any]:
             "mount": alluxio.mount_point,
             "folders": [m.path.strip("/") for m in alluxio.mounts],
         }
+    if site.components.database is not None:
+        found["database"] = {"port": PATRONI}
     if logs is not None:
         found["logs"] = {"port": logs.port}
     return found

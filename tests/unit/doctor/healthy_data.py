@@ -6,8 +6,8 @@ GIVEN = {
     "mast1": ("cache-master",),
     "mast2": ("cache-master",),
     "mast3": ("cache-master",),
-    "comp1": ("cache-worker", "cache-client", "log-store"),
-    "comp2": ("cache-worker", "cache-client", "log-store"),
+    "comp1": ("cache-worker", "cache-client", "log-store", "database"),
+    "comp2": ("cache-worker", "cache-client", "log-store", "database"),
 }
 """Node to its roles of doctor/places.py; every node has log-shipper."""
 
@@ -54,6 +54,15 @@ def store(free=50000, read_only=0.0, age=30.0, **health):
     return {"health": answer(url=url, **health), "free_mib": free, "watch": figures(values, age)}
 
 
+def members(said="", **roles):
+    """Return what a node's Patroni says; members may be given as ``comp1=("leader", "running")``."""
+    usual = {"comp1": ("leader", "running"), "comp2": ("sync_standby", "streaming")}
+    return {
+        "said": said,
+        "members": {} if said else {name: list(one) for name, one in (roles or usual).items()},
+    }
+
+
 def data_parts(name):
     """Return what a node says of these parts."""
     worker = {"Worker_CapacityTotal": 1e9, "Worker_CapacityUsed": 1e9}
@@ -63,6 +72,7 @@ def data_parts(name):
         "cache-worker": {"cache_worker": {"said": "", "values": worker}},
         "cache-client": {"cache_mount": mount()},
         "log-store": {"log_store": store()},
+        "database": {"database": members()},
     }
     found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):

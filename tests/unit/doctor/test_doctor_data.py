@@ -1,6 +1,7 @@
 """The doctor's look at the object store, the cache and the logs: where it looks, what is no trouble, what nodes say."""
 
 import http.server
+import json
 import threading
 
 import pytest
@@ -15,13 +16,13 @@ from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.healthy_data import master, shipper, usage
 from tests.unit.doctor.troubles import parts
 
-TOPICS = {"objects", "cache", "logs"}
+TOPICS = {"objects", "cache", "database", "logs"}
 
 
 def asked(site_file, name):
     facts = site_facts(site_file)
     told = parameters(site_file, facts, next(n for n in facts.nodes if n.name == name), None)
-    return {p for p in told["parts"] if p.startswith(("objects", "cache_", "log_"))}, told
+    return {p for p in told["parts"] if p.startswith(("objects", "cache_", "database", "log_"))}, told
 
 
 def test_each_part_is_asked_of_the_nodes_that_have_it(site):
@@ -30,7 +31,7 @@ def test_each_part_is_asked_of_the_nodes_that_have_it(site):
         "stor1": {"objects", "log_shipper"},
         "stor3": {"log_shipper"},
         "comp1": {"cache_master", "cache_worker", "cache_mount", "log_store", "log_shipper"},
-        "comp3": {"cache_mount", "log_shipper"},
+        "comp3": {"cache_mount", "database", "log_shipper"},
     }
     told = asked(every, "stor1")[1]
     assert told["objects"] == {"port": 7443, "vip": "10.77.0.249"}
@@ -41,7 +42,7 @@ def test_each_part_is_asked_of_the_nodes_that_have_it(site):
 def test_a_site_without_these_parts_is_asked_for_none(site):
     found, told = asked(site(()), "stor1")
     assert found == set()
-    assert {"objects", "cache", "logs"} & set(told) == set()
+    assert {"objects", "cache", "database", "logs"} & set(told) == set()
 
 
 def new(changed):
@@ -96,6 +97,19 @@ avadm_objects_user_bytes{user="lab-ai"} 17
 avadm_log_new_pattern{component="a",host="b",pattern="} 7"} 1
 Other 5
 """
+
+
+def test_what_patroni_says_is_taken_by_member_and_silence_is_told(script, monkeypatch):
+    listed = {"members": [{"name": "a", "role": "leader", "state": "running", "lag": 0}, {"name": "b"}]}
+    asked = []
+    answers = [(0, json.dumps(listed), ""), (7, "", "curl: (7) refused\nmore")]
+    monkeypatch.setitem(script, "call", lambda argv, seconds: asked.append(argv) or answers.pop(0))
+    told = {"address": "10.0.0.1", "database": {"port": 8008}}
+    found = script["database"](told)
+    assert found == {"said": "", "members": {"a": ["leader", "running"], "b": [None, None]}}
+    assert asked[0][-1] == "https://10.0.0.1:8008/cluster"
+    said = script["database"](told)
+    assert said == {"said": "https://10.0.0.1:8008/cluster: curl: (7) refused", "members": {}}
 
 
 def test_figures_by_their_first_label(script):

@@ -1,6 +1,6 @@
 """Troubles of the object store, the cache and the logs, as troubles.py has those of all else."""
 
-from tests.unit.doctor.healthy_data import answer, master, mount, shipper, store, usage
+from tests.unit.doctor.healthy_data import answer, master, members, mount, shipper, store, usage
 from tests.unit.doctor.troubles import Case, bad, parts, put, warn
 
 REFUSED = "curl: (7) Failed to connect to 10.0.0.11 port 7443: Connection refused"
@@ -56,7 +56,13 @@ def ships(node, *given, **values):
     return put(f"{node} log_shipper", shipper(*given, **values))
 
 
+def said(**roles):
+    """Return a change to what both members of PostgreSQL say of all."""
+    return each(CLIENTS, "database", members(**roles))
+
+
 UNCOUNTED = usage(age=None, timer=None)
+MUTE = members("https://10.0.0.31:8008/cluster: curl: (7) Connection refused")
 NO_ROOM = {"Worker_CapacityTotal": 0.0}
 DEAF = {"said": "http://10.0.0.21:19999/: Connection refused", "values": {}}
 DATA_CASES = (
@@ -98,6 +104,17 @@ DATA_CASES = (
         "no client could list",
         each(CLIENTS, "cache_mount", mount("", lacks=None)),
         "unknown",
+    ),
+    bad("database-member", "comp1", "Connection refused", put("comp1 database", MUTE)),
+    bad("database-member", "comp2", "is start failed", said(comp2=("replica", "start failed"))),
+    bad("database-member", "comp2", "knows only comp1", said(comp1=("leader", "running"))),
+    bad("database-primary", "cluster", "no member", said(comp1=("replica", "running"))),
+    bad("database-primary", "cluster", "no member", each(CLIENTS, "database", MUTE)),
+    warn(
+        "database-standby",
+        "cluster",
+        "no standby",
+        said(comp1=("leader", "running"), comp2=("replica", "running")),
     ),
     bad("logs-store", "comp1", "refused", kept(status=0, said=REFUSED)),
     bad("logs-store", "comp1", "HTTP 500", kept(status=500)),

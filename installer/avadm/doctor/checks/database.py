@@ -1,0 +1,79 @@
+"""PostgreSQL: each member runs, one is the primary, another has all that it acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.doctor.base import Check, Trouble, bad, warn
+from avadm.doctor.model import Snapshot
+
+RUNS = ("running", "streaming")
+"""States of a member that does its work, as Patroni has them; 3.2 and later say how a standby does."""
+
+
+def _member(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["said"]:
+        yield bad(data["said"])
+    elif node not in data["members"]:
+        yield bad(f"Patroni runs, but knows only {', '.join(sorted(data['members'])) or 'nobody'}")
+    elif (state := data["members"][node][1]) not in RUNS:
+        yield bad(f"the member is {state}")
+
+
+def _roles(s: Snapshot) -> list[str]:
+    """Return the members' roles, by the nodes that answer; the members of all that answer are the same."""
+    told = [found for n in s.site.with_role("database") if (found := s.part(n.name, "database"))]
+    return [role for found in told if not found["said"] for role, _ in found["members"].values()]
+
+
+def _primary(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if "leader" not in _roles(s):
+        yield bad("no member is the primary", "cluster")
+
+
+def _standby(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    roles = _roles(s)
+    if len(s.site.with_role("database")) > 1 and "leader" in roles and "sync_standby" not in roles:
+        yield warn("no standby has all that the primary acknowledges", "cluster")
+
+
+_LIST = "`patronictl -c /etc/patroni/config.yml list` on a node with the role database"
+CHECKS = (
+    Check(
+        "database-member",
+        "database",
+        "a member of PostgreSQL that does not run",
+        "`journalctl -u patroni -e` there; `avadm apply database` starts it again. One whose data are gone: "
+        "`avadm apply database --replace NODE`.",
+        "database",
+        _member,
+        ("database",),
+        requirement="I6",
+        good="it runs",
+    ),
+    Check(
+        "database-primary",
+        "database",
+        "PostgreSQL without a primary: nobody can write",
+        f"{_LIST}, and `avadm doctor --only etcd`: etcd keeps who is the primary.",
+        "database",
+        _primary,
+        ("database",),
+        scope="site",
+        requirement="I6",
+        good="one member is",
+    ),
+    Check(
+        "database-standby",
+        "database",
+        "PostgreSQL without a synchronous standby: the loss of the primary loses data",
+        f"{_LIST}; a standby that cannot follow is copied anew by `avadm apply database --replace NODE`.",
+        "database",
+        _standby,
+        ("database",),
+        scope="site",
+        requirement="I6",
+        good="one has all that the primary acknowledges",
+    ),
+)
