@@ -17,11 +17,23 @@ UNITS = {
 
 
 def written(role):
-    """Return path to what the role's step `configure` has avadm_files write there, not yet rendered."""
-    tasks = read(role, "tasks/configure.yml")
-    lists = [task.get("avadm_files", {}).get("files", []) for task in tasks]
+    """Return path to what the role has avadm_files or avadm_service write there, not yet rendered."""
+    tasks = [
+        task
+        for file in sorted((ROLES / role / "tasks").glob("*.yml"))
+        for task in read(role, f"tasks/{file.name}")
+    ]
+    lists = [
+        task.get(module, {}).get("files", []) for task in tasks for module in ("avadm_files", "avadm_service")
+    ]
     # Some roles put their lists together elsewhere.
-    return {one["path"]: one for files in lists if isinstance(files, list) for one in files}
+    return {
+        one["path"]: one
+        for files in lists
+        if isinstance(files, list)
+        for one in files
+        if isinstance(one, dict)
+    }
 
 
 def rendered(role, text, **more):
@@ -52,7 +64,6 @@ def test_no_unit_of_kubernetes_is_left_out():
     found = {
         Path(path).stem: role.name
         for role in ROLES.iterdir()
-        if (role / "tasks/configure.yml").is_file()
         for path in written(role.name)
         if path.startswith("/etc/systemd/system/kube")
     }
