@@ -19,7 +19,7 @@ RAW = "tests/unit/validation"
 
 
 DELAY = "osd_debug_inject_dispatch_delay"
-LATE = f"ceph config set osd {DELAY}_duration 0.1 && ceph config set osd {DELAY}_probability 1 && sleep 3"
+LATE = f"ceph config set osd {DELAY}_duration 0.05 && ceph config set osd {DELAY}_probability 1 && sleep 3"
 PROMPT = f"ceph config rm osd {DELAY}_probability; ceph config rm osd {DELAY}_duration"
 
 
@@ -137,7 +137,7 @@ STORAGE = (
     ),
     Fault(
         "late-osds",
-        "every OSD waits 0.1 s with each message (ceph's own injection)",
+        "every OSD waits 0.05 s with each message (ceph's own injection)",
         (Act("mon:0", LATE, PROMPT),),
         {"A-FS1": ("read",), "A-BD1": ("read", "write")},
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 AVADM = Path(sys.executable).parent / "avadm"
 
 
-def accept(*checks, suite="all", timeout=540):
+def accept(*checks, suite="all", timeout=900):
     """Run quick checks of a suite; return (exit status, checks of the report by id)."""
     argv = [
         AVADM,
