@@ -1,0 +1,1 @@
+"""Pure rules of the platform: no input or output, no clock, no random."""

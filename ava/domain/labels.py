@@ -1,0 +1,53 @@
+"""The names by which AVA's objects in Kubernetes are found again; operator and scheduler agree on nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+
+PREFIX = "ava.io"
+MANAGED = f"{PREFIX}/managed"
+"""Label ``true`` on all that the operator made; nothing else is ever deleted."""
+RUN = f"{PREFIX}/run"
+ROLE = f"{PREFIX}/role"
+INDEX = f"{PREFIX}/index"
+ATTEMPT = f"{PREFIX}/attempt"
+OWNER = f"{PREFIX}/owner"
+GROUP = f"{PREFIX}/group"
+GANG = f"{PREFIX}/gang"
+"""Annotation: how many pods are placed together; all of the run's attempt or none."""
+PRIORITY = f"{PREFIX}/priority"
+"""Annotation: higher first; with CREATED it orders what waits to be placed."""
+CREATED = f"{PREFIX}/created"
+"""Annotation: the run's creation, ISO 8601 in UTC."""
+POOL = f"{PREFIX}/pool"
+"""Annotation: the pool whose nodes it may go to."""
+NODE = f"{PREFIX}/node"
+"""Annotation: the node that the user named (A-SC7)."""
+MODEL = f"{PREFIX}/gpu-model"
+"""Annotation: the GPU model that the user named (N2)."""
+REASON = f"{PREFIX}/waits-for"
+"""Annotation written by the scheduler: JSON list of reasons, one per cause with the number of nodes."""
+SCHEDULER = "ava"
+GPU = "nvidia.com/gpu"
+LIMIT = 63
+"""Bytes of a label's value or of a name that DNS carries."""
+
+
+def short(*parts: str, limit: int = LIMIT) -> str:
+    """Return a DNS label of at most ``limit`` bytes; what is too long or not plain is cut and told apart by a digest."""
+    whole = "-".join(parts)
+    plain = "".join(c if c.isascii() and (c.islower() or c.isdigit()) else "-" for c in whole).strip("-")
+    if plain == whole and len(whole) <= limit:
+        return whole
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+    return f"{plain[: limit - 11].strip('-')}-{digest}" if plain else digest
+
+
+def pod(run: str, attempt: int, role: str, index: int) -> str:
+    """Return a pod's name; the run's id is 13 characters at most, so nothing has to be cut."""
+    return f"{run}-{attempt}-{role}-{index}"
+
+
+def namespace(group: str) -> str:
+    """Return the namespace of a group's pods."""
+    return short("ava", group)

@@ -1,0 +1,272 @@
+"""What the ledger knows: people, groups, quotas, definitions, runs, charges. Records are immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from ava.domain.resources import Resources
+
+T = TypeVar("T")
+
+
+class UserState(StrEnum):
+    """Whether a person may log in: registered and not yet approved, approved, shut out."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    DISABLED = "disabled"
+
+
+class Kind(StrEnum):
+    """What a definition describes."""
+
+    WORKBENCH = "workbench"
+    TRAINING = "training"
+    SERVICE = "service"
+
+
+class Phase(StrEnum):
+    """Where a run is in the ledger. "Running" is not among them: what runs is told by its pods (states.py)."""
+
+    QUEUED = "queued"
+    """Waits for its group's quota and its queue; nothing is charged."""
+    ADMITTED = "admitted"
+    """Charged. Its pods are made, run, or are being removed."""
+    FINISHED = "finished"
+    """Its pods are gone and its charge has ended."""
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    ABORTED = "aborted"
+    """A role's failure policy ended the whole run."""
+    TIMED_OUT = "timed-out"
+    LOST = "lost"
+    """Its node or pods went away and retries were used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a group may have at once; ``None`` means no limit.
+
+    Attributes:
+        storage: bytes in the group's folder of cephfs.
+    """
+
+    gpu: int | None = 0
+    cpu: int | None = 0
+    memory: int | None = 0
+    storage: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person; ``uid`` is theirs in the file system and in containers."""
+
+    id: str
+    name: str
+    email: str
+    uid: int
+    admin: bool
+    state: UserState
+    default_group: str | None
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Users who share a quota and a folder; ``used`` is the sum of the open charges."""
+
+    id: str
+    name: str
+    gid: int
+    quota: Quota
+    used: Resources
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Where runs wait.
+
+    Attributes:
+        pool: nodes that its runs go to; None: by what they ask for (GPU or CPU pool).
+        quota: what its runs may have at once, all groups together.
+        priority: a higher one is looked at first.
+    """
+
+    id: str
+    name: str
+    pool: str | None
+    quota: Quota
+    used: Resources
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes of one kind.
+
+    Attributes:
+        gpu: whether it takes runs that ask for GPUs, or (False) runs that ask for none.
+        selector: labels that its nodes have.
+        cpu_ratio: limits of CPU may be so many times the requests (overselling, N3).
+        memory_ratio: the same for memory.
+        gpu_slots: pods that may share one card; 1: cards are whole.
+    """
+
+    id: str
+    name: str
+    gpu: bool
+    selector: dict[str, str]
+    cpu_ratio: float = 1.0
+    memory_ratio: float = 1.0
+    gpu_slots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a user stored to be run; ``spec`` is a Spec (spec.py) as plain JSON."""
+
+    id: str
+    kind: Kind
+    owner: str
+    name: str
+    spec: dict[str, Any]
+    created: datetime
+    deleted: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One start of a definition.
+
+    Attributes:
+        spec: the definition's at the time of the start; later changes do not touch the run.
+        group: charged: the owner's default group when the run was created (U6).
+        key: the client's; two requests with one key make one run.
+        asks: what all its pods ask for together, and what is charged.
+        stop: when its end was asked for.
+        attempt: how often the whole run was started again, from 0.
+        outcome: how it ended; with ``reason`` in a sentence.
+    """
+
+    id: str
+    definition: str
+    kind: Kind
+    name: str
+    owner: str
+    group: str
+    queue: str
+    priority: int
+    cluster: str
+    key: str
+    spec: dict[str, Any]
+    asks: Resources
+    phase: Phase
+    created: datetime
+    admitted: datetime | None = None
+    stop: datetime | None = None
+    finished: datetime | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    attempt: int = 0
+    waits_for: tuple[dict[str, Any], ...] = ()
+    """Why it is not admitted or placed yet, as problems; said by the scheduler, only for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a run has from its admission until its pods are gone. Never edited but for its end."""
+
+    id: int
+    run: str
+    group: str
+    queue: str
+    user: str
+    amount: Resources
+    began: datetime
+    ended: datetime | None = None
+
+
+class Topic(StrEnum):
+    """Who takes a message of the outbox."""
+
+    SCHEDULER = "scheduler"
+    OPERATOR = "operator"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A row of the outbox: something decided in the same transaction that somebody else has to carry out.
+
+    Attributes:
+        seq: rises, but a later one may be visible first: take what is open, not what is beyond the last.
+        kind: ``run-queued``, ``run-admitted``, ``run-stop``, ``run-finished``, ``run-deleted``, ``group-changed``,
+            ``user-changed``, ``definition-deleted``.
+        object: the id that it is about; what is to be done is read from the ledger, so a repeated message does no harm.
+    """
+
+    seq: int
+    topic: Topic
+    kind: str
+    object: str
+    payload: dict[str, Any]
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """What the operator last saw of one pod of a run.
+
+    Attributes:
+        phase: Kubernetes' own: Pending, Running, Succeeded, Failed, Unknown, Terminating.
+        reason: code of the reason: ``OOMKilled``, ``ImagePullBackOff``, ``Unschedulable``, ``NodeLost`` …
+        gpus: ids of the cards that it was given, where known.
+        seen: when; what is older than the operator's last sign of life is shown as unknown.
+    """
+
+    run: str
+    pod: str
+    role: str
+    index: int
+    attempt: int
+    phase: str
+    node: str = ""
+    address: str = ""
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    restarts: int = 0
+    started: datetime | None = None
+    gpus: tuple[str, ...] = ()
+    seen: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page of a list; ``next`` is the cursor of the following page, None at the end."""
+
+    items: tuple[T, ...]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was used in a stretch of time, from the charges: amount × seconds."""
+
+    user: str
+    group: str
+    runs: int
+    gpu_seconds: int
+    cpu_seconds: int
+    memory_seconds: int
+    extra: dict[str, Any] = field(default_factory=dict)

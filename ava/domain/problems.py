@@ -1,0 +1,58 @@
+"""What is wrong with a request, as data: what, where, found, wanted, remedy. Shown as a problem document (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        code: stable, for programs: ``quota-exceeded``, ``name-invalid`` …
+        what: one sentence.
+        where: the field (``roles[0].replicas``) or object (``group vision``).
+        found: what there is.
+        wanted: what there must be.
+        remedy: what to do.
+    """
+
+    code: str
+    what: str
+    where: str = ""
+    found: str = ""
+    wanted: str = ""
+    remedy: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+class Refused(Exception):
+    """A request that cannot be carried out; nothing was changed.
+
+    Attributes:
+        status: HTTP status that says the same: 400, 403, 404, 409, 422, 429, 503.
+        problems: all that is wrong, at least one.
+    """
+
+    def __init__(self, status: int, *problems: Problem) -> None:
+        super().__init__("; ".join(p.what for p in problems))
+        self.status = status
+        self.problems: Sequence[Problem] = problems
+
+
+def missing(what: str, where: str) -> Refused:
+    """Return the refusal for an object that is not there, or that the asking user may not know of."""
+    return Refused(404, Problem("not-found", f"There is no {what}.", where))
+
+
+def conflict(
+    code: str, what: str, where: str, remedy: str = "", *, found: str = "", wanted: str = ""
+) -> Refused:
+    """Return the refusal for what the present state does not allow."""
+    return Refused(409, Problem(code, what, where, found, wanted, remedy))

@@ -1,0 +1,1 @@
+"""What the ledger wants becomes pods; what pods do becomes known to the ledger."""

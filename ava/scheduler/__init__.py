@@ -1,0 +1,1 @@
+"""Admission of runs by quota and queue, and placement of their pods."""

@@ -1,0 +1,314 @@
+"""What the ledger can do. Each method is one transaction; it is done whole or not at all.
+
+Errors are ``ava.domain.problems.Refused``: 404 for what is not there, 409 for what the state does not allow. Times are
+UTC and given by the caller (``now``), so that tests choose them. Lists come in pages by keyset, newest first unless said otherwise; ``after`` is a
+page's ``next``. Names are unique as the field says; ids are made by the ledger (13 characters, lower case, sorted by time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from ava.domain.model import (
+    Charge,
+    Definition,
+    Group,
+    Kind,
+    Message,
+    Outcome,
+    Page,
+    Phase,
+    PodState,
+    Pool,
+    Queue,
+    Quota,
+    Run,
+    Topic,
+    Usage,
+    User,
+    UserState,
+)
+from ava.domain.problems import Problem
+from ava.domain.resources import Resources
+
+
+class People(Protocol):
+    """Users and groups."""
+
+    def add_user(
+        self,
+        name: str,
+        email: str,
+        password: str,
+        now: datetime,
+        *,
+        admin: bool = False,
+        state: UserState = UserState.PENDING,
+    ) -> User:
+        """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken."""
+
+    def user(self, name: str) -> User:
+        """Return a person by name or id."""
+
+    def users(
+        self, *, state: UserState | None = None, after: str | None = None, limit: int = 50
+    ) -> Page[User]:
+        """Return people by name."""
+
+    def set_user(
+        self,
+        name: str,
+        now: datetime,
+        *,
+        state: UserState | None = None,
+        admin: bool | None = None,
+        email: str | None = None,
+        password: str | None = None,
+    ) -> User:
+        """Change what is given. Shutting a person out ends their sessions and tokens; 409 for the last administrator."""
+
+    def password(self, name: str) -> str:
+        """Return the hash."""
+
+    def set_default_group(self, user: str, group: str) -> User:
+        """Choose the group that later runs are charged to; 409 for a group that the user is not in."""
+
+    def add_group(self, name: str, quota: Quota, now: datetime) -> Group:
+        """Store a group with the next free gid."""
+
+    def group(self, name: str) -> Group:
+        """Return a group by name or id, with what it uses."""
+
+    def groups(self, *, user: str | None = None, after: str | None = None, limit: int = 50) -> Page[Group]:
+        """Return groups by name: all, or those of a user."""
+
+    def set_quota(self, group: str, quota: Quota, now: datetime) -> Group:
+        """Change what a group may have. 409 below what it uses now."""
+
+    def delete_group(self, group: str, now: datetime) -> None:
+        """Remove a group. 409 while it has members or runs that are not finished; its charges stay."""
+
+    def add_member(self, group: str, user: str, now: datetime) -> None:
+        """Put a user into a group; the first one becomes the default. Doing it twice does no harm."""
+
+    def remove_member(self, group: str, user: str, now: datetime) -> None:
+        """Take a user out. Runs go on, charged to it; the default becomes the oldest membership left."""
+
+    def members(self, group: str) -> Sequence[User]:
+        """Return a group's users by name."""
+
+
+class Settings(Protocol):
+    """Queues and pools."""
+
+    def put_queue(
+        self,
+        name: str,
+        now: datetime,
+        *,
+        pool: str | None = None,
+        quota: Quota | None = None,
+        priority: int | None = None,
+    ) -> Queue:
+        """Make or change a queue; 409 below what it uses."""
+
+    def queues(self) -> Sequence[Queue]:
+        """Return all queues, highest priority first, then by name."""
+
+    def put_pool(self, pool: Pool) -> Pool:
+        """Make or change a pool (``id`` is ignored where the name is known)."""
+
+    def pools(self) -> Sequence[Pool]:
+        """Return all pools by name."""
+
+
+class Work(Protocol):
+    """Definitions, runs and their charges."""
+
+    def put_definition(
+        self,
+        owner: str,
+        kind: Kind,
+        name: str,
+        spec: Mapping[str, Any],
+        now: datetime,
+        *,
+        replace: bool = False,
+    ) -> Definition:
+        """Store a definition. The same again changes nothing; another spec is 409 unless ``replace``."""
+
+    def definition(self, id: str) -> Definition:
+        """Return a definition that is not deleted."""
+
+    def definitions(
+        self,
+        *,
+        owner: str | None = None,
+        kind: Kind | None = None,
+        name: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[Definition]:
+        """Return definitions that are not deleted."""
+
+    def delete_definition(self, id: str, now: datetime) -> None:
+        """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""
+
+    def submit(
+        self,
+        definition: str,
+        key: str,
+        now: datetime,
+        *,
+        asks: Resources,
+        spec: Mapping[str, Any],
+        queue: str,
+        priority: int,
+        cluster: str,
+    ) -> Run:
+        """Make a run in the owner's default group, queued. The same owner and key again return the same run (N8).
+
+        409 for an owner without a group or shut out, a workbench that has a run already, a definition that is deleted; 422 for
+        what is more than the group's or the queue's whole quota, which could never be admitted.
+        """
+
+    def run(self, id: str) -> Run:
+        """Return a run."""
+
+    def runs(
+        self,
+        *,
+        owner: str | None = None,
+        group: str | None = None,
+        definition: str | None = None,
+        kind: Kind | None = None,
+        phase: Phase | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[Run]:
+        """Return runs."""
+
+    def waiting(self, limit: int = 1000) -> Sequence[Run]:
+        """Return queued runs as they are looked at: the queue's priority, the run's, then the oldest."""
+
+    def active(self) -> Sequence[Run]:
+        """Return all admitted runs."""
+
+    def admit(self, run: str, now: datetime) -> Sequence[Problem]:
+        """Charge group and queue and tell the operator; return why not, empty when done (also when it was before).
+
+        Conditional updates in one transaction: no quota is exceeded under any interleaving.
+        """
+
+    def stop(self, run: str, now: datetime, *, by: str) -> Run:
+        """Ask for the end. A queued run is finished at once; an admitted one when the operator says that its pods are gone."""
+
+    def restart(self, run: str, attempt: int, now: datetime) -> Run:
+        """Begin the attempt after ``attempt``; nothing changes where that was done before. The charge goes on."""
+
+    def finish(self, run: str, outcome: Outcome, reason: str, now: datetime) -> Run:
+        """End a run whose pods are gone: ends its charge, gives back what it had, tells the owner. Done twice, the first stays."""
+
+    def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
+        """Keep why a run waits, for people alone."""
+
+    def charges(
+        self,
+        *,
+        group: str | None = None,
+        run: str | None = None,
+        open_only: bool = False,
+        after: int | None = None,
+        limit: int = 1000,
+    ) -> Sequence[Charge]:
+        """Return charges, oldest first."""
+
+    def usage(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        now: datetime,
+        group: str | None = None,
+        user: str | None = None,
+    ) -> Sequence[Usage]:
+        """Return what was used between two times by user and group; an open charge counts until ``now``."""
+
+
+class Hand(Protocol):
+    """What passes between the parts: the outbox, what pods do, signs of life."""
+
+    def open_messages(self, topic: Topic, limit: int = 100) -> Sequence[Message]:
+        """Return messages that nobody has done yet, in order."""
+
+    def done(self, seqs: Sequence[int], now: datetime) -> None:
+        """Mark messages as carried out."""
+
+    def wait(self, topic: Topic, seconds: float) -> bool:
+        """Wait until a message may be there (LISTEN/NOTIFY) or the time is over."""
+
+    def observe(self, run: str, pods: Sequence[PodState], now: datetime) -> None:
+        """Replace what is known of a run's pods."""
+
+    def pods(self, runs: Sequence[str]) -> Mapping[str, Sequence[PodState]]:
+        """Return what was last seen of the pods of runs."""
+
+    def alive(self, part: str, now: datetime, detail: Mapping[str, Any]) -> None:
+        """Keep a sign of life of ``operator``, ``scheduler`` … with what it says of itself."""
+
+    def signs(self) -> Mapping[str, tuple[datetime, Mapping[str, Any]]]:
+        """Return the last sign of life of each part."""
+
+
+class Access(Protocol):
+    """Who may come in: sessions, tokens, keys, and the audit log."""
+
+    def add_secret(
+        self, user: str, kind: str, digest: str, now: datetime, *, until: datetime | None, label: str = ""
+    ) -> str:
+        """Keep the SHA-256 of a session (``session``) or token (``token``); return its id."""
+
+    def who(self, kind: str, digest: str, now: datetime) -> User | None:
+        """Return whose session or token it is, if it has not ended and the person may log in."""
+
+    def secrets(self, user: str, kind: str) -> Sequence[Mapping[str, Any]]:
+        """Return id, label, created, until, used of a user's sessions or tokens."""
+
+    def end_secret(self, user: str, id: str) -> None:
+        """End a session or token of a user."""
+
+    def put_key(self, user: str, kind: str, name: str, value: str, now: datetime) -> None:
+        """Keep an ssh public key (``ssh``) or the sealed private deploy key (``deploy``) of a user."""
+
+    def keys(self, user: str, kind: str) -> Mapping[str, str]:
+        """Return a user's keys by name."""
+
+    def delete_key(self, user: str, kind: str, name: str) -> None:
+        """Remove a key."""
+
+    def log(
+        self,
+        now: datetime,
+        *,
+        who: str,
+        action: str,
+        object: str,
+        outcome: str,
+        address: str,
+        detail: Mapping[str, Any],
+    ) -> None:
+        """Write a line of the audit log, which nothing changes or removes."""
+
+    def audit(
+        self, *, who: str | None = None, object: str | None = None, after: str | None = None, limit: int = 50
+    ) -> Page[Mapping[str, Any]]:
+        """Return lines of the audit log, newest first."""
+
+
+class Store(People, Settings, Work, Hand, Access, Protocol):
+    """The ledger."""
+
+    def close(self) -> None:
+        """Give its connections back."""
