@@ -1,8 +1,8 @@
 """What the ledger can do. Each method is one transaction; it is done whole or not at all.
 
 Errors are ``ava.domain.problems.Refused``: 404 for what is not there, 409 for what the state does not allow. Times are
-UTC and given by the caller (``now``), so that tests choose them. Lists come in pages by keyset, newest first unless said otherwise; ``after`` is a
-page's ``next``. Names are unique as the field says; ids are made by the ledger (13 characters, lower case, sorted by time).
+UTC and given by the caller (``now``), so that tests choose them. Lists come in pages by keyset, newest first unless
+said otherwise; ``after`` is a page's ``next``. Ids are made by the ledger (13 characters, lower case, sorted by time).
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Work(Protocol):
         """Begin the attempt after ``attempt``; nothing changes where that was done before. The charge goes on."""
 
     def finish(self, run: str, outcome: Outcome, reason: str, now: datetime) -> Run:
-        """End a run whose pods are gone: ends its charge, gives back what it had, tells the owner. Done twice, the first stays."""
+        """End a run whose pods are gone: ends its charge, tells the owner. Done twice, the first stays."""
 
     def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone."""
