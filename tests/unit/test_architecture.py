@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOPS = {"avadm": ROOT / "installer/avadm", "avadm_validation": ROOT / "validation/avadm_validation"}
+TOPS = {
+    "ava": ROOT / "ava",
+    "avadm": ROOT / "installer/avadm",
+    "avadm_validation": ROOT / "validation/avadm_validation",
+}
 SUITES = sorted(
     p.name for p in (TOPS["avadm_validation"] / "suites").iterdir() if (p / "__init__.py").is_file()
 )
@@ -20,7 +24,9 @@ def layers(top: str) -> list[str]:
 
 
 def packages(top: str) -> set[str]:
-    found = {p.stem for p in TOPS[top].iterdir() if p.is_dir() or p.suffix == ".py"}
+    found = {
+        p.stem for p in TOPS[top].iterdir() if (p.is_dir() and p.suffix != ".egg-info") or p.suffix == ".py"
+    }
     return {name for name in found if not name.startswith("__")} - {"criteria"}
 
 
@@ -38,6 +44,11 @@ def modules(path: Path) -> set[str]:
 def imports(path: Path, top: str) -> set[str]:
     """Return the packages of ours that a file imports."""
     return {m.split(".")[1] for m in modules(path) if m.startswith(f"{top}.")} - {"__version__"}
+
+
+def top_modules(top: str) -> set[str]:
+    """Return the names of what a whole package imports."""
+    return {m.split(".")[0] for f in TOPS[top].rglob("*.py") for m in modules(f)}
 
 
 @pytest.mark.parametrize("top", TOPS)
@@ -67,5 +78,16 @@ def test_a_suite_imports_no_other(suite: str) -> None:
 
 
 def test_acceptance_knows_nothing_of_the_installer() -> None:
-    files = TOPS["avadm_validation"].rglob("*.py")
-    assert {str(f) for f in files if "avadm" in {m.split(".")[0] for m in modules(f)}} == set()
+    assert "avadm" not in top_modules("avadm_validation")
+
+
+def test_the_platform_knows_nothing_of_the_installer_nor_the_installer_of_the_platform() -> None:
+    assert not {"avadm", "avadm_validation"} & top_modules("ava")
+    assert "ava" not in top_modules("avadm")
+
+
+@pytest.mark.parametrize("part", ["api", "operator", "scheduler"])
+def test_the_platforms_programs_meet_in_the_ledger_alone(part: str) -> None:
+    files = (TOPS["ava"] / part).rglob("*.py")
+    others = {"api", "operator", "scheduler", "client", "cli"} - {part}
+    assert {str(f) for f in files if imports(f, "ava") & others} == set()
