@@ -68,7 +68,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person; ``uid`` is theirs in the file system and in containers."""
+    """A person; ``uid`` is theirs in the file system and in containers.
+
+    Users, groups, queues and pools are referred to by their names, which never change and are never used again;
+    definitions and runs by their ids.
+    """
 
     id: str
     name: str
@@ -150,6 +154,7 @@ class Run:
 
     Attributes:
         spec: the definition's at the time of the start; later changes do not touch the run.
+        owner: the user's name; ``group`` and ``queue`` are names too.
         group: charged: the owner's default group when the run was created (U6).
         key: the client's; two requests with one key make one run.
         asks: what all its pods ask for together, and what is charged.
@@ -210,9 +215,10 @@ class Message:
 
     Attributes:
         seq: rises, but a later one may be visible first: take what is open, not what is beyond the last.
-        kind: ``run-queued``, ``run-admitted``, ``run-stop``, ``run-finished``, ``run-deleted``, ``group-changed``,
-            ``user-changed``, ``definition-deleted``.
-        object: the id that it is about; what is to be done is read from the ledger, so a repeated message does no harm.
+        kind: ``run-queued``, ``run-admitted`` (also for each further attempt), ``run-stop``, ``run-finished``,
+            ``group-changed``, ``queue-changed``, ``user-changed``, ``definition-deleted``.
+        object: the id (a run, a definition) or name (a group, a queue, a user) that it is about; what is to be done is
+            read from the ledger, so a repeated message does no harm.
     """
 
     seq: int
@@ -231,7 +237,7 @@ class PodState:
         phase: Kubernetes' own: Pending, Running, Succeeded, Failed, Unknown, Terminating.
         reason: code of the reason: ``OOMKilled``, ``ImagePullBackOff``, ``Unschedulable``, ``NodeLost`` …
         gpus: ids of the cards that it was given, where known.
-        seen: when; what is older than the operator's last sign of life is shown as unknown.
+        seen: when it last changed; whether it is still true is told by the operator's sign of life (states.py).
     """
 
     run: str

@@ -1,0 +1,96 @@
+"""What names, ids and addresses may look like. A name that is used once is never used for another thing again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ava.domain.problems import Problem
+
+ALPHABET = "0123456789abcdefghijklmnopqrstuv"
+"""Base 32 whose digits sort as their values do (RFC 4648, section 7)."""
+EPOCH = 1_577_836_800_000
+"""2020-01-01 in milliseconds: an id's second character is a digit until 2063."""
+ID_LENGTH = 13
+SERIAL_BITS = 18
+_ID = re.compile(r"[a-z][0-9][0-9a-v]{11}")
+_PERSON = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?")
+_EMAIL = re.compile(
+    r"[^@\s<>\"',;:\\()\[\]\x00-\x1f\x7f]{1,64}@[A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?"
+)
+RESERVED = frozenset({"root", "nobody", "nogroup", "me", "any", "all", "none", "system"})
+"""Accounts of every machine, and words that the API and the command line use for something else."""
+
+
+def new_id(prefix: str, milliseconds: int, serial: int) -> str:
+    """Return an id of 13 characters that sorts by time.
+
+    Args:
+        prefix: one lower-case letter that tells kinds of objects apart; Kubernetes' services want a letter first.
+        milliseconds: since 1970.
+        serial: tells apart what was made in one millisecond; its lowest 18 bits are used.
+    """
+    moment = min(max(milliseconds - EPOCH, 0), 2**42 - 1)
+    number = moment << SERIAL_BITS | serial % 2**SERIAL_BITS
+    digits = [ALPHABET[number >> shift & 31] for shift in range(55, -1, -5)]
+    return prefix + "".join(digits)
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text may be an id; no name may, so "by name or id" is never ambiguous."""
+    return _ID.fullmatch(text) is not None
+
+
+def person_problems(name: str, where: str) -> Sequence[Problem]:
+    """Return what is wrong with the name of a user or a group: a path, an account and a part of a namespace."""
+    wanted = "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last"
+    if _PERSON.fullmatch(name) is None:
+        return (_invalid(name, where, wanted),)
+    if name in RESERVED or is_id(name):
+        return (
+            Problem(
+                "name-reserved", f"The name {name} is reserved.", where, name, wanted, "Choose another name."
+            ),
+        )
+    return ()
+
+
+def name_problems(name: str, where: str) -> Sequence[Problem]:
+    """Return what is wrong with the name of a definition, a queue or a pool."""
+    wanted = "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+    if _NAME.fullmatch(name) is None or is_id(name):
+        return (_invalid(name, where, wanted),)
+    return ()
+
+
+def email_problems(email: str, where: str) -> Sequence[Problem]:
+    """Return what is wrong with an address; whether it can be reached is found by writing to it."""
+    if len(email) <= 254 and _EMAIL.fullmatch(email) and ".." not in email:
+        return ()
+    return (
+        Problem(
+            "email-invalid",
+            "This is no e-mail address.",
+            where,
+            shown(email),
+            "NAME@DOMAIN of at most 254 characters",
+            "Correct the address.",
+        ),
+    )
+
+
+def shown(text: str, limit: int = 80) -> str:
+    """Return a text as it may stand in a message: printable, and cut."""
+    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: limit + 1])
+    return plain if len(text) <= limit else f"{plain[:limit]}… ({len(text)} characters)"
+
+
+def _invalid(name: str, where: str, wanted: str) -> Problem:
+    return Problem(
+        "name-invalid",
+        "The name has characters or a length that are not allowed.",
+        where,
+        shown(name),
+        wanted,
+    )

@@ -1,0 +1,114 @@
+"""The rules of quotas: which are valid, what fits, and how it is said that something does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ava.domain.model import Quota
+from ava.domain.problems import Problem
+from ava.domain.resources import FIELDS, Resources
+
+MOST = 2**53
+"""More of anything is an error: what JSON's readers keep exactly (RFC 8259, section 6)."""
+UNLIMITED = 2**62
+"""What "no limit" counts as: sums below it fit a data base's integer of 64 bits."""
+UNITS = {"gpu": "whole GPUs", "cpu": "thousandths of a core", "memory": "bytes", "storage": "bytes"}
+
+
+def quota_problems(quota: Quota, where: str) -> Sequence[Problem]:
+    """Return what is wrong with a quota: each part is None or an integer from 0 to 2**53."""
+    parts = {name: getattr(quota, name) for name in (*FIELDS, "storage")}
+    return [_out_of_range(name, v, where) for name, v in parts.items() if v is not None and not _valid(v)]
+
+
+def asks_problems(asks: Resources, where: str = "asks") -> Sequence[Problem]:
+    """Return what is wrong with an amount that is asked for."""
+    parts = asks._asdict()
+    return [_out_of_range(name, v, where) for name, v in parts.items() if not _valid(v)]
+
+
+def whole(quota: Quota) -> Resources:
+    """Return all that a quota allows, UNLIMITED where it has no limit."""
+    return Resources(*(UNLIMITED if (v := getattr(quota, name)) is None else v for name in FIELDS))
+
+
+def room(quota: Quota, used: Resources) -> Resources:
+    """Return what is left of a quota."""
+    return whole(quota).minus(used)
+
+
+def never_fits(asks: Resources, quota: Quota, whose: str) -> Sequence[Problem]:
+    """Return why a run could never be admitted, even if nothing else ran; ``whose``: ``group vision``, ``queue night``."""
+    limits = whole(quota)
+    return [
+        Problem(
+            "more-than-quota",
+            f"It asks for more {LABELS[name]} than the whole quota of {whose}.",
+            f"asks.{name}",
+            amount(name, getattr(asks, name)),
+            f"at most {amount(name, getattr(limits, name))}",
+            f"Ask for less, or have the quota of {whose} raised.",
+        )
+        for name in asks.lacking(limits)
+    ]
+
+
+def waits_for_quota(asks: Resources, quota: Quota, used: Resources, whose: str) -> Sequence[Problem]:
+    """Return why a run is not admitted now."""
+    left = room(quota, used)
+    return [
+        Problem(
+            "quota-used-up",
+            f"The quota of {whose} has no room for its {LABELS[name]} now.",
+            whose,
+            f"{amount(name, max(getattr(left, name), 0))} left",
+            amount(name, getattr(asks, name)),
+            f"It starts when other runs of {whose} end; stop one, or have the quota raised.",
+        )
+        for name in asks.lacking(left)
+    ]
+
+
+def below_use(quota: Quota, used: Resources, whose: str) -> Sequence[Problem]:
+    """Return why a quota cannot be set: its runs have more than that now."""
+    limits = whole(quota)
+    return [
+        Problem(
+            "quota-below-use",
+            f"The {LABELS[name]} that {whose} uses now are more than this quota.",
+            f"quota.{name}",
+            amount(name, getattr(limits, name)),
+            f"at least {amount(name, getattr(used, name))}",
+            f"Stop runs of {whose} first, or choose a higher quota.",
+        )
+        for name in used.lacking(limits)
+    ]
+
+
+LABELS = {"gpu": "GPUs", "cpu": "CPU cores", "memory": "bytes of memory"}
+
+
+def amount(name: str, value: int) -> str:
+    """Return an amount as people read it: GPUs, cores, GiB."""
+    if value >= UNLIMITED:
+        return "no limit"
+    if name == "cpu":
+        return f"{value / 1000:g} cores"
+    if name in ("memory", "storage"):
+        return f"{value / 2**30:.4g} GiB" if value >= 2**30 or value == 0 else f"{value / 2**20:.4g} MiB"
+    return f"{value} GPU" if value == 1 else f"{value} GPUs"
+
+
+def _valid(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST
+
+
+def _out_of_range(name: str, value: object, where: str) -> Problem:
+    return Problem(
+        "amount-invalid",
+        f"The amount of {name} is no number that can be had.",
+        f"{where}.{name}",
+        repr(value)[:40],
+        f"an integer from 0 to {MOST} ({UNITS[name]})",
+        "Correct the amount.",
+    )

@@ -1,0 +1,155 @@
+"""What is shown of a run: derived from the ledger's phase, what its pods do, and how fresh that knowledge is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ava.domain.model import Outcome, Phase, PodState, Run
+
+STALE = timedelta(seconds=60)
+"""The operator says that it lives every few seconds; after so long what it saw is no longer shown as true."""
+
+
+class State(StrEnum):
+    """What a user sees of a run."""
+
+    QUEUED = "queued"
+    """Waits for quota or its queue."""
+    STARTING = "starting"
+    """Admitted; not all of its pods run yet."""
+    RUNNING = "running"
+    STOPPING = "stopping"
+    """Its end was asked for, or all its pods have ended; it is charged until they are gone."""
+    UNKNOWN = "unknown"
+    """Admitted, and nobody has looked at its pods lately, or Kubernetes has lost sight of one."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    ABORTED = "aborted"
+    TIMED_OUT = "timed-out"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run's state with the reason in a sentence, empty where there is nothing to explain."""
+
+    state: State
+    reason: str = ""
+
+
+ENDED = "Succeeded", "Failed"
+SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
+SIGNALS |= {9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}
+EXPLAINED = {
+    "OOMKilled": "it used more memory than its limit and the kernel ended it; ask for more memory",
+    "Evicted": "its node ran short of memory or disk and evicted it",
+    "NodeLost": "its node does not answer",
+    "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
+    "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
+    "InvalidImageName": "the name of its image is not valid",
+    "ErrImageNeverPull": "its image is not on the node and may not be pulled",
+    "CreateContainerConfigError": "its container's settings cannot be read",
+    "CreateContainerError": "its container cannot be made",
+    "RunContainerError": "its container cannot be started; check the command",
+    "ContainerCannotRun": "its container cannot be started; check the command",
+    "CrashLoopBackOff": "it ends again and again soon after its start; read its log",
+    "DeadlineExceeded": "its time limit is over",
+    "Unschedulable": "no node has room for it now",
+    "Preempted": "it made room for something more important",
+    "UnexpectedAdmissionError": "its node could not give it what it asked for, such as a GPU",
+    "Error": "its command failed",
+}
+"""Kubernetes' codes of reasons, in words."""
+
+
+def show(
+    run: Run, pods: Sequence[PodState], now: datetime, alive: datetime | None, stale: timedelta = STALE
+) -> Shown:
+    """Return the state of a run.
+
+    Args:
+        run: as the ledger has it.
+        pods: what the operator last saw; pods of earlier attempts are left out of account.
+        now: the time.
+        alive: the operator's last sign of life, None where there never was one.
+        stale: after so long without one, what pods do is not known.
+    """
+    if run.phase is Phase.FINISHED:
+        return Shown(State(run.outcome or Outcome.LOST), run.reason)
+    if run.phase is Phase.QUEUED:
+        return Shown(State.QUEUED, _waits(run))
+    if alive is None or now - alive > stale:
+        return Shown(State.UNKNOWN, _silent(now, alive))
+    if run.stop is not None:
+        return Shown(State.STOPPING, _stopping(pods))
+    return _admitted(run, [p for p in pods if p.attempt == run.attempt])
+
+
+def explain(pod: PodState) -> str:
+    """Return in a sentence why a pod is not well, or how it ended; empty for one that runs or has succeeded."""
+    why = EXPLAINED.get(pod.reason, "")
+    if pod.exit_code is not None and pod.exit_code > 128 and pod.reason in ("", "Error"):
+        why = f"it was ended by {SIGNALS.get(pod.exit_code - 128, f'signal {pod.exit_code - 128}')}"
+    elif pod.exit_code and pod.reason in ("", "Error"):
+        why = f"its command failed with exit code {pod.exit_code}"
+    if not why and pod.phase in ("Failed", "Unknown"):
+        why = "its node does not answer" if pod.phase == "Unknown" else "it failed"
+    if not why and pod.reason and pod.phase == "Pending":
+        why = f"it waits ({pod.reason})"
+    if not why:
+        return ""
+    where = f" on {pod.node}" if pod.node else ""
+    said = f" ({pod.message})" if pod.message else ""
+    return f"Pod {pod.role} {pod.index}{where}: {why}{said}."
+
+
+def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
+    lost = [p for p in pods if p.phase == "Unknown" or p.reason == "NodeLost"]
+    if lost:
+        return Shown(State.UNKNOWN, _first(lost))
+    wanted = _wanted(run)
+    failed = [p for p in pods if p.phase == "Failed"]
+    if pods and len(pods) >= wanted and all(p.phase in (*ENDED, "Terminating") for p in pods):
+        return Shown(State.STOPPING, _first(failed))
+    if len(pods) >= wanted and all(p.phase in ("Running", *ENDED) for p in pods):
+        return Shown(State.RUNNING, _first(failed))
+    waiting = [p for p in pods if p.phase not in ("Running", *ENDED)]
+    again = f"Attempt {run.attempt + 1}. " if run.attempt else ""
+    return Shown(State.STARTING, again + (_first(failed) or _first(waiting) or _waits(run)))
+
+
+def _wanted(run: Run) -> int:
+    """Return how many pods a run has; 1 where its specification does not say."""
+    roles = run.spec.get("roles") or [{}]
+    return sum(int(role.get("replicas", 1)) for role in roles)
+
+
+def _first(pods: Sequence[PodState]) -> str:
+    """Return the first explanation, and how many more there are."""
+    said = [text for pod in pods if (text := explain(pod))]
+    if not said:
+        return ""
+    return said[0] + (f" The same or similar with {len(said) - 1} more." if len(said) > 1 else "")
+
+
+def _waits(run: Run) -> str:
+    return " ".join(str(problem.get("what", "")) for problem in run.waits_for)
+
+
+def _silent(now: datetime, alive: datetime | None) -> str:
+    since = "never" if alive is None else f"for {int((now - alive).total_seconds())} s not"
+    return f"The operator has {since} said what runs; what this run does is not known."
+
+
+def _stopping(pods: Sequence[PodState]) -> str:
+    left = [p for p in pods if p.phase not in ENDED]
+    if not left:
+        return "Its end was asked for."
+    lost = [p for p in left if p.phase == "Unknown" or p.reason == "NodeLost"]
+    return f"Its end was asked for; {len(left)} of its pods are there still." + (
+        f" {_first(lost)}" if lost else ""
+    )
