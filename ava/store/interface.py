@@ -196,10 +196,11 @@ class Work(Protocol):
     def active(self) -> Sequence[Run]:
         """Return all admitted runs."""
 
-    def admit(self, run: str, now: datetime) -> Sequence[Problem]:
+    def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:
         """Charge group and queue and tell the operator; return why not, empty when done (also when it was before).
 
-        Conditional updates in one transaction: no quota is exceeded under any interleaving.
+        Conditional updates in one transaction: no quota is exceeded under any interleaving. ``cluster`` is where a run
+        that asked for ``any`` goes; the run's ``cluster`` becomes that.
         """
 
     def stop(self, run: str, now: datetime, *, by: str) -> Run:
