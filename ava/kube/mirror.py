@@ -1,0 +1,185 @@
+"""A local copy of a kind's objects, kept by list and watch, with calls for what changes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import aclosing
+from typing import Protocol
+
+from ava.kube.backoff import Backoff
+from ava.kube.client import Client, Object
+from ava.kube.errors import Gone, KubeError
+from ava.kube.resources import Kind
+from ava.kube.watch import SECONDS, SLACK, watch
+
+log = logging.getLogger(__name__)
+Key = tuple[str, str]
+"""Namespace ("" for kinds without) and name."""
+
+
+class Listener(Protocol):
+    """Is told of changes; ``old`` is None for a new object, ``new`` is None for one that is gone. Must not block."""
+
+    def __call__(self, old: Object | None, new: Object | None) -> None:
+        """Take one change."""
+
+
+def key(thing: Object) -> Key:
+    """Return where an object is found in a mirror."""
+    meta = thing["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+class Mirror:
+    """Objects of one kind (of one namespace or all, by labels or fields) as the server has them.
+
+    An object that was replaced by another of the same name is told as gone and new. What went while the connection was
+    down is told at the next list. Attributes:
+
+    objects: by namespace and name; read only for callers.
+    synced: set once the first list is in.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        fields: str = "",
+        seconds: int = SECONDS,
+        slack: float = SLACK,
+    ) -> None:
+        self.client = client
+        self.kind = kind
+        self.objects: dict[Key, Object] = {}
+        self.synced = asyncio.Event()
+        self.relists = 0
+        self._namespace, self._labels, self._fields = namespace, labels, fields
+        self._seconds, self._slack = seconds, slack
+        self._listeners: list[Listener] = []
+        self._contact = time.monotonic()
+        self._seen = ""
+        """Resource version of the last list or event; "": list next."""
+
+    def listen(self, listener: Listener) -> None:
+        """Tell ``listener`` of all changes from now on, in order."""
+        self._listeners.append(listener)
+
+    def silent_for(self) -> float:
+        """Return the seconds since the server was last heard; objects may be that old."""
+        return time.monotonic() - self._contact
+
+    def select(self, wanted: Callable[[Object], bool]) -> Iterator[Object]:
+        """Return the objects that ``wanted`` says yes to."""
+        return (thing for thing in list(self.objects.values()) if wanted(thing))
+
+    async def run(self) -> None:
+        """Keep the copy until cancelled. Errors are waited out, at most 15 s between tries."""
+        backoff = Backoff(0.2, 15.0)
+        while True:
+            began = time.monotonic()
+            try:
+                if not self._seen:
+                    await self._list()
+                    began = time.monotonic()
+                if await self._watch() or time.monotonic() - began > 1.0:
+                    backoff.reset()
+                else:
+                    # A watch that ends at once, without an error, again and again, must not become a flood.
+                    await asyncio.sleep(backoff.next())
+            except Gone:
+                self._seen = ""
+                await asyncio.sleep(backoff.next())
+            except KubeError as error:
+                log.warning("mirror of %s: %s", self.kind.plural, error)
+                if time.monotonic() - began > self._seconds / 2:
+                    backoff.reset()
+                await asyncio.sleep(max(error.retry_after or 0.0, backoff.next()))
+
+    def put(self, thing: Object) -> None:
+        """Take an object that a write returned, so that it is known before the watch tells of it.
+
+        One that the watch has passed already is left out: it may be gone again.
+        """
+        version = int(thing["metadata"]["resourceVersion"])
+        known = self.objects.get(key(thing))
+        if known is not None and int(known["metadata"]["resourceVersion"]) >= version:
+            return
+        if self._seen and version > int(self._seen):
+            self._set(thing)
+
+    async def _list(self) -> None:
+        items, version = await self.client.list(
+            self.kind, self._namespace, labels=self._labels, fields=self._fields
+        )
+        self.relists += 1
+        self._contact = time.monotonic()
+        found = {key(item) for item in items}
+        for gone in [k for k in self.objects if k not in found]:
+            self._drop(gone)
+        for item in items:
+            self._set(item)
+        self._seen = version
+        self.synced.set()
+
+    async def _watch(self) -> int:
+        """Take changes until the watch ends; return how many there were."""
+        taken = 0
+        events = watch(
+            self.client,
+            self.kind,
+            self._seen,
+            self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            seconds=self._seconds,
+            slack=self._slack,
+        )
+        async with aclosing(events):
+            async for event in events:
+                taken += 1
+                self._contact = time.monotonic()
+                if event.type == "DELETED":
+                    self._drop(key(event.object), event.object)
+                else:
+                    self._set(event.object)
+                self._seen = event.version
+        self._contact = time.monotonic()
+        return taken
+
+    def _set(self, new: Object) -> None:
+        where = key(new)
+        old = self.objects.get(where)
+        if old is not None and old["metadata"]["uid"] != new["metadata"]["uid"]:
+            self._drop(where)
+            old = None
+        if old is not None and old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
+            return
+        self.objects[where] = new
+        self._tell(old, new)
+
+    def _drop(self, where: Key, last: Object | None = None) -> None:
+        old = self.objects.get(where)
+        if old is None or (last is not None and old["metadata"]["uid"] != last["metadata"]["uid"]):
+            return
+        del self.objects[where]
+        self._tell(last or old, None)
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        for listener in self._listeners:
+            try:
+                listener(old, new)
+            except Exception:
+                log.exception("a listener of %s failed", self.kind.plural)
+
+
+async def synced(mirrors: Iterable[Mirror], timeout: float | None = None) -> None:
+    """Wait until all mirrors have their first list; TimeoutError after ``timeout`` seconds."""
+    async with asyncio.timeout(timeout):
+        for mirror in mirrors:
+            await mirror.synced.wait()
