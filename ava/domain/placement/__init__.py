@@ -1,0 +1,1 @@
+"""Where pods go, decided without input or output: feasibility → fit → rank → plan."""

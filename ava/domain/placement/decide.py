@@ -1,0 +1,84 @@
+"""One pass over all that waits: who is placed where, who waits, and what is kept for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.hold import holding
+from ava.domain.placement.model import Gang, Pod, Where
+from ava.domain.placement.plan import Shape, place, shape
+from ava.domain.placement.reasons import explain
+from ava.domain.problems import Problem
+
+Nodes = frozenset[str]
+
+
+@dataclass(slots=True)
+class Decisions:
+    """What a pass came to.
+
+    Attributes:
+        placed: gangs with their pods' nodes, in the order of their turns; counted in the cluster as if they were bound.
+        waiting: the others, in order.
+        reasons: why, for those of ``waiting`` that were asked for.
+    """
+
+    placed: list[tuple[Gang, list[Pod]]] = field(default_factory=list)
+    waiting: list[Gang] = field(default_factory=list)
+    reasons: dict[str, list[Problem]] = field(default_factory=dict)
+
+
+def decide(
+    cluster: Cluster,
+    gangs: Iterable[Gang],
+    *,
+    most: int | None = None,
+    why: Callable[[Gang], bool] = lambda gang: True,
+    timed: Callable[[Gang, bool], None] = lambda gang, done: None,
+) -> Decisions:
+    """Place what fits, in the order of priority and age, each gang whole or not at all.
+
+    The first that has to wait among those that may go to the same nodes keeps what it needs; those behind it are filled
+    in beside that. So nobody starves as long as runs end, and what waits for one node does not hold up the rest.
+
+    Args:
+        cluster: placed pods are counted in it.
+        gangs: all that has pods without a node.
+        most: end the pass after so many pods, so that they are bound before the next are looked at.
+        why: whether reasons are wanted for a gang that waits.
+        timed: called after each gang was looked at, with whether it was placed.
+    """
+    result = Decisions()
+    heads: set[tuple[Where, ...]] = set()
+    full: set[tuple[int, Shape]] = set()
+    count = 0
+    with holding(cluster) as holder:
+        for gang in sorted(gangs, key=Gang.order):
+            if most is not None and count >= most:
+                break
+            whole = gang.placed > 0 or len(gang.pods) >= gang.size
+            key = (len(gang.pods), shape(gang.pods[0])) if _alike(gang) else None
+            done = place(cluster, gang) if whole and (key is None or key not in full) else None
+            if done is not None:
+                result.placed.append((gang, done))
+                count += len(done)
+                timed(gang, True)
+                continue
+            result.waiting.append(gang)
+            if why(gang):
+                result.reasons[gang.key] = explain(cluster, gang)
+            if whole:
+                wishes = tuple(dict.fromkeys(pod.where for pod in gang.pods))
+                if wishes not in heads and holder.keep(gang):
+                    heads.add(wishes)
+                if key is not None:
+                    full.add(key)
+            timed(gang, False)
+    return result
+
+
+def _alike(gang: Gang) -> bool:
+    first = shape(gang.pods[0])
+    return all(shape(pod) == first for pod in gang.pods[1:])

@@ -1,0 +1,85 @@
+"""What a gang that has to wait keeps free for itself, so that smaller ones behind it cannot starve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.model import Gang, Pod
+from ava.domain.placement.plan import shape, turn
+from ava.domain.resources import Resources
+
+Holds = list[tuple[str, Resources]]
+_Short = tuple[int, int, int, str]
+
+
+class Holder:
+    """Amounts of nodes that are kept for waiting gangs during one pass over all that wait."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._holds: Holds = []
+
+    def keep(self, gang: Gang) -> bool:
+        """Keep for each pod the node that comes nearest to taking it once AVA's other pods there have ended.
+
+        Nothing is kept, and False returned, where the nodes of the moment could not hold the gang even when empty: it
+        waits for nodes, and others need not wait with it.
+        """
+        kept: Holds = []
+        for _, alike in groupby(sorted(gang.pods, key=turn), key=shape):
+            same = list(alike)
+            names = self._nearest(same)
+            if len(names) < len(same):
+                for name, amount in kept:
+                    self._cluster.hold(name, Resources().minus(amount))
+                return False
+            for name in names:
+                self._cluster.hold(name, same[0].asks)
+                kept.append((name, same[0].asks))
+        self._holds += kept
+        return True
+
+    def release(self) -> None:
+        """Give back all that was kept."""
+        for name, amount in self._holds:
+            self._cluster.hold(name, Resources().minus(amount))
+        self._holds.clear()
+
+    def _nearest(self, same: list[Pod]) -> list[str]:
+        """Return a node for each of some pods of one shape, as far as there are nodes that could ever take them."""
+        asks, slots = same[0].asks, self._cluster.slots
+        taken: dict[str, int] = {}
+
+        def short(name: str) -> _Short | None:
+            slot, more = slots[name], taken.get(name, 0)
+            want = asks.times(more + 1)
+            if want.lacking(slot.size().minus(slot.held)) or (same[0].ports and more):
+                return None
+            lack = want.minus(slot.free)
+            return (max(lack.gpu, 0), max(lack.cpu, 0), max(lack.memory, 0), name)
+
+        heap = [key for name in self._cluster.may(same[0].where) if (key := short(name)) is not None]
+        heapify(heap)
+        found: list[str] = []
+        while heap and len(found) < len(same):
+            name = heappop(heap)[3]
+            found.append(name)
+            taken[name] = taken.get(name, 0) + 1
+            again = short(name)
+            if again is not None:
+                heappush(heap, again)
+        return found
+
+
+@contextmanager
+def holding(cluster: Cluster) -> Iterator[Holder]:
+    """Hand out a holder whose amounts are given back at the end, whatever happens."""
+    holder = Holder(cluster)
+    try:
+        yield holder
+    finally:
+        holder.release()

@@ -1,0 +1,140 @@
+"""What a decision is made from: nodes, pods, and the gangs that pods are placed in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ava.domain.resources import Resources
+
+Port = tuple[str, str, int]
+"""Protocol, address (empty: all) and number of a port of the node itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """What keeps pods away from a node that do not tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """What a pod puts up with; an empty ``effect`` is every effect, an empty ``key`` with Exists every taint."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def covers(self, taint: Taint) -> bool:
+        """Return whether the taint does not keep the pod away."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if not self.key:
+            return self.operator == "Exists"
+        return self.key == taint.key and (self.operator == "Exists" or self.value == taint.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a node's label, as in a node affinity: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a pod says about its node beside the amounts; pods with equal ones may go to the same nodes.
+
+    Attributes:
+        pool: name of the pool.
+        node: the node that the user named.
+        model: the GPU model that the user named.
+        selector: labels that the node has, sorted.
+        affinity: terms of which one has to hold; all requirements of a term together.
+    """
+
+    pool: str
+    node: str | None = None
+    model: str | None = None
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as the scheduler sees it.
+
+    Attributes:
+        room: what pods may have on it together (allocatable).
+        pods: how many pods it takes.
+        model: of its GPUs, empty where unknown.
+        troubles: conditions that keep pods away: ``NotReady``, ``DiskPressure`` …
+        cordoned: marked unschedulable.
+    """
+
+    name: str
+    room: Resources
+    pods: int = 110
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    taints: tuple[Taint, ...] = ()
+    model: str = ""
+    troubles: tuple[str, ...] = ()
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod, bound or not.
+
+    Attributes:
+        key: ``namespace/name``.
+        uid: tells a pod from a later one of the same name.
+        gang: the run and attempt that it belongs to, as a key; empty for pods of others.
+        size: how many pods its gang has.
+        created: when its run was made, ISO 8601 in UTC; with ``priority`` it orders the waiting.
+        node: where it is bound.
+        fixed: not AVA's: it stays for as long as the node does, so nothing waits for its room.
+    """
+
+    key: str
+    uid: str
+    asks: Resources
+    where: Where
+    role: str = "worker"
+    index: int = 0
+    gang: str = ""
+    size: int = 1
+    priority: int = 0
+    created: str = ""
+    ports: frozenset[Port] = frozenset()
+    node: str = ""
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that are placed together or not at all.
+
+    Attributes:
+        pods: those that have no node yet.
+        placed: how many have one; then the others are completed before all else, without waiting for ``size``.
+        size: how many there must be before the first is placed.
+    """
+
+    key: str
+    pods: tuple[Pod, ...]
+    size: int = 1
+    placed: int = 0
+    priority: int = 0
+    created: str = ""
+
+    def order(self) -> tuple[bool, int, str, str]:
+        """Return the key of its turn: begun ones, then by priority, age and name."""
+        return (not self.placed, -self.priority, self.created, self.key)

@@ -1,0 +1,179 @@
+"""Why a gang has no place, per cause with the number of nodes, and what a person can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.feasibility import Cause, obstacle
+from ava.domain.placement.fit import Slot
+from ava.domain.placement.model import Gang, Pod
+from ava.domain.placement.plan import copies, shape, turn
+from ava.domain.problems import Problem
+
+_MOST = 5
+Found = tuple[str, str, str]
+"""What is wrong with so many nodes, what was found, what was wanted."""
+
+
+def amount(name: str, value: int) -> str:
+    """Return an amount as people write it: cores with up to three decimals, memory in GiB or MiB."""
+    if name == "cpu":
+        return f"{value / 1000:g}"
+    if name == "memory":
+        return f"{value / 2**30:.1f} GiB" if abs(value) >= 2**30 else f"{value // 2**20} MiB"
+    return str(value)
+
+
+def some(names: Iterable[str]) -> str:
+    """Return the first of some names and how many more there are."""
+    every = sorted(set(names))
+    more = len(every) - _MOST
+    return ", ".join(every[:_MOST]) + (f" and {more} more" if more > 0 else "")
+
+
+def nodes(count: int) -> str:
+    """Return a number of nodes in words."""
+    return f"{count} node" if count == 1 else f"{count} nodes"
+
+
+REMEDIES: Mapping[Cause, str] = {
+    Cause.NODE: "Leave out the node, or name another one.",
+    Cause.MODEL: "Leave out the GPU model, or choose one of those found.",
+    Cause.SELECTOR: "Ask the administrator for nodes with these labels.",
+    Cause.TAINT: "The administrator keeps these nodes apart by taints; choose another pool or wait until they are removed.",
+    Cause.CORDONED: "The administrator has taken these nodes out of use for now: wait, or name another node.",
+    Cause.CONDITION: "The administrator is told of nodes in trouble; wait, or name another node.",
+    Cause.PORTS: "Use another host port.",
+    Cause.PODS: "Wait until pods end.",
+    Cause.GPU: "Wait until GPUs are given back, ask for fewer per pod, or stop a run of yours.",
+    Cause.CPU: "Wait, ask for less CPU per pod, or stop a run of yours.",
+    Cause.MEMORY: "Wait, ask for less memory per pod, or stop a run of yours.",
+}
+
+
+def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
+    want = amount(name, getattr(pod.asks, name))
+    best = amount(name, max(0, *(getattr(s.free, name) for s in slots), 0))
+    label = {"gpu": "GPU", "cpu": "CPU", "memory": "memory"}[name]
+    held = " (what is kept for runs before this one is not free)" if any(any(s.held) for s in slots) else ""
+    return (f"{label} {best} free at most, {want} wanted{held}", f"{best} free at most", want)
+
+
+_TEXTS: Mapping[Cause, Callable[[Pod, list[Slot]], Found]] = {
+    Cause.NODE: lambda p, s: (
+        f"not the node {p.where.node}",
+        some(x.node.name for x in s),
+        str(p.where.node),
+    ),
+    Cause.MODEL: lambda p, s: (
+        f"not the GPU model {p.where.model}",
+        some(x.node.model or "unknown" for x in s),
+        str(p.where.model),
+    ),
+    Cause.SELECTOR: lambda p, s: (
+        "without the labels wanted",
+        some(x.node.name for x in s),
+        ", ".join(f"{k}={v}" for k, v in p.where.selector) or "the affinity's labels",
+    ),
+    Cause.TAINT: lambda p, s: (
+        "with a taint that is not tolerated",
+        some(t.key for x in s for t in x.node.taints),
+        "no such taint",
+    ),
+    Cause.CORDONED: lambda p, s: ("taken out of use", some(x.node.name for x in s), "schedulable"),
+    Cause.CONDITION: lambda p, s: ("in trouble", some(t for x in s for t in x.node.troubles), "Ready"),
+    Cause.PORTS: lambda p, s: (
+        "where the port is taken",
+        "taken",
+        ", ".join(f"{port} ({proto})" for proto, _, port in sorted(p.ports)),
+    ),
+    Cause.PODS: lambda p, s: ("with as many pods as they take", "0 places", "1 place"),
+    Cause.GPU: lambda p, s: _of_resource("gpu", p, s),
+    Cause.CPU: lambda p, s: _of_resource("cpu", p, s),
+    Cause.MEMORY: lambda p, s: _of_resource("memory", p, s),
+}
+
+
+def explain(cluster: Cluster, gang: Gang) -> list[Problem]:
+    """Return why the gang is not placed: one problem per kind of pod and cause, those of most nodes first.
+
+    To be asked while nothing of the gang is counted. Empty where nothing speaks against it.
+    """
+    have = len(gang.pods) + gang.placed
+    if not gang.placed and have < gang.size:
+        return [
+            Problem(
+                "pods-missing",
+                f"{have} of {gang.size} pods have been made; they are placed together.",
+                f"run {gang.key}",
+                str(have),
+                str(gang.size),
+                "Nothing: the others are being made. The administrator looks at the operator when this stays.",
+            )
+        ]
+    problems: list[Problem] = []
+    fitting: list[str] = []
+    for _, alike in groupby(sorted(gang.pods, key=turn), key=shape):
+        same = list(alike)
+        found, places = _one_shape(cluster, same[0])
+        fitting.append(f"{min(places, len(same))} of {len(same)} {same[0].role}")
+        if places < len(same):
+            problems += found
+    if len(gang.pods) > 1:
+        problems.append(
+            Problem(
+                "gang",
+                f"All {len(gang.pods)} pods start together; room is there for {', '.join(fitting)}, each kind by itself.",
+                f"run {gang.key}",
+                ", ".join(fitting),
+                f"{len(gang.pods)} at once",
+                "Wait, or ask for fewer or smaller pods.",
+            )
+        )
+    return problems
+
+
+def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
+    """Return what speaks against a pod on the nodes of its pool, and how many of its kind fit now."""
+    pool = cluster.pools.get(pod.where.pool)
+    where = f"pool {pod.where.pool}, {pod.role}"
+    if pool is None:
+        known = ", ".join(sorted(cluster.pools)) or "none"
+        return [
+            Problem(
+                "pool-unknown",
+                f"There is no pool {pod.where.pool}.",
+                where,
+                known,
+                pod.where.pool,
+                "Choose a queue of another pool, or ask the administrator.",
+            )
+        ], 0
+    by: dict[Cause, list[Slot]] = {}
+    places = inside = 0
+    for slot in cluster.slots.values():
+        cause = obstacle(pod.where, slot.node, cluster.pools)
+        if cause is Cause.POOL:
+            continue
+        inside += 1
+        cause = cause or slot.lacks(pod)
+        if cause is None:
+            places += copies(slot, pod, slot.free, slot.spare)
+        else:
+            by.setdefault(cause, []).append(slot)
+    if not inside:
+        text = "The pool has no node at the moment."
+        remedy = "Ask the administrator for nodes of this pool."
+        return [Problem("pool-empty", text, where, "0 nodes", "nodes of the pool", remedy)], 0
+    if Cause.NODE in by and len(by) > 1:
+        del by[
+            Cause.NODE
+        ]  # A node was named and is there: what it lacks is the reason, not that others are others.
+    problems = []
+    for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
+        text, found, wanted = _TEXTS[cause](pod, slots)
+        what = f"{nodes(len(slots))}: {text}."
+        problems.append(Problem(f"nodes-{cause}", what, where, found, wanted, REMEDIES[cause]))
+    return problems, places
