@@ -1,0 +1,174 @@
+"""Which waiting runs the quotas of their groups and queues admit, in which order, and why the others wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ava.domain.model import Group, Queue, Quota, Run
+from ava.domain.placement.reasons import amount
+from ava.domain.problems import Problem
+from ava.domain.resources import FIELDS, Resources
+
+_LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "of memory"}
+
+
+@dataclass(slots=True)
+class Admission:
+    """What a round came to.
+
+    Attributes:
+        admit: ids of runs, in the order in which they are to be charged.
+        waits: why each of the others waits.
+    """
+
+    admit: list[str] = field(default_factory=list)
+    waits: dict[str, list[Problem]] = field(default_factory=dict)
+
+
+class _Account:
+    """A group's or a queue's quota with what is used, and what is kept of it for the first that has to wait."""
+
+    def __init__(self, kind: str, name: str, quota: Quota, used: Resources) -> None:
+        self.where = f"{kind} {name}"
+        self.kind, self.quota, self.used = kind, quota, used
+        self.kept: Resources | None = None
+
+    def over(self, asks: Resources, used: Resources) -> list[str]:
+        """Return what a quota has too little of beside what is used."""
+        return [
+            name
+            for name in FIELDS
+            if (limit := getattr(self.quota, name)) is not None
+            and (want := getattr(asks, name)) > 0
+            and getattr(used, name) + want > limit
+        ]
+
+    def never(self, asks: Resources) -> list[str]:
+        return self.over(asks, Resources())
+
+    def lacks(self, asks: Resources) -> list[str]:
+        return self.over(asks, self.used)
+
+    def behind(self, asks: Resources) -> list[str]:
+        return self.over(asks, self.used.plus(self.kept)) if self.kept is not None else []
+
+    def take(self, asks: Resources) -> None:
+        self.used = self.used.plus(asks)
+
+    def keep(self, asks: Resources) -> None:
+        """Keep an amount for a run that waits; only the first one's is kept."""
+        if self.kept is None:
+            self.kept = asks
+
+    def free(self, name: str) -> int:
+        left: int = (getattr(self.quota, name) or 0) - getattr(self.used, name)
+        return max(0, left)
+
+    def say(self, code: str, text: str, names: list[str], asks: Resources, remedy: str) -> list[Problem]:
+        return [
+            Problem(
+                f"{self.kind}-{code}",
+                text.format(
+                    where=f"The {self.where}",
+                    free=amount(n, self.free(n)),
+                    quota=amount(n, getattr(self.quota, n) or 0),
+                    want=amount(n, getattr(asks, n)),
+                    label=_LABEL[n],
+                ),
+                self.where,
+                f"{amount(n, self.free(n))} free of {amount(n, getattr(self.quota, n) or 0)} {_LABEL[n]}",
+                f"{amount(n, getattr(asks, n))} {_LABEL[n]}",
+                remedy,
+            )
+            for n in names
+        ]
+
+
+def turn(run: Run, queues: Mapping[str, Queue]) -> tuple[int, int, str, str]:
+    """Return the key of a run's turn: the queue's priority, its own, age, id."""
+    queue = queues.get(run.queue)
+    return (-(queue.priority if queue else 0), -run.priority, run.created.isoformat(), run.id)
+
+
+def admissions(runs: Iterable[Run], groups: Mapping[str, Group], queues: Mapping[str, Queue]) -> Admission:
+    """Decide on all runs that wait.
+
+    A run is admitted when its group and its queue have room for all that it asks for. The first that has to wait keeps what it
+    needs: of its group always, of its queue once its group has the room (else a group at its quota would hold up all others of
+    the queue). Later runs are filled in beside what is kept, so none starves as long as runs end. What a quota of today
+    could never admit keeps nothing.
+
+    Args:
+        runs: queued ones.
+        groups: by what ``run.group`` says, with what they use.
+        queues: by what ``run.queue`` says, with what they use.
+    """
+    result = Admission()
+    accounts: dict[tuple[str, str], _Account] = {}
+
+    def account(kind: str, key: str) -> _Account | None:
+        found = accounts.get((kind, key))
+        thing = (groups if kind == "group" else queues).get(key)
+        if found is None and thing is not None:
+            found = accounts[kind, key] = _Account(kind, thing.name, thing.quota, thing.used)
+        return found
+
+    for run in sorted(runs, key=lambda r: turn(r, queues)):
+        group, queue = account("group", run.group), account("queue", run.queue)
+        if group is None or queue is None:
+            gone = f"group {run.group}" if group is None else f"queue {run.queue}"
+            what = f"The {gone} is not there any more."
+            result.waits[run.id] = [
+                Problem("account-gone", what, gone, remedy="Stop the run and submit it again.")
+            ]
+            continue
+        problems = _why_not(run.asks, group, queue)
+        if problems:
+            result.waits[run.id] = problems
+        else:
+            group.take(run.asks)
+            queue.take(run.asks)
+            result.admit.append(run.id)
+    return result
+
+
+def _why_not(asks: Resources, group: _Account, queue: _Account) -> list[Problem]:
+    """Return why a run is not admitted, and keep what it needs if it is the first."""
+    never = [
+        problem
+        for account in (group, queue)
+        for problem in account.say(
+            "never",
+            "{where} may have {quota} {label} in all, {want} are wanted: this run can never start.",
+            account.never(asks),
+            asks,
+            "Stop the run and ask for less, or ask the administrator for a larger quota.",
+        )
+    ]
+    if never:
+        return never
+    short_group, short_queue = group.lacks(asks), queue.lacks(asks)
+    lacking = group.say(
+        "quota",
+        "{where} has {free} of {quota} {label} free, {want} are wanted.",
+        short_group,
+        asks,
+        "Wait until runs of the group end, stop one, or ask the administrator for a larger quota.",
+    ) + queue.say(
+        "quota",
+        "{where} has {free} of {quota} {label} free, {want} are wanted.",
+        short_queue,
+        asks,
+        "Wait until runs of the queue end, or submit it to another queue.",
+    )
+    remedy = "Wait: it starts after the other one, or earlier where it fits beside it."
+    text = "{where} has {free} {label} free, kept for an earlier run that needs more; {want} are wanted."
+    behind = group.say("behind", text, [n for n in group.behind(asks) if n not in short_group], asks, remedy)
+    behind += queue.say("behind", text, [n for n in queue.behind(asks) if n not in short_queue], asks, remedy)
+    if lacking or behind:
+        held_up = bool(short_group) or any(p.code.startswith("group") for p in behind)
+        group.keep(asks)
+        if not held_up:
+            queue.keep(asks)
+    return lacking + behind

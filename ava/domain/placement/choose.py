@@ -1,0 +1,74 @@
+"""Which of several clusters a run goes to that leaves it to the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ava.domain.model import Pool
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.ever import could_ever_fit
+from ava.domain.placement.model import Gang, Node, Pod, Where
+from ava.domain.placement.plan import place
+from ava.domain.placement.room import Room
+from ava.domain.spec import Spec
+
+ANY = "any"
+_LABEL = "pool-"
+
+
+def gang_of(spec: Spec, pool: str, run: str) -> Gang:
+    """Return the gang that a run's pods will be."""
+    where = Where(pool, node=spec.node, model=spec.gpu_model)
+    pods = tuple(
+        Pod(f"{run}/{role.name}-{i}", "", role.each.resources(), where, role.name, i, run)
+        for role in spec.roles
+        for i in range(role.replicas)
+    )
+    return Gang(run, pods, len(pods))
+
+
+class Choice:
+    """Clusters as they were last told of, less what was given to runs since; for one round of admission."""
+
+    def __init__(self, rooms: Mapping[str, Room], pools: Mapping[str, Pool]) -> None:
+        self._rooms = dict(rooms)
+        self._now = {name: _empty(room, pools) for name, room in rooms.items()}
+
+    def cluster_for(self, run: str, spec: Spec, pool: str) -> str | None:
+        """Return the cluster where the run fits now; of several the one that is fullest afterwards, then by name.
+
+        Where it fits nowhere now: of those where it could ever fit the one with fewest runs waiting. None where it never could.
+        """
+        gang = gang_of(spec, pool, run)
+        able = [name for name in sorted(self._rooms) if not could_ever_fit(spec, self._rooms[name], pool)]
+        fits: list[tuple[int, str]] = []
+        for name in able:
+            done = place(self._now[name], gang)
+            if done is not None:
+                left = sum(max(0, slot.free.gpu) for slot in self._now[name].slots.values())
+                fits.append((left, name))
+                for pod in done:
+                    self._now[name].drop(pod.key)
+        if fits:
+            chosen = min(fits)[1]
+            place(self._now[chosen], gang)
+            return chosen
+        if not able:
+            return None
+        chosen = min(able, key=lambda name: (self._rooms[name].waiting, name))
+        room = self._rooms[chosen]
+        self._rooms[chosen] = room.model_copy(update={"waiting": room.waiting + 1})
+        return chosen
+
+
+def _empty(room: Room, pools: Mapping[str, Pool]) -> Cluster:
+    """Return a cluster whose nodes have what is free in a room."""
+    mine = [Pool(p.id, p.name, p.gpu, {f"{_LABEL}{p.name}": ""}) for p in pools.values()]
+    return Cluster(
+        mine,
+        [
+            Node(n.name, n.free, labels={f"{_LABEL}{pool}": "" for pool in n.pools}, model=n.model)
+            for n in room.nodes
+            if n.open
+        ],
+    )

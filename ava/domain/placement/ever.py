@@ -1,0 +1,121 @@
+"""What no node could ever satisfy, told when it is submitted and not by waiting for ever."""
+
+from __future__ import annotations
+
+from ava.domain.placement.reasons import amount, nodes, some
+from ava.domain.placement.room import Kind, Room
+from ava.domain.problems import Problem
+from ava.domain.resources import FIELDS, Resources
+from ava.domain.spec import Role, Spec
+
+_LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "memory"}
+
+
+def could_ever_fit(spec: Spec, room: Room, pool: str) -> list[Problem]:
+    """Return why a run can never start in a cluster, even an idle one; empty where it could, or where that is not sure.
+
+    Only what is proven is refused: a pod larger than every node, more pods of a role than all nodes hold, more in all than
+    there is. Nodes in trouble count as if they were well.
+    """
+    if pool not in room.pools:
+        return []
+    kinds = [kind for kind in room.kinds if pool in kind.pools]
+    where = f"pool {pool}"
+    if not kinds:
+        remedy = "Choose a queue of another pool, or ask the administrator for nodes."
+        return [Problem("pool-empty", f"The pool {pool} has no nodes.", where, "0 nodes", "nodes", remedy)]
+    if spec.node is not None and room.complete:
+        named = [place for place in room.nodes if place.name == spec.node]
+        if not named or pool not in named[0].pools:
+            return [_no_such_node(spec.node, room, pool)]
+        kinds = [Kind(pools=named[0].pools, model=named[0].model, size=named[0].size, count=1)]
+    if spec.gpu_model is not None:
+        models = {kind.model for kind in kinds}
+        if spec.gpu_model not in models:
+            return [_no_such_model(spec.gpu_model, models, where)]
+        kinds = [kind for kind in kinds if kind.model == spec.gpu_model]
+    if pool in room.unsure:
+        return []
+    problems = [p for i, role in enumerate(spec.roles) for p in _of_role(role, f"roles[{i}]", kinds)]
+    return problems or _of_all(spec, kinds)
+
+
+def _no_such_node(name: str, room: Room, pool: str) -> Problem:
+    return Problem(
+        "node-unknown",
+        f"The pool {pool} has no node {name}.",
+        "node",
+        name,
+        some(place.name for place in room.nodes if pool in place.pools),
+        "Name one of these nodes, or leave the node out.",
+    )
+
+
+def _no_such_model(model: str, models: set[str], where: str) -> Problem:
+    known = some(m for m in models if m) or "nodes that do not tell their model"
+    remedy = "Choose one of these models, or leave it out."
+    return Problem(
+        "gpu-model-unknown", f"The {where} has no GPU of model {model}.", "gpu_model", model, known, remedy
+    )
+
+
+def _of_role(role: Role, where: str, kinds: list[Kind]) -> list[Problem]:
+    asks = role.each.resources()
+    lacks = [(asks.lacking(kind.size), kind) for kind in kinds]
+    able = [kind for lack, kind in lacks if not lack]
+    if not able:
+        # Told by what the nearest node lacks: each field by itself may be there on some other node.
+        lack, nearest = min(lacks, key=lambda item: (len(item[0]), item[1].model, [-x for x in item[1].size]))
+        return [
+            Problem(
+                "never-fits",
+                f"No node has {amount(name, getattr(asks, name))} {_LABEL[name]} for one pod of {role.name}"
+                f"{' beside the rest that it asks for' if _elsewhere(name, asks, kinds) else ''}.",
+                f"{where}.each.{name}",
+                f"{amount(name, getattr(nearest.size, name))} on the node that comes nearest",
+                amount(name, getattr(asks, name)),
+                "Ask for less per pod, in more pods, or choose another pool.",
+            )
+            for name in lack
+        ]
+    places = sum(kind.count * _copies(kind.size, asks) for kind in able)
+    if places >= role.replicas:
+        return []
+    return [
+        Problem(
+            "never-fits",
+            f"All nodes together hold {places} pods of {role.name} at once, {role.replicas} are wanted.",
+            f"{where}.replicas",
+            f"{places} on {nodes(sum(kind.count for kind in able))}",
+            str(role.replicas),
+            "Ask for fewer or smaller pods.",
+        )
+    ]
+
+
+def _elsewhere(name: str, asks: Resources, kinds: list[Kind]) -> bool:
+    return any(getattr(kind.size, name) >= getattr(asks, name) for kind in kinds)
+
+
+def _copies(size: Resources, asks: Resources) -> int:
+    return min(have // want for have, want in zip(size, asks, strict=True) if want > 0)
+
+
+def _of_all(spec: Spec, kinds: list[Kind]) -> list[Problem]:
+    total = Resources()
+    for kind in kinds:
+        total = total.plus(kind.size.times(kind.count))
+    asks = spec.asks()
+    return [
+        Problem(
+            "never-fits",
+            f"All its pods together ask for {amount(name, getattr(asks, name))} {_LABEL[name]}; "
+            f"all nodes have {amount(name, getattr(total, name))}.",
+            "roles",
+            amount(name, getattr(total, name)),
+            amount(name, getattr(asks, name)),
+            "Ask for fewer or smaller pods.",
+        )
+        for name in FIELDS
+        if getattr(asks, name) > getattr(total, name)
+    ]
