@@ -153,8 +153,9 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
         ], 0
     by: dict[Cause, list[Slot]] = {}
     places = inside = 0
+    may = cluster.may(pod.where)
     for slot in cluster.slots.values():
-        cause = obstacle(pod.where, slot.node, cluster.pools)
+        cause = None if slot.node.name in may else obstacle(pod.where, slot.node, cluster.pools)
         if cause is Cause.POOL:
             continue
         inside += 1
