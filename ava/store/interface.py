@@ -1,7 +1,8 @@
 """What the ledger can do. Each method is one transaction; it is done whole or not at all.
 
 Errors are ``ava.domain.problems.Refused``: 404 for what is not there, 409 for what the state does not allow. Times are
-UTC and given by the caller (``now``), so that tests choose them. Lists come in pages by keyset, newest first unless
+UTC and given by the caller (``now``), so that tests choose them; one without zone is refused. Users, groups, queues and
+pools are known by their names (users and groups may be asked for by id too), definitions and runs by their ids. Lists come in pages by keyset, newest first unless
 said otherwise; ``after`` is a page's ``next``. Ids are made by the ledger (13 characters, lower case, sorted by time).
 """
 
@@ -207,10 +208,16 @@ class Work(Protocol):
         """Ask for the end. A queued run is finished at once; an admitted one when the operator says that its pods are gone."""
 
     def restart(self, run: str, attempt: int, now: datetime) -> Run:
-        """Begin the attempt after ``attempt``; nothing changes where that was done before. The charge goes on."""
+        """Begin the attempt after ``attempt``; nothing changes where that was done before. The charge goes on.
+
+        409 for a run that is not admitted, or that is to be stopped.
+        """
 
     def finish(self, run: str, outcome: Outcome, reason: str, now: datetime) -> Run:
-        """End a run whose pods are gone: ends its charge, tells the owner. Done twice, the first stays."""
+        """End a run whose pods are gone: ends its charge, tells the owner. Done twice, the first stays.
+
+        An empty ``reason`` leaves who asked for the stop.
+        """
 
     def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone."""
@@ -261,6 +268,9 @@ class Hand(Protocol):
 
     def signs(self) -> Mapping[str, tuple[datetime, Mapping[str, Any]]]:
         """Return the last sign of life of each part."""
+
+    def sweep(self, before: datetime) -> int:
+        """Remove messages that were done, and sessions and tokens that ended, before a time; return how many."""
 
 
 class Access(Protocol):

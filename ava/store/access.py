@@ -1,0 +1,195 @@
+"""Who may come in: sessions, tokens, keys, and the audit log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, or_, select
+
+from ava.domain.model import Page, User, UserState
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.problems import Problem, conflict, missing
+from ava.store import records
+from ava.store.base import Base, number_cursor, page, reading, refuse, upsert, writing
+from ava.store.lookup import Lock, user_row
+from ava.store.tables import audit, keys, secrets, users
+from ava.store.types import plain, plain_document
+
+SECRETS = "session", "token"
+KEYS = "ssh", "deploy"
+USED_STEP = timedelta(minutes=1)
+"""When a token was used is kept to a minute, so that not each request writes."""
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class AccessStore(Base):
+    """Sessions and tokens (their digests alone), users' keys, the audit log."""
+
+    @writing
+    def add_secret(
+        self,
+        connection: Connection,
+        user: str,
+        kind: str,
+        digest: str,
+        now: datetime,
+        *,
+        until: datetime | None,
+        label: str = "",
+    ) -> str:
+        """Keep the SHA-256 of a session or token of a person who may log in; return its id."""
+        refuse([*_kind_problems(kind, SECRETS), *_digest_problems(digest)])
+        person = user_row(connection, user, Lock.SHARED)
+        if person.state != UserState.ACTIVE:
+            raise conflict(
+                "user-not-active",
+                f"{person.name} may not log in.",
+                "user",
+                "Ask an administrator.",
+                found=person.state,
+            )
+        row = {"id": self.new_id("s", now), "user_name": person.name, "kind": kind, "digest": digest}
+        row |= {"label": label, "created": now, "until": until}
+        return str(connection.execute(secrets.insert().values(row).returning(secrets.c.id)).scalar_one())
+
+    def who(self, kind: str, digest: str, now: datetime) -> User | None:
+        """Return whose session or token it is, if it has not ended and the person may log in."""
+        if _kind_problems(kind, SECRETS) or _digest_problems(digest):
+            return None
+        found = self._who(kind, digest, now)
+        if found is None:
+            return None
+        person, id, used = found
+        if used is None or now - used >= USED_STEP:
+            self._used(id, now)
+        return person
+
+    @reading
+    def _who(
+        self, connection: Connection, kind: str, digest: str, now: datetime
+    ) -> tuple[User, str, datetime | None] | None:
+        valid = and_(
+            secrets.c.kind == kind,
+            secrets.c.digest == digest,
+            or_(secrets.c.until.is_(None), secrets.c.until > now),
+            users.c.state == UserState.ACTIVE,
+        )
+        query = select(users, secrets.c.id.label("secret"), secrets.c.used)
+        query = query.join(secrets, secrets.c.user_name == users.c.name).where(valid)
+        row = connection.execute(query).one_or_none()
+        return None if row is None else (records.user(row), row.secret, row.used)
+
+    @writing
+    def _used(self, connection: Connection, id: str, now: datetime) -> None:
+        connection.execute(secrets.update().where(secrets.c.id == id).values(used=now))
+
+    @reading
+    def secrets(self, connection: Connection, user: str, kind: str) -> Sequence[Mapping[str, Any]]:
+        """Return id, label, created, until, used of a user's sessions or tokens, oldest first."""
+        name = user_row(connection, user).name
+        columns = [secrets.c[c] for c in ("id", "label", "created", "until", "used")]
+        query = select(*columns).where(secrets.c.user_name == name, secrets.c.kind == kind)
+        return [dict(row._mapping) for row in connection.execute(query.order_by(secrets.c.id))]
+
+    @writing
+    def end_secret(self, connection: Connection, user: str, id: str) -> None:
+        """End a session or token of a user; 404 for another's."""
+        name = user_row(connection, user).name
+        which = and_(secrets.c.id == id, secrets.c.user_name == name)
+        if not is_id(id) or connection.execute(secrets.delete().where(which)).rowcount == 0:
+            raise missing(f"session or token {shown(id)} of {name}", "id")
+
+    @writing
+    def put_key(
+        self, connection: Connection, user: str, kind: str, name: str, value: str, now: datetime
+    ) -> None:
+        """Keep a key of a user, in the place of one of the same name."""
+        refuse([*_kind_problems(kind, KEYS), *name_problems(name, "name")])
+        person = user_row(connection, user, Lock.STAYS)
+        row = {"user_name": person.name, "kind": kind, "name": name, "value": value, "created": now}
+        put = upsert(connection, keys).values(row)
+        put = put.on_conflict_do_update(
+            index_elements=["user_name", "kind", "name"],
+            set_={"value": put.excluded.value, "created": put.excluded.created},
+        )
+        connection.execute(put)
+
+    @reading
+    def keys(self, connection: Connection, user: str, kind: str) -> Mapping[str, str]:
+        """Return a user's keys by name."""
+        name = user_row(connection, user).name
+        query = select(keys.c.name, keys.c.value).where(keys.c.user_name == name, keys.c.kind == kind)
+        return {row.name: row.value for row in connection.execute(query.order_by(keys.c.name))}
+
+    @writing
+    def delete_key(self, connection: Connection, user: str, kind: str, name: str) -> None:
+        """Remove a key of a user; 404."""
+        person = user_row(connection, user).name
+        which = and_(keys.c.user_name == person, keys.c.kind == kind, keys.c.name == name)
+        if name_problems(name, "") or connection.execute(keys.delete().where(which)).rowcount == 0:
+            raise missing(f"key {shown(name)} of {person}", "name")
+
+    @writing
+    def log(
+        self,
+        connection: Connection,
+        now: datetime,
+        *,
+        who: str,
+        action: str,
+        object: str,
+        outcome: str,
+        address: str,
+        detail: Mapping[str, Any],
+    ) -> None:
+        """Write a line of the audit log; what strangers sent is cut, for a line must never be missing."""
+        line = {
+            "at": now,
+            "who": plain(who, 254),
+            "action": plain(action, 200),
+            "object": plain(object, 500),
+            "outcome": plain(outcome, 200),
+            "address": plain(address, 200),
+            "detail": plain_document(detail),
+        }
+        connection.execute(audit.insert().values(line))
+
+    @reading
+    def audit(
+        self,
+        connection: Connection,
+        *,
+        who: str | None = None,
+        object: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[Mapping[str, Any]]:
+        """Return lines of the audit log, newest first."""
+        query = select(audit)
+        if who is not None:
+            query = query.where(audit.c.who == who)
+        if object is not None:
+            query = query.where(audit.c.object == object)
+        return page(connection, query, audit.c.id, _line, after=number_cursor(after), limit=limit)
+
+
+def _line(row: Row[Any]) -> Mapping[str, Any]:
+    return {column.name: getattr(row, column.name) for column in audit.c}
+
+
+def _kind_problems(kind: str, known: Sequence[str]) -> Sequence[Problem]:
+    if kind in known:
+        return []
+    return [
+        Problem("kind-unknown", "There is no such kind.", "kind", shown(kind), f"one of {', '.join(known)}")
+    ]
+
+
+def _digest_problems(digest: str) -> Sequence[Problem]:
+    if _DIGEST.fullmatch(digest):
+        return []
+    # The value itself is not repeated: somebody may have sent the secret.
+    return [Problem("digest-invalid", "This is no SHA-256.", "digest", "", "64 hexadecimal digits")]

@@ -1,0 +1,95 @@
+"""What passes between the parts: the outbox, what pods do, signs of life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, select
+
+from ava.domain.model import Message, PodState, Topic
+from ava.store import records
+from ava.store.base import Base, check_limit, reading, upsert, writing
+from ava.store.lookup import Lock, run_row
+from ava.store.tables import messages, pods, secrets, signs
+from ava.store.types import plain, plain_document
+from ava.store.waiting import Waiter, waiter
+
+
+class HandStore(Base):
+    """The outbox, pods and signs of life."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._waiters: dict[Topic, Waiter] = {topic: waiter(engine, topic) for topic in Topic}
+
+    @reading
+    def open_messages(self, connection: Connection, topic: Topic, limit: int = 100) -> Sequence[Message]:
+        """Return messages that nobody has done yet, in order."""
+        check_limit(limit)
+        query = select(messages).where(messages.c.topic == Topic(topic), messages.c.done.is_(None))
+        return [
+            records.message(row) for row in connection.execute(query.order_by(messages.c.seq).limit(limit))
+        ]
+
+    @writing
+    def done(self, connection: Connection, seqs: Sequence[int], now: datetime) -> None:
+        """Mark messages as carried out."""
+        if seqs:
+            update = messages.update().where(messages.c.seq.in_(seqs), messages.c.done.is_(None))
+            connection.execute(update.values(done=now))
+
+    def wait(self, topic: Topic, seconds: float) -> bool:
+        """Wait until a message may be there (LISTEN/NOTIFY) or the time is over."""
+        return self._waiters[Topic(topic)].wait(seconds)
+
+    @writing
+    def observe(self, connection: Connection, run: str, states: Sequence[PodState], now: datetime) -> None:
+        """Replace what is known of a run's pods; what pods say of themselves is cut, never refused."""
+        run_row(connection, run, Lock.STAYS)
+        query = select(pods.c.pod, pods.c.state).where(pods.c.run == run)
+        before = {row.pod: row.state for row in connection.execute(query)}
+        seen = {plain(pod.pod, 253): plain_document(records.pod_document(pod)) for pod in states}
+        gone = [name for name in before if name not in seen]
+        if gone:
+            connection.execute(pods.delete().where(pods.c.run == run, pods.c.pod.in_(gone)))
+        changed = [
+            {"run": run, "pod": name, "state": state | {"seen": now.isoformat()}}
+            for name, state in seen.items()
+            if state != {key: v for key, v in before.get(name, {}).items() if key != "seen"}
+        ]
+        if changed:
+            put = upsert(connection, pods)
+            put = put.on_conflict_do_update(index_elements=["run", "pod"], set_={"state": put.excluded.state})
+            connection.execute(put, changed)
+
+    @reading
+    def pods(self, connection: Connection, runs: Sequence[str]) -> Mapping[str, Sequence[PodState]]:
+        """Return what was last seen of the pods of runs, by role and index."""
+        found: dict[str, list[PodState]] = {run: [] for run in runs}
+        for row in connection.execute(select(pods).where(pods.c.run.in_(list(found)))):
+            found[row.run].append(records.pod_state(row.run, row.pod, row.state))
+        return {run: sorted(some, key=lambda p: (p.attempt, p.role, p.index)) for run, some in found.items()}
+
+    @writing
+    def alive(self, connection: Connection, part: str, now: datetime, detail: Mapping[str, Any]) -> None:
+        """Keep a sign of life."""
+        row = {"part": part, "at": now, "detail": plain_document(detail)}
+        put = upsert(connection, signs).values(row)
+        put = put.on_conflict_do_update(
+            index_elements=["part"], set_={"at": put.excluded["at"], "detail": put.excluded.detail}
+        )
+        connection.execute(put)
+
+    @reading
+    def signs(self, connection: Connection) -> Mapping[str, tuple[datetime, Mapping[str, Any]]]:
+        """Return the last sign of life of each part."""
+        return {row.part: (row.at, row.detail) for row in connection.execute(select(signs))}
+
+    @writing
+    def sweep(self, connection: Connection, before: datetime) -> int:
+        """Remove messages that were done, and sessions and tokens that ended, before a time."""
+        done = connection.execute(messages.delete().where(messages.c.done < before))
+        ended = connection.execute(secrets.delete().where(secrets.c.until < before))
+        return done.rowcount + ended.rowcount

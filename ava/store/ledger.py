@@ -1,0 +1,59 @@
+"""Charging and giving back, inside the transaction that admits or ends a run.
+
+What a group and a queue use is changed by conditional UPDATEs alone: the condition is looked at while the row is locked, so
+that no interleaving of transactions exceeds a quota; the tables' CHECKs say the same once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, case, func, literal, select
+
+from ava.domain.problems import Problem
+from ava.domain.quota import UNLIMITED, waits_for_quota
+from ava.domain.resources import FIELDS, Resources
+from ava.store import records
+from ava.store.tables import charges, groups, queues
+
+
+def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Problem]:
+    """Charge a run's group and queue; return what has no room, after which the transaction has to be undone."""
+    asks = Resources(run.gpu, run.cpu, run.memory)
+    problems = [
+        *_take(connection, groups, run.group_name, asks, f"group {run.group_name}"),
+        *_take(connection, queues, run.queue, asks, f"queue {run.queue}"),
+    ]
+    if not problems:
+        row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
+        connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
+    return problems
+
+
+def release(connection: Connection, run: str, now: datetime) -> None:
+    """End a run's charge and give back what it had."""
+    # A clock that was set back must not end a charge before it began.
+    end = case((charges.c.began > now, charges.c.began), else_=literal(now, charges.c.began.type))
+    update = charges.update().where(charges.c.run == run, charges.c.ended.is_(None)).values(ended=end)
+    for row in connection.execute(update.returning(charges)).all():
+        for table, name in ((groups, row.group_name), (queues, row.queue)):
+            less = {f"used_{part}": table.c[f"used_{part}"] - getattr(row, part) for part in FIELDS}
+            connection.execute(table.update().where(table.c.name == name).values(less))
+
+
+def _take(connection: Connection, table: Table, name: str, asks: Resources, whose: str) -> Sequence[Problem]:
+    used = {part: table.c[f"used_{part}"] for part in FIELDS}
+    room = [
+        used[part] + amount <= func.coalesce(table.c[f"quota_{part}"], UNLIMITED)
+        for part, amount in asks._asdict().items()
+    ]
+    more = {f"used_{part}": used[part] + amount for part, amount in asks._asdict().items()}
+    update = table.update().where(table.c.name == name, *room).values(more)
+    if connection.execute(update.returning(table.c.name)).one_or_none() is not None:
+        return ()
+    row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one()
+    problems = waits_for_quota(asks, records.quota(row), records.used(row), whose)
+    # Room was made between the two statements: it is asked for again soon.
+    return problems or [Problem("changed-meanwhile", f"The use of {whose} has just changed.", whose)]

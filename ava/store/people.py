@@ -1,0 +1,166 @@
+"""Users."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, or_, select
+
+from ava.domain.model import Page, Topic, User, UserState
+from ava.domain.names import email_problems, person_problems, shown
+from ava.domain.problems import conflict
+from ava.store import records
+from ava.store.base import Base, page, reading, refuse, writing
+from ava.store.lookup import Lock, group_row, user_row
+from ava.store.tables import members, numbers, secrets, users
+
+
+class UserStore(Base):
+    """Users: who they are, and what they may."""
+
+    @writing
+    def add_user(
+        self,
+        connection: Connection,
+        name: str,
+        email: str,
+        password: str,
+        now: datetime,
+        *,
+        admin: bool = False,
+        state: UserState = UserState.PENDING,
+    ) -> User:
+        """Store a person with the next free uid."""
+        refuse([*person_problems(name, "name"), *email_problems(email, "email")])
+        _check_free(connection, name, email)
+        row = {
+            "id": self.new_id("u", now),
+            "name": name,
+            "email": email.lower(),
+            "password": password,
+            "uid": next_number(connection, "uid"),
+            "admin": admin,
+            "state": UserState(state),
+            "created": now,
+        }
+        stored = connection.execute(users.insert().values(row).returning(users)).one()
+        self._changed(connection, now, name, state)
+        return records.user(stored)
+
+    @reading
+    def user(self, connection: Connection, name: str) -> User:
+        """Return a person by name or id."""
+        return records.user(user_row(connection, name))
+
+    @reading
+    def users(
+        self,
+        connection: Connection,
+        *,
+        state: UserState | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> Page[User]:
+        """Return people by name."""
+        query = select(users)
+        if state is not None:
+            query = query.where(users.c.state == UserState(state))
+        return page(
+            connection, query, users.c.name, records.user, after=after, limit=limit, newest_first=False
+        )
+
+    @writing
+    def set_user(
+        self,
+        connection: Connection,
+        name: str,
+        now: datetime,
+        *,
+        state: UserState | None = None,
+        admin: bool | None = None,
+        email: str | None = None,
+        password: str | None = None,
+    ) -> User:
+        """Change what is given; end sessions and tokens of who is shut out."""
+        if email is not None:
+            refuse(email_problems(email, "email"))
+        if (state is not None and state is not UserState.ACTIVE) or admin is False:
+            _check_not_last(connection, user_row(connection, name).name)
+        before = user_row(connection, name, Lock.OWN)
+        if email is not None and email.lower() != before.email:
+            _check_free(connection, None, email)
+        changes: dict[str, Any] = {"state": state, "admin": admin, "password": password}
+        changes["email"] = None if email is None else email.lower()
+        changes = {key: value for key, value in changes.items() if value is not None}
+        if not changes:
+            return records.user(before)
+        update = users.update().where(users.c.name == before.name).values(changes).returning(users)
+        after = connection.execute(update).one()
+        if after.state != UserState.ACTIVE:
+            connection.execute(secrets.delete().where(secrets.c.user_name == before.name))
+        if after.state != before.state:
+            self._changed(connection, now, before.name, UserState(after.state))
+        return records.user(after)
+
+    @reading
+    def password(self, connection: Connection, name: str) -> str:
+        """Return the hash."""
+        return str(user_row(connection, name).password)
+
+    @writing
+    def set_default_group(self, connection: Connection, user: str, group: str) -> User:
+        """Choose the group that later runs are charged to."""
+        person = user_row(connection, user, Lock.OWN)
+        chosen = group_row(connection, group, Lock.STAYS).name
+        member = members.c.group_name == chosen, members.c.user_name == person.name
+        if connection.execute(select(members.c.since).where(*member)).one_or_none() is None:
+            raise conflict(
+                "not-a-member",
+                f"{person.name} is not in the group {chosen}.",
+                "default_group",
+                f"Put {person.name} into the group first, or choose another one.",
+                found=chosen,
+                wanted="one of the user's groups",
+            )
+        update = users.update().where(users.c.name == person.name).values(default_group=chosen)
+        return records.user(connection.execute(update.returning(users)).one())
+
+    def _changed(self, connection: Connection, now: datetime, name: str, state: UserState) -> None:
+        self.tell(
+            connection, now, "user-changed", name, Topic.OPERATOR, Topic.NOTICE, state=UserState(state).value
+        )
+
+
+def next_number(connection: Connection, name: str) -> int:
+    """Return the next uid or gid; who else wants one waits until this transaction has ended."""
+    update = numbers.update().where(numbers.c.name == name).values(last=numbers.c.last + 1)
+    return int(connection.execute(update.returning(numbers.c.last)).scalar_one())
+
+
+def _check_free(connection: Connection, name: str | None, email: str) -> None:
+    taken = select(users.c.name, users.c.email).where(
+        or_(users.c.name == (name or ""), users.c.email == email.lower())
+    )
+    for row in connection.execute(taken):
+        what, value = ("name", name) if row.name == name else ("email", shown(email))
+        raise conflict(
+            f"{what}-taken",
+            f"The {what} {value} is taken.",
+            what,
+            f"Choose another {what}.",
+            found=str(value),
+        )
+
+
+def _check_not_last(connection: Connection, name: str) -> None:
+    """Refuse to shut out the last administrator; who does the same to another one at the same time waits here."""
+    active = users.c.admin.is_(True), users.c.state == UserState.ACTIVE
+    query = select(users.c.name).where(*active).order_by(users.c.name).with_for_update()
+    if [row.name for row in connection.execute(query)] == [name]:
+        raise conflict(
+            "last-administrator",
+            f"{name} is the last administrator who can log in.",
+            "user",
+            "Make another user an administrator first.",
+        )

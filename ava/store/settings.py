@@ -1,0 +1,148 @@
+"""Queues and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from ava.domain.model import Pool, Queue, Quota, Topic
+from ava.domain.names import is_id, name_problems, shown
+from ava.domain.problems import Problem, missing
+from ava.domain.quota import below_use, quota_problems
+from ava.store import records
+from ava.store.base import Base, reading, refuse, upsert, writing
+from ava.store.tables import pools, queues
+
+PRIORITY = 50
+RATIO = 1.0, 100.0
+SLOTS = 1, 64
+
+
+class SettingsStore(Base):
+    """Queues and pools: how work is let in, and where it goes."""
+
+    @writing
+    def put_queue(
+        self,
+        connection: Connection,
+        name: str,
+        now: datetime,
+        *,
+        pool: str | None = None,
+        quota: Quota | None = None,
+        priority: int | None = None,
+    ) -> Queue:
+        """Make or change a queue."""
+        problems = [*name_problems(name, "name"), *(quota_problems(quota, "quota") if quota else ())]
+        if priority is not None and not 0 <= priority <= 1000:
+            problems.append(_out_of("priority", priority, 0, 1000))
+        refuse(problems)
+        if pool is not None:
+            _check_pool(connection, pool)
+        new = {"name": name, "id": self.new_id("q", now), "priority": PRIORITY}
+        connection.execute(
+            upsert(connection, queues).values(new).on_conflict_do_nothing(index_elements=["name"])
+        )
+        row = queue_row(connection, name, own=True)
+        changes: dict[str, Any] = {}
+        if quota is not None:
+            refuse(below_use(quota, records.used(row), f"queue {name}"), 409)
+            changes |= records.limits(quota, queues)
+        if pool is not None:
+            changes["pool"] = pool
+        if priority is not None:
+            changes["priority"] = priority
+        if changes:
+            row = connection.execute(
+                queues.update().where(queues.c.name == name).values(changes).returning(queues)
+            ).one()
+        self.tell(connection, now, "queue-changed", name, Topic.SCHEDULER)
+        return records.queue(row)
+
+    @reading
+    def queues(self, connection: Connection) -> Sequence[Queue]:
+        """Return all queues, highest priority first, then by name."""
+        query = select(queues).order_by(queues.c.priority.desc(), queues.c.name)
+        return [records.queue(row) for row in connection.execute(query)]
+
+    @writing
+    def put_pool(self, connection: Connection, pool: Pool) -> Pool:
+        """Make or change a pool."""
+        refuse(_pool_problems(pool))
+        values = {
+            "name": pool.name,
+            "id": pool.id if is_id(pool.id) else self.new_id("p", datetime.now(UTC)),
+            "gpu": pool.gpu,
+            "selector": dict(pool.selector),
+            "cpu_ratio": float(pool.cpu_ratio),
+            "memory_ratio": float(pool.memory_ratio),
+            "gpu_slots": pool.gpu_slots,
+        }
+        changed = {key: value for key, value in values.items() if key not in ("name", "id")}
+        put = upsert(connection, pools).values(values)
+        put = put.on_conflict_do_update(index_elements=["name"], set_=changed)
+        return replace(pool, id=str(connection.execute(put.returning(pools.c.id)).scalar_one()))
+
+    @reading
+    def pools(self, connection: Connection) -> Sequence[Pool]:
+        """Return all pools by name."""
+        return [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))]
+
+
+def queue_row(connection: Connection, name: str, *, own: bool = False) -> Row[Any]:
+    """Return a queue's row, held by this transaction alone where ``own``; 404."""
+    query = select(queues).where(queues.c.name == name)
+    row = None
+    if not name_problems(name, ""):
+        row = connection.execute(query.with_for_update() if own else query).one_or_none()
+    if row is None:
+        raise missing(f"queue {shown(name)}", "queue")
+    return row
+
+
+def _check_pool(connection: Connection, pool: str) -> None:
+    known = [row.name for row in connection.execute(select(pools.c.name).order_by(pools.c.name))]
+    if pool not in known:
+        refuse(
+            [
+                Problem(
+                    "pool-unknown",
+                    "There is no such pool.",
+                    "pool",
+                    shown(pool),
+                    f"one of {', '.join(known[:20])}" if known else "a pool; there is none yet",
+                    "Make the pool first.",
+                )
+            ]
+        )
+
+
+def _pool_problems(pool: Pool) -> Sequence[Problem]:
+    problems = [*name_problems(pool.name, "name")]
+    for name in ("cpu_ratio", "memory_ratio"):
+        if not RATIO[0] <= getattr(pool, name) <= RATIO[1]:
+            problems.append(_out_of(name, getattr(pool, name), *RATIO))
+    if not SLOTS[0] <= pool.gpu_slots <= SLOTS[1]:
+        problems.append(_out_of("gpu_slots", pool.gpu_slots, *SLOTS))
+    if not isinstance(pool.selector, Mapping) or len(pool.selector) > 50:
+        problems.append(
+            Problem(
+                "selector-invalid", "The labels of nodes are not valid.", "selector", "", "50 labels at most"
+            )
+        )
+    return problems
+
+
+def _out_of(name: str, value: float, low: float, high: float) -> Problem:
+    return Problem(
+        "number-invalid",
+        f"{name} is out of range.",
+        name,
+        str(value)[:40],
+        f"from {low:g} to {high:g}",
+        "Correct it.",
+    )

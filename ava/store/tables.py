@@ -1,0 +1,296 @@
+"""The ledger's tables as they are after the last migration; a test holds both to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    text,
+)
+
+from ava.domain.names import ID_LENGTH
+from ava.store.types import SERIAL, Document, Moment, Prose, Whole, Word
+
+NAMES = {
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+    "ck": "%(table_name)s_%(constraint_name)s_check",
+    "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+    "pk": "%(table_name)s_pkey",
+}
+metadata = MetaData(naming_convention=NAMES)
+ID = Word(ID_LENGTH)
+PERSON = Word(32)
+NAME = Word(200)
+
+
+def _limits(storage: bool) -> list[Any]:
+    """Return columns and checks of a quota; what is used can never be more, whoever writes."""
+    parts = ("gpu", "cpu", "memory")
+    columns: list[Any] = [
+        Column(f"quota_{name}", Whole) for name in (*parts, *(["storage"] if storage else []))
+    ]
+    columns += [Column(f"used_{name}", Whole, nullable=False, server_default=text("0")) for name in parts]
+    columns += [
+        CheckConstraint(
+            f"used_{name} >= 0 AND (quota_{name} IS NULL OR used_{name} <= quota_{name})", name=f"used_{name}"
+        )
+        for name in parts
+    ]
+    return columns
+
+
+numbers = Table(
+    "numbers",
+    metadata,
+    Column("name", Word(20), primary_key=True),
+    Column("last", Whole, nullable=False),
+    comment="the last uid and gid given; a row is locked by who takes the next",
+)
+groups = Table(
+    "groups",
+    metadata,
+    Column("name", PERSON, primary_key=True),
+    Column("id", ID, nullable=False, unique=True),
+    Column("gid", Whole, nullable=False, unique=True),
+    *_limits(storage=True),
+    Column("created", Moment, nullable=False),
+    Column("deleted", Moment, comment="kept for its charges; neither name nor gid is given again"),
+)
+users = Table(
+    "users",
+    metadata,
+    Column("name", PERSON, primary_key=True),
+    Column("id", ID, nullable=False, unique=True),
+    Column("email", Word(254), nullable=False, unique=True),
+    Column("password", Word(500), nullable=False),
+    Column("uid", Whole, nullable=False, unique=True),
+    Column("admin", Boolean, nullable=False),
+    Column("state", Word(20), nullable=False),
+    Column("default_group", PERSON, ForeignKey(groups.c.name)),
+    Column("created", Moment, nullable=False),
+    CheckConstraint("state IN ('pending', 'active', 'disabled')", name="state"),
+)
+Index("users_state_name_idx", users.c.state, users.c.name)
+members = Table(
+    "members",
+    metadata,
+    Column("group_name", PERSON, ForeignKey(groups.c.name), primary_key=True),
+    Column("user_name", PERSON, ForeignKey(users.c.name), primary_key=True),
+    Column("since", Moment, nullable=False),
+)
+Index(None, members.c.user_name, members.c.group_name)
+pools = Table(
+    "pools",
+    metadata,
+    Column("name", NAME, primary_key=True),
+    Column("id", ID, nullable=False, unique=True),
+    Column("gpu", Boolean, nullable=False),
+    Column("selector", Document, nullable=False),
+    Column("cpu_ratio", Float, nullable=False),
+    Column("memory_ratio", Float, nullable=False),
+    Column("gpu_slots", Whole, nullable=False),
+)
+queues = Table(
+    "queues",
+    metadata,
+    Column("name", NAME, primary_key=True),
+    Column("id", ID, nullable=False, unique=True),
+    Column("pool", NAME, ForeignKey(pools.c.name)),
+    *_limits(storage=False),
+    Column("priority", Whole, nullable=False),
+)
+definitions = Table(
+    "definitions",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("kind", Word(20), nullable=False),
+    Column("owner", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("spec", Document, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("deleted", Moment),
+    CheckConstraint("kind IN ('workbench', 'training', 'service')", name="kind"),
+)
+_KEPT = text("deleted IS NULL")
+Index(
+    "definitions_owner_kind_name_key",
+    definitions.c.owner,
+    definitions.c.kind,
+    definitions.c.name,
+    unique=True,
+    postgresql_where=_KEPT,
+    sqlite_where=_KEPT,
+)
+_columns: tuple[str, ...]
+for _columns in (("owner", "id"), ("owner", "kind", "id"), ("kind", "id"), ("name", "id")):
+    Index(None, *(definitions.c[c] for c in _columns))
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("definition", ID, ForeignKey(definitions.c.id), nullable=False),
+    Column("kind", Word(20), nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("owner", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("group_name", PERSON, ForeignKey(groups.c.name), nullable=False),
+    Column("queue", NAME, ForeignKey(queues.c.name), nullable=False),
+    Column("priority", Whole, nullable=False),
+    Column("cluster", NAME, nullable=False),
+    Column("key", Word(200), nullable=False),
+    Column("spec", Document, nullable=False),
+    Column("gpu", Whole, nullable=False),
+    Column("cpu", Whole, nullable=False),
+    Column("memory", Whole, nullable=False),
+    Column("phase", Word(20), nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("admitted", Moment),
+    Column("stop", Moment),
+    Column("finished", Moment),
+    Column("outcome", Word(20)),
+    Column("reason", Prose, nullable=False, server_default=text("''")),
+    Column("attempt", Whole, nullable=False, server_default=text("0")),
+    Column("waits_for", Document, nullable=False),
+    UniqueConstraint("owner", "key"),
+    CheckConstraint("phase IN ('queued', 'admitted', 'finished')", name="phase"),
+    CheckConstraint(
+        "(phase = 'finished') = (finished IS NOT NULL) AND (phase = 'finished') = (outcome IS NOT NULL)",
+        name="finished",
+    ),
+    CheckConstraint("phase <> 'admitted' OR admitted IS NOT NULL", name="admitted"),
+)
+_ONE_WORKBENCH = text("kind = 'workbench' AND phase <> 'finished'")
+Index(
+    "runs_one_workbench_key",
+    runs.c.definition,
+    unique=True,
+    postgresql_where=_ONE_WORKBENCH,
+    sqlite_where=_ONE_WORKBENCH,
+)
+_OPEN_RUN = text("phase <> 'finished'")
+Index("runs_open_idx", runs.c.phase, runs.c.id, postgresql_where=_OPEN_RUN, sqlite_where=_OPEN_RUN)
+for _columns in (
+    ("owner", "id"),
+    ("owner", "kind", "id"),
+    ("group_name", "id"),
+    ("group_name", "kind", "id"),
+    ("definition", "id"),
+    ("kind", "id"),
+):
+    Index(None, *(runs.c[c] for c in _columns))
+
+charges = Table(
+    "charges",
+    metadata,
+    Column("id", SERIAL, primary_key=True),
+    Column("run", ID, ForeignKey(runs.c.id), nullable=False),
+    Column("group_name", PERSON, ForeignKey(groups.c.name), nullable=False),
+    Column("queue", NAME, ForeignKey(queues.c.name), nullable=False),
+    Column("user_name", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("gpu", Whole, nullable=False),
+    Column("cpu", Whole, nullable=False),
+    Column("memory", Whole, nullable=False),
+    Column("began", Moment, nullable=False),
+    Column("ended", Moment),
+    CheckConstraint("ended IS NULL OR ended >= began", name="ended"),
+    comment="append only: a trigger lets nothing change but the end, once",
+)
+_OPEN_CHARGE = text("ended IS NULL")
+Index(
+    "charges_one_open_key",
+    charges.c.run,
+    unique=True,
+    postgresql_where=_OPEN_CHARGE,
+    sqlite_where=_OPEN_CHARGE,
+)
+Index(None, charges.c.run)
+Index(None, charges.c.group_name, charges.c.id)
+Index(None, charges.c.user_name, charges.c.id)
+Index(None, charges.c.ended)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("seq", SERIAL, primary_key=True),
+    Column("topic", Word(20), nullable=False),
+    Column("kind", Word(40), nullable=False),
+    Column("object", NAME, nullable=False),
+    Column("payload", Document, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("done", Moment),
+    sqlite_autoincrement=True,
+    comment="the outbox",
+)
+_OPEN_MESSAGE = text("done IS NULL")
+Index(
+    "messages_open_idx",
+    messages.c.topic,
+    messages.c.seq,
+    postgresql_where=_OPEN_MESSAGE,
+    sqlite_where=_OPEN_MESSAGE,
+)
+Index(None, messages.c.done)
+pods = Table(
+    "pods",
+    metadata,
+    Column("run", ID, ForeignKey(runs.c.id), primary_key=True),
+    Column("pod", Word(253), primary_key=True),
+    Column("state", Document, nullable=False),
+)
+signs = Table(
+    "signs",
+    metadata,
+    Column("part", Word(100), primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("detail", Document, nullable=False),
+)
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("user_name", PERSON, ForeignKey(users.c.name), nullable=False),
+    Column("kind", Word(20), nullable=False),
+    Column("digest", Word(64), nullable=False),
+    Column("label", Word(200), nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("until", Moment),
+    Column("used", Moment),
+    UniqueConstraint("kind", "digest"),
+)
+Index(None, secrets.c.user_name, secrets.c.kind, secrets.c.id)
+Index(None, secrets.c.until)
+keys = Table(
+    "keys",
+    metadata,
+    Column("user_name", PERSON, ForeignKey(users.c.name), primary_key=True),
+    Column("kind", Word(20), primary_key=True),
+    Column("name", NAME, primary_key=True),
+    Column("value", Word(20_000), nullable=False),
+    Column("created", Moment, nullable=False),
+)
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", SERIAL, primary_key=True),
+    Column("at", Moment, nullable=False),
+    Column("who", Word(254), nullable=False),
+    Column("action", NAME, nullable=False),
+    Column("object", Word(500), nullable=False),
+    Column("outcome", NAME, nullable=False),
+    Column("address", NAME, nullable=False),
+    Column("detail", Document, nullable=False),
+    sqlite_autoincrement=True,
+    comment="append only: triggers refuse change and removal",
+)
+Index(None, audit.c.who, audit.c.id)
+Index(None, audit.c.object, audit.c.id)

@@ -1,0 +1,120 @@
+"""Waiting for messages: LISTEN on PostgreSQL, looking again and again on SQLite."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Protocol
+
+import psycopg
+from sqlalchemy import Engine, PoolProxiedConnection, func, select
+
+from ava.domain.model import Topic
+from ava.store.errors import translated, unavailable
+from ava.store.tables import messages
+
+POLL = 0.05
+"""Seconds between two looks at SQLite."""
+
+
+class Waiter(Protocol):
+    """Waits for messages of one topic."""
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether a message may be there, at the latest when the time is over."""
+
+    def close(self) -> None:
+        """Give its connection back."""
+
+
+def waiter(engine: Engine, topic: Topic) -> Waiter:
+    """Return what waits for a topic on this data base."""
+    return Listener(engine, topic) if engine.dialect.name == "postgresql" else Poller(engine, topic)
+
+
+def channel(topic: Topic) -> str:
+    """Return the channel that the messages' trigger notifies."""
+    return f"ava_{topic.value}"
+
+
+class Listener:
+    """One connection of its own, listening; threads that wait for one topic take turns."""
+
+    def __init__(self, engine: Engine, topic: Topic) -> None:
+        self._engine = engine
+        self._topic = topic
+        self._turn = threading.Lock()
+        self._listening: PoolProxiedConnection | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether something was told; also after the connection was lost, for then something may be missed."""
+        end = time.monotonic() + seconds
+        if not self._turn.acquire(timeout=max(seconds, 0)):
+            return False
+        try:
+            if self._listening is None:
+                self._listening = self._listen()
+                return True
+            for _ in self._driver().notifies(timeout=max(end - time.monotonic(), 0), stop_after=1):
+                return True
+        except psycopg.Error as error:
+            was_listening = self._listening is not None
+            self._drop()
+            if was_listening:
+                return True
+            raise unavailable(str(error).partition("\n")[0][:200]) from error
+        finally:
+            self._turn.release()
+        return False
+
+    def close(self) -> None:
+        """Give the connection back."""
+        with self._turn:
+            self._drop()
+
+    def _listen(self) -> PoolProxiedConnection:
+        with translated():
+            raw = self._engine.raw_connection()
+        raw.detach()
+        driver: Any = raw.driver_connection
+        driver.autocommit = True
+        driver.execute(f"LISTEN {channel(self._topic)}")
+        return raw
+
+    def _driver(self) -> psycopg.Connection[Any]:
+        driver: Any = self._listening and self._listening.driver_connection
+        assert isinstance(driver, psycopg.Connection)  # noqa: S101 - PostgreSQL is spoken to by psycopg alone
+        return driver
+
+    def _drop(self) -> None:
+        if self._listening is not None:
+            listening, self._listening = self._listening, None
+            listening.close()
+
+
+class Poller:
+    """Looks for a message that is newer than the newest at the last look."""
+
+    def __init__(self, engine: Engine, topic: Topic) -> None:
+        self._engine = engine
+        self._query = select(func.max(messages.c.seq)).where(
+            messages.c.topic == topic, messages.c.done.is_(None)
+        )
+        self._newest = 0
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether a new message is there."""
+        end = time.monotonic() + seconds
+        while True:
+            with translated(), self._engine.begin() as connection:
+                newest = connection.execute(self._query).scalar() or 0
+            if newest > self._newest:
+                self._newest = newest
+                return True
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(POLL, left))
+
+    def close(self) -> None:
+        """Nothing is held."""
