@@ -1,0 +1,99 @@
+"""What the ledger can do with people, groups, queues and pools; see interface.py for what holds for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from ava.domain.model import Group, Page, Pool, Queue, Quota, User, UserState
+
+
+class People(Protocol):
+    """Users and groups."""
+
+    def add_user(
+        self,
+        name: str,
+        email: str,
+        password: str,
+        now: datetime,
+        *,
+        admin: bool = False,
+        state: UserState = UserState.PENDING,
+    ) -> User:
+        """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken."""
+
+    def user(self, name: str) -> User:
+        """Return a person by name or id."""
+
+    def users(
+        self, *, state: UserState | None = None, after: str | None = None, limit: int = 50
+    ) -> Page[User]:
+        """Return people by name."""
+
+    def set_user(
+        self,
+        name: str,
+        now: datetime,
+        *,
+        state: UserState | None = None,
+        admin: bool | None = None,
+        email: str | None = None,
+        password: str | None = None,
+    ) -> User:
+        """Change what is given. Shutting a person out ends their sessions and tokens; 409 for the last administrator."""
+
+    def password(self, name: str) -> str:
+        """Return the hash."""
+
+    def set_default_group(self, user: str, group: str) -> User:
+        """Choose the group that later runs are charged to; 409 for a group that the user is not in."""
+
+    def add_group(self, name: str, quota: Quota, now: datetime) -> Group:
+        """Store a group with the next free gid."""
+
+    def group(self, name: str) -> Group:
+        """Return a group by name or id, with what it uses."""
+
+    def groups(self, *, user: str | None = None, after: str | None = None, limit: int = 50) -> Page[Group]:
+        """Return groups by name: all, or those of a user."""
+
+    def set_quota(self, group: str, quota: Quota, now: datetime) -> Group:
+        """Change what a group may have. 409 below what it uses now."""
+
+    def delete_group(self, group: str, now: datetime) -> None:
+        """Remove a group. 409 while it has members or runs that are not finished; its charges stay."""
+
+    def add_member(self, group: str, user: str, now: datetime) -> None:
+        """Put a user into a group; the first one becomes the default. Doing it twice does no harm."""
+
+    def remove_member(self, group: str, user: str, now: datetime) -> None:
+        """Take a user out. Runs go on, charged to it; the default becomes the oldest membership left."""
+
+    def members(self, group: str) -> Sequence[User]:
+        """Return a group's users by name."""
+
+
+class Settings(Protocol):
+    """Queues and pools."""
+
+    def put_queue(
+        self,
+        name: str,
+        now: datetime,
+        *,
+        pool: str | None = None,
+        quota: Quota | None = None,
+        priority: int | None = None,
+    ) -> Queue:
+        """Make or change a queue; 409 below what it uses."""
+
+    def queues(self) -> Sequence[Queue]:
+        """Return all queues, highest priority first, then by name."""
+
+    def put_pool(self, pool: Pool) -> Pool:
+        """Make or change a pool (``id`` is ignored where the name is known)."""
+
+    def pools(self) -> Sequence[Pool]:
+        """Return all pools by name."""
