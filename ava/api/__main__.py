@@ -1,0 +1,93 @@
+"""`python -m ava.api --config FILE`: serves the interface, and health and metrics on a second port."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import threading
+from pathlib import Path
+
+import uvicorn
+
+from ava.api.app import application
+from ava.api.config import Config, ConfigError, load, split
+from ava.api.health import internal
+from ava.api.services import Services
+from ava.api.setup import make
+
+GRACE = 10
+"""Seconds that requests get to end when the program is asked to; then followed logs are cut."""
+
+
+def servers(services: Services, config: Config) -> list[uvicorn.Server]:
+    """Return the two servers."""
+    tls = config.tls
+    outer = uvicorn.Config(
+        application(services),
+        *split(config.listen),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        log_config=None,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=2000,
+        ssl_certfile=str(tls.certificate) if tls else None,
+        ssl_keyfile=str(tls.key) if tls else None,
+    )
+    inner = uvicorn.Config(
+        internal(services.store),
+        *split(config.internal),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        access_log=False,
+        server_header=False,
+        log_config=None,
+        limit_concurrency=50,
+        lifespan="off",
+    )
+    return [uvicorn.Server(outer), uvicorn.Server(inner)]
+
+
+def serve(services: Services, config: Config) -> None:
+    """Serve until SIGTERM or SIGINT; health and metrics have a thread and a loop of their own, and answer while all is busy."""
+    outer, inner = servers(services, config)
+    beside = threading.Thread(target=inner.run, name="internal", daemon=True)
+    beside.start()
+    try:
+        outer.run()
+    finally:
+        inner.should_exit = True
+        beside.join(GRACE)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run; return 2 where the settings are of no use."""
+    parser = argparse.ArgumentParser(prog="python -m ava.api", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="settings, YAML")
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        config = load(options.config)
+        services = make(config)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 2
+    try:
+        serve(services, config)
+    except SystemExit:
+        # A port that is taken: uvicorn has said so.
+        return 2
+    finally:
+        services.store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

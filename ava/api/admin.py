@@ -1,0 +1,132 @@
+"""`python -m ava.api.admin`: what is done on the API's own machine: the first administrator, a sealing key."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+from pydantic import TypeAdapter, ValidationError
+
+from ava.api.config import Config, ConfigError, load
+from ava.api.passwords import Passwords
+from ava.api.schemas.common import Email, Password, UserName
+from ava.api.services import utc_now
+from ava.api.setup import store as open_ledger
+from ava.api.validation import problems
+from ava.domain.model import User, UserState
+from ava.domain.problems import Refused
+from ava.store.interface import Store
+
+
+def create_admin(store: Store, passwords: Passwords, name: str, email: str, password: str) -> str:
+    """Make an active administrator, or make the user of this name one; return what was done.
+
+    Twice with the same password changes nothing; another password takes the place of the present one.
+    """
+    now = utc_now()
+    user = _there(store, name)
+    if user is None:
+        store.add_user(name, email, passwords.hash(password), now, admin=True, state=UserState.ACTIVE)
+        done = "made"
+    else:
+        same = passwords.matches(store.password(name), password)
+        if same and user.admin and user.state is UserState.ACTIVE:
+            return "unchanged"
+        hashed = None if same else passwords.hash(password)
+        store.set_user(name, now, admin=True, state=UserState.ACTIVE, password=hashed)
+        done = "changed"
+    store.log(
+        now,
+        who="create-admin",
+        action="users.make",
+        object=f"user {name}",
+        outcome="done",
+        address="local",
+        detail={"did": done},
+    )
+    return done
+
+
+def _there(store: Store, name: str) -> User | None:
+    try:
+        return store.user(name)
+    except Refused as refused:
+        if refused.status == 404:
+            return None
+        raise
+
+
+def sealing_key(path: Path) -> str:
+    """Write a new sealing key, mode 0600; one that is there is left alone."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return "unchanged"
+    with os.fdopen(handle, "wb") as file:
+        file.write(Fernet.generate_key() + b"\n")
+    return "made"
+
+
+def _password() -> str:
+    """Return the password from standard input, one line."""
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _checked(name: str, email: str, password: str) -> list[str]:
+    """Return what is wrong with the three, never with the password in it."""
+    found = []
+    for where, kind, value in (
+        ("--name", UserName, name),
+        ("--email", Email, email),
+        ("password", Password, password),
+    ):
+        try:
+            TypeAdapter(kind).validate_python(value)
+        except ValidationError as error:
+            errors = [{**e, "loc": (where,)} for e in error.errors()]
+            found += [f"{p.where}: {p.what} Wanted: {p.wanted}." for p in problems(errors)]
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run; 0 done (or nothing to do), 1 refused, 2 could not run."""
+    parser = argparse.ArgumentParser(prog="python -m ava.api.admin", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    make = verbs.add_parser("create-admin", help="password: one line on standard input")
+    make.add_argument("--config", type=Path, required=True)
+    make.add_argument("--name", required=True)
+    make.add_argument("--email")
+    key = verbs.add_parser("sealing-key")
+    key.add_argument("file", type=Path)
+    options = parser.parse_args(argv)
+    try:
+        if options.verb == "sealing-key":
+            print(sealing_key(options.file))
+            return 0
+        return _create(load(options.config), options.name, options.email or f"{options.name}@localhost")
+    except (ConfigError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _create(config: Config, name: str, email: str) -> int:
+    password = _password()
+    if wrong := _checked(name, email, password):
+        print("\n".join(wrong), file=sys.stderr)
+        return 2
+    store = open_ledger(config)
+    try:
+        print(create_admin(store, Passwords(), name, email, password))
+    except Refused as refused:
+        print(f"{refused}", file=sys.stderr)
+        return 2 if refused.status == 503 else 1
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""The application: routes, errors, and what surrounds them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from ava import __version__
+from ava.api import errors
+from ava.api.answer import Json
+from ava.api.guard import Guard
+from ava.api.routes import api
+from ava.api.services import Services
+
+THREADS = 16
+"""Requests that are at work in the ledger at once; the others wait in line, not on the data base."""
+PREFIX = "/api/v1"
+
+
+def frame(services: Services) -> FastAPI:
+    """Return the application without what surrounds it (its OpenAPI document is looked at in tests)."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        await services.logs.close()
+
+    app = FastAPI(
+        title="AVA",
+        version=__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        default_response_class=Json,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    app.include_router(api(), prefix=PREFIX)
+    errors.install(app)
+    return app
+
+
+def application(services: Services) -> ASGIApp:
+    """Return the application as it is served."""
+    return Guard(frame(services), services.config.trusted_proxies)

@@ -1,0 +1,162 @@
+"""The settings of the API's program: one YAML file; secrets are named by the files that hold them."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}/(second|minute|hour|day)$")]
+"""So many in so much time: ``20/minute``."""
+Address = Annotated[str, Field(pattern=r"^\[?[0-9A-Za-z.:-]*\]?:[0-9]{1,5}$")]
+
+
+class ConfigError(Exception):
+    """The settings cannot be used; the text names every error."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Database(_Strict):
+    """Where the ledger is: either a URL (SQLite for tests), or PostgreSQL's parts.
+
+    Attributes:
+        passfile: libpq's password file; the password is never part of a URL.
+        ca: certificates of the server's authority; with it the server's name is verified.
+    """
+
+    url: str | None = None
+    host: str = "localhost"
+    port: Annotated[int, Field(ge=1, le=65535)] = 5432
+    name: str = "ava"
+    user: str = "ava"
+    passfile: Path | None = None
+    ca: Path | None = None
+
+    def address(self) -> str:
+        """Return the URL that SQLAlchemy understands; it holds no password."""
+        if self.url is not None:
+            return self.url
+        options: dict[str, str] = {"connect_timeout": "5"}
+        if self.passfile is not None:
+            options["passfile"] = str(self.passfile)
+        if self.ca is not None:
+            options |= {"sslmode": "verify-full", "sslrootcert": str(self.ca)}
+        where = f"{quote(self.host, safe='[]')}:{self.port}/{quote(self.name, safe='')}"
+        return f"postgresql://{quote(self.user, safe='')}@{where}?{urlencode(options)}"
+
+
+class Tls(_Strict):
+    """Certificate and key, PEM."""
+
+    certificate: Path
+    key: Path
+
+
+class LogStore(_Strict):
+    """One VictoriaLogs.
+
+    Attributes:
+        ca: of the store's authority.
+        certificate, key: the API's own, by which the store knows it (mutual TLS).
+        user, passfile: basic authentication where the store wants it; the file holds the password alone.
+    """
+
+    name: str
+    url: Annotated[str, Field(pattern=r"^https?://[^\s/]+$")]
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    user: str | None = None
+    passfile: Path | None = None
+
+
+class Cluster(_Strict):
+    """A Kubernetes whose pods' live logs the API may read; ``kubeconfig`` None: live logs come from the log stores."""
+
+    kubeconfig: Path | None = None
+
+
+class Limits(_Strict):
+    """How often somebody may try.
+
+    Attributes:
+        login_address: log-ins of one address.
+        login_account: refused log-ins of one account, from wherever.
+        registration: registrations of one address.
+        submit: runs of one user.
+        change: other changes of one user.
+        streams: logs that one user follows at once.
+    """
+
+    login_address: Rate = "30/minute"
+    login_account: Rate = "20/hour"
+    registration: Rate = "10/hour"
+    submit: Rate = "300/minute"
+    change: Rate = "600/minute"
+    streams: Annotated[int, Field(ge=1, le=1000)] = 20
+
+
+class Ldap(_Strict):
+    """Log-in by a directory: the user's own name is bound with, nothing is searched.
+
+    Attributes:
+        url: ``ldaps://HOST``; ``ldap://`` is upgraded by StartTLS.
+        user_dn: with ``{name}``: ``uid={name},ou=people,dc=example,dc=org``.
+    """
+
+    url: Annotated[str, Field(pattern=r"^ldaps?://[^\s/]+$")]
+    user_dn: Annotated[str, Field(pattern=r"\{name\}")]
+    ca: Path | None = None
+
+
+class Config(_Strict):
+    """All settings.
+
+    Attributes:
+        listen: address and port of the interface.
+        internal: address and port of health and metrics; not for users.
+        sealing_key: file with a Fernet key; deploy keys and cursors are sealed with it. The same on every replica.
+        trusted_proxies: networks whose X-Forwarded-For is believed.
+        session_hours, token_days: until a log-in ends, and a token at most.
+        registration: whether people may register themselves (an administrator still approves each).
+    """
+
+    listen: Address = "127.0.0.1:8443"
+    internal: Address = "127.0.0.1:9443"
+    database: Database = Database()
+    sealing_key: Path
+    tls: Tls | None = None
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    clusters: dict[str, Cluster] = Field(default_factory=lambda: {"default": Cluster()})
+    log_stores: tuple[LogStore, ...] = ()
+    limits: Limits = Limits()
+    session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
+    token_days: Annotated[int, Field(ge=1, le=3660)] = 366
+    registration: bool = True
+    ldap: Ldap | None = None
+
+
+def load(path: Path) -> Config:
+    """Return the settings of a file; ConfigError names the file and all that is wrong with it."""
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    try:
+        return Config.model_validate(data if data is not None else {})
+    except ValidationError as error:
+        rows = ["{}: {}".format(".".join(map(str, e["loc"])) or "file", e["msg"]) for e in error.errors()]
+        raise ConfigError("\n".join(f"{path}: {row}" for row in rows)) from error
+
+
+def split(address: str) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT``; an empty host is every address."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  an empty host in the settings says so

@@ -1,0 +1,123 @@
+"""What surrounds every request: its size, its id, where it comes from, headers of every answer, figures, and the last catch."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ava.api import errors, metrics
+
+log = logging.getLogger("ava.api")
+LARGEST = 2**20
+"""Bytes of a request's body."""
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"strict-transport-security", b"max-age=31536000"),
+)
+
+
+class Guard:
+    """The outermost layer.
+
+    Args:
+        app: what is guarded.
+        proxies: networks whose X-Forwarded-For is believed.
+    """
+
+    def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network] = ()) -> None:
+        self._app, self._proxies = app, tuple(proxies)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id, begun, status = secrets.token_hex(8), time.perf_counter(), 0
+        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+        scope.setdefault("state", {})["address"] = client_address(scope, headers, self._proxies)
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                own = {name for name, _ in message.get("headers", [])}
+                message["headers"] = [
+                    *message.get("headers", []),
+                    *(h for h in _HEADERS if h[0] not in own),
+                    (b"x-request-id", request_id.encode()),
+                ]
+            await send(message)
+
+        where = scope["path"]
+        try:
+            if _announced(headers) > LARGEST:
+                await errors.of_http(
+                    413, where, f"{headers['content-length'][:20]} bytes", {"connection": "close"}
+                )(scope, receive, answer)
+            else:
+                await self._app(scope, _bounded(receive), answer)
+        except Exception:
+            # Its text may hold values of the request: it goes to the log alone.
+            log.exception(
+                "request %s: %s %s", request_id, scope["method"], where.encode("unicode_escape").decode()
+            )
+            if status:
+                raise
+            await errors.internal(where, request_id)(scope, receive, answer)
+        finally:
+            route = scope.get("route")
+            metrics.request(
+                scope["method"], getattr(route, "path", "none"), status, time.perf_counter() - begun
+            )
+
+
+def _announced(headers: dict[str, str]) -> int:
+    text = headers.get("content-length", "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else LARGEST + 1
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Return a receive that ends a body of unknown length where it gets too large."""
+    seen = 0
+
+    async def bounded() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > LARGEST:
+            raise HTTPException(413, headers={"connection": "close"})
+        return message
+
+    return bounded
+
+
+def client_address(
+    scope: Scope, headers: dict[str, str], proxies: Sequence[IPv4Network | IPv6Network]
+) -> str:
+    """Return where a request comes from: the last address of X-Forwarded-For that no trusted proxy has.
+
+    What stands before it was written by the client and is not believed.
+    """
+    client = scope.get("client")
+    here = str(client[0]) if client else "unknown"
+    chain = [*(part.strip() for part in headers.get("x-forwarded-for", "").split(",") if part.strip()), here]
+    for text in reversed(chain):
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            break
+        here = str(address)
+        if not any(address in network for network in proxies):
+            break
+    return here

@@ -1,0 +1,35 @@
+"""Health and metrics, on a port of their own that is not for users."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ava.api import metrics
+from ava.store.interface import Store
+
+WITHIN = 5.0
+"""Seconds in which the ledger has to answer."""
+
+
+def internal(store: Store) -> Starlette:
+    """Return the application of the internal port: /healthz (the ledger answers) and /metrics."""
+
+    async def healthz(request: Request) -> Response:
+        try:
+            await asyncio.wait_for(run_in_threadpool(store.queues), WITHIN)
+        except Exception as error:
+            # Its text could hold the data base's address.
+            return PlainTextResponse(f"the ledger does not answer: {type(error).__name__}\n", 503)
+        return PlainTextResponse("ok\n")
+
+    def figures(request: Request) -> Response:
+        return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures)])

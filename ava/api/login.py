@@ -1,0 +1,82 @@
+"""Log-in by name and password: the ledger's own, or the site's directory."""
+
+from __future__ import annotations
+
+from ava.api import metrics
+from ava.api.directory import DirectoryDown
+from ava.api.services import Services
+from ava.domain.model import User, UserState
+from ava.domain.names import shown
+from ava.domain.problems import Problem, Refused
+
+
+def user(services: Services, name: str, password: str, address: str) -> User:
+    """Return whose name and password these are.
+
+    Whether the name, the password or the account's state was wrong is not told to who has not given the password.
+
+    Raises:
+        Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429.
+    """
+    services.rates.spend("login_address", address, "log-ins")
+    services.rates.check("login_account", name, "refused log-ins of this account")
+    found, kept = _account(services, name)
+    right = _matches(services, name, kept, password)
+    if not right or found is None:
+        services.rates.spend("login_account", name, "refused log-ins of this account")
+        _refused(services, name, address, "name-or-password")
+        raise Refused(
+            401,
+            Problem(
+                "login-refused",
+                "Name and password do not belong together.",
+                "body",
+                "another name or password",
+                "those of an account",
+                "Try again; an administrator can set a new password.",
+            ),
+        )
+    if found.state is not UserState.ACTIVE:
+        _refused(services, name, address, found.state.value)
+        raise Refused(
+            403,
+            Problem(
+                f"account-{found.state.value}",
+                "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
+                f"user {found.name}",
+                found.state.value,
+                UserState.ACTIVE.value,
+                "An administrator approves it."
+                if found.state is UserState.PENDING
+                else "Ask an administrator.",
+            ),
+        )
+    metrics.LOGINS.labels("done").inc()
+    if kept and services.directory is None and services.passwords.outdated(kept):
+        services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
+    return found
+
+
+def _account(services: Services, name: str) -> tuple[User | None, str | None]:
+    try:
+        found = services.store.user(name)
+        # An id is no name to log in with.
+        return (found, services.store.password(name)) if found.name == name else (None, None)
+    except Refused:
+        return None, None
+
+
+def _matches(services: Services, name: str, kept: str | None, password: str) -> bool:
+    """Whether they match: by the directory where there is one, and by the ledger for who is not in it (administrators)."""
+    if services.directory is not None and kept is not None:
+        try:
+            if services.directory.knows(name, password):
+                return True
+        except DirectoryDown:
+            pass  # Those whom the ledger knows come in still.
+    return services.passwords.matches(kept, password)
+
+
+def _refused(services: Services, name: str, address: str, why: str) -> None:
+    metrics.LOGINS.labels("refused").inc()
+    services.audit("nobody", "sessions.open", f"user {shown(name)}", "refused", address, {"why": why})

@@ -1,0 +1,1 @@
+"""Logs of a run's pods: live from Kubernetes, kept in the site's log stores."""

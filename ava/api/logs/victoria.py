@@ -1,0 +1,121 @@
+"""Kept logs, from the site's VictoriaLogs over TLS; a store that does not answer is made up for by another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import orjson
+
+from ava.api.config import ConfigError, LogStore
+from ava.api.logs.interface import LONGEST, LogLine, LogsDown, Pods, Target, merged, nanoseconds
+
+QUERY = "/select/logsql/query"
+LARGEST = 32 * 2**20
+"""Bytes of one answer; more is not read."""
+PERIOD = 1.0
+LATE = timedelta(seconds=20)
+"""Seconds between two questions of a live view; and lines that arrive so late are shown still."""
+ROUND = 10_000
+_PLAIN = re.compile(r"[a-z0-9.-]{1,253}")
+
+
+class KeptLogs:
+    """Reads all stores of the settings at once."""
+
+    def __init__(self, stores: Sequence[LogStore], transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._clients = [(store.name, _client(store, transport)) for store in stores]
+
+    async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
+        """Return the newest lines; LogsDown where no store has answered."""
+        params = {"query": text(target, since), "limit": str(limit)}
+        asked = [self._ask(name, client, params) for name, client in self._clients]
+        answers = await asyncio.gather(*asked)
+        found = [answer for answer in answers if not isinstance(answer, str)]
+        if not found:
+            raise LogsDown("; ".join(str(a) for a in answers) or "no store is named")
+        return merged((line for answer in found for line in answer), limit)
+
+    async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
+        """Yield lines as the stores get them, a second or more after they were written."""
+        seen: dict[tuple[int, str, str], None] = {}
+        last = False
+        while True:
+            over = pods() is None
+            for line in await self.read(target, since=since, limit=ROUND):
+                key = (line.nanoseconds, line.pod, line.text)
+                if key not in seen:
+                    seen[key] = None
+                    yield line
+            since = max(since, datetime.now(UTC) - LATE)
+            oldest = int(since.timestamp() - LATE.total_seconds()) * 10**9
+            seen = {key: None for key in seen if key[0] >= oldest}
+            if last:
+                return
+            last = over
+            # The last lines of a pod arrive after it is gone.
+            await asyncio.sleep(5 * PERIOD if last else PERIOD)
+
+    async def close(self) -> None:
+        """Give connections back."""
+        for _, client in self._clients:
+            await client.aclose()
+
+    async def _ask(self, name: str, client: httpx.AsyncClient, params: dict[str, str]) -> list[LogLine] | str:
+        """Return a store's lines, or why there are none."""
+        lines: list[LogLine] = []
+        size = 0
+        try:
+            async with client.stream("POST", QUERY, data=params) as answer:
+                if answer.status_code != 200:
+                    return f"{name}: answers {answer.status_code}"
+                async for row in answer.aiter_lines():
+                    size += len(row)
+                    if size > LARGEST:
+                        return f"{name}: the lines are more than {LARGEST // 2**20} MiB; ask for fewer"
+                    if row.strip():
+                        lines.append(_line(orjson.loads(row)))
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            return f"{name}: {type(error).__name__}"
+        return lines
+
+
+def _line(row: dict[str, str]) -> LogLine:
+    return LogLine(nanoseconds(row["_time"]), str(row.get("pod", "")), str(row.get("_msg", ""))[:LONGEST])
+
+
+def text(target: Target, since: datetime | None) -> str:
+    """Return the question in LogsQL; ValueError for a name that Kubernetes would not have."""
+    for name in (target.namespace, target.prefix, *target.pods):
+        if not _PLAIN.fullmatch(name):
+            raise ValueError(f"no name of Kubernetes: {name!r}")
+    begin = since.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z") if since else None
+    parts = [f"_time:[{begin}, 2200-01-01T00:00:00Z)"] if begin else []
+    parts.append(f"namespace:={json.dumps(target.namespace)}")
+    if target.only:
+        parts.append("pod:in(" + ",".join(json.dumps(p) for p in target.pods) + ")")
+    else:
+        parts.append(f"pod:={json.dumps(target.prefix)}*")
+    return " ".join(parts)
+
+
+def _client(store: LogStore, transport: httpx.AsyncBaseTransport | None) -> httpx.AsyncClient:
+    """Return the connections to a store; ConfigError where its files are of no use."""
+    try:
+        context = ssl.create_default_context(cafile=str(store.ca) if store.ca else None)
+        if store.certificate is not None:
+            context.load_cert_chain(store.certificate, store.key)
+        word = store.passfile.read_text(encoding="utf-8").strip() if store.passfile else ""
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"log store {store.name}: certificates or password cannot be read: {error}"
+        ) from error
+    auth = httpx.BasicAuth(store.user, word) if store.user else None
+    return httpx.AsyncClient(
+        base_url=store.url, verify=context, auth=auth, timeout=20.0, trust_env=False, transport=transport
+    )

@@ -1,0 +1,53 @@
+"""Passwords: argon2id by argon2-cffi, a length rule, and no way to tell an unknown name by the time it takes."""
+
+from __future__ import annotations
+
+import secrets
+from threading import BoundedSemaphore
+from typing import Any
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+LEAST, MOST = 12, 256
+"""Characters. The upper bound keeps a request from costing more than another."""
+COST: dict[str, Any] = {
+    "time_cost": 2,
+    "memory_cost": 19 * 1024,
+    "parallelism": 1,
+    "hash_len": 32,
+    "salt_len": 16,
+}
+"""OWASP's argon2id parameters (Password Storage Cheat Sheet): 19 MiB, 2 rounds, 1 lane."""
+AT_ONCE = 4
+"""Hashes computed at once: a flood of log-ins takes 76 MiB and leaves threads for others."""
+
+
+class Passwords:
+    """Hashes and verifies. ``cost`` is pinned above; tests take a cheaper one."""
+
+    def __init__(self, cost: dict[str, Any] | None = None) -> None:
+        self._hasher = PasswordHasher(**(cost or COST))
+        self._turn = BoundedSemaphore(AT_ONCE)
+        # Verified against where there is no such person, so that the answer takes as long.
+        self._nobody = self._hasher.hash(secrets.token_urlsafe())
+
+    def hash(self, password: str) -> str:
+        """Return the hash that is kept."""
+        with self._turn:
+            return self._hasher.hash(password)
+
+    def matches(self, kept: str | None, password: str) -> bool:
+        """Whether a password is that of the kept hash; None (no such person) takes as long and never matches."""
+        with self._turn:
+            try:
+                return self._hasher.verify(kept or self._nobody, password) and kept is not None
+            except (VerificationError, InvalidHashError):
+                return False
+
+    def outdated(self, kept: str) -> bool:
+        """Whether the hash was made with other parameters than today's, and is to be made again at log-in."""
+        try:
+            return self._hasher.check_needs_rehash(kept)
+        except InvalidHashError:
+            return True

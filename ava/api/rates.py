@@ -1,0 +1,83 @@
+"""How often somebody may try: moving windows by the library `limits`, kept by each replica for itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from limits import RateLimitItem, parse
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from ava.domain.problems import Problem, Refused
+
+
+class TooMany(Refused):
+    """Asked too often. ``seconds``: when to come again."""
+
+    def __init__(self, what: str, rate: str, seconds: int) -> None:
+        super().__init__(
+            429,
+            Problem(
+                "too-many-requests",
+                f"Too many {what}.",
+                "request",
+                f"more than {rate}",
+                f"at most {rate}",
+                f"Wait {seconds} s and try again.",
+            ),
+        )
+        self.seconds = seconds
+
+
+class Rates:
+    """Counts by kind and by who asks."""
+
+    def __init__(self, **rates: str) -> None:
+        self._rates: dict[str, tuple[str, RateLimitItem]] = {
+            k: (text, parse(text)) for k, text in rates.items()
+        }
+        self._windows = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._open: dict[str, int] = defaultdict(int)
+        self._lock = Lock()
+
+    def spend(self, kind: str, who: str, what: str) -> None:
+        """Count one; TooMany where that is more than allowed."""
+        text, item = self._rates[kind]
+        if not self._windows.hit(item, kind, who):
+            raise TooMany(what, text, self._seconds(item, kind, who))
+
+    def check(self, kind: str, who: str, what: str) -> None:
+        """TooMany where no more is allowed; counts nothing."""
+        text, item = self._rates[kind]
+        if not self._windows.test(item, kind, who):
+            raise TooMany(what, text, self._seconds(item, kind, who))
+
+    def _seconds(self, item: RateLimitItem, kind: str, who: str) -> int:
+        left = self._windows.get_window_stats(item, kind, who).reset_time - time.time()
+        return max(1, math.ceil(left))
+
+    def room(self, most: int, who: str, what: str) -> None:
+        """TooMany where all of at most so many at once are taken."""
+        with self._lock:
+            if self._open.get(who, 0) >= most:
+                raise TooMany(what, f"{most} at once", 5)
+
+    @contextmanager
+    def one_of(self, most: int, who: str, what: str) -> Iterator[None]:
+        """Hold one of at most so many at once; TooMany where all are taken."""
+        with self._lock:
+            if self._open[who] >= most:
+                raise TooMany(what, f"{most} at once", 5)
+            self._open[who] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open[who] -= 1
+                if not self._open[who]:
+                    del self._open[who]

@@ -1,0 +1,46 @@
+"""The addresses of the interface, one file per kind of object."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from ava.api.routes import (
+    audit,
+    cluster,
+    definitions,
+    groups,
+    keys,
+    logs,
+    queues,
+    registrations,
+    runs,
+    sessions,
+    tokens,
+    usage,
+    users,
+)
+from ava.api.routes.common import router
+
+ALL = (
+    registrations,
+    sessions,
+    tokens,
+    users,
+    groups,
+    queues,
+    definitions,
+    runs,
+    logs,
+    usage,
+    keys,
+    cluster,
+    audit,
+)
+
+
+def api() -> APIRouter:
+    """Return all routes."""
+    whole = router("")
+    for module in ALL:
+        whole.include_router(module.routes)
+    return whole

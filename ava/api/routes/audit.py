@@ -1,0 +1,34 @@
+"""The audit log: it is read here, and nothing of the interface changes it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import Field
+
+from ava.api import paging, shapes
+from ava.api.identity import Someone
+from ava.api.routes.common import router
+from ava.api.schemas.common import Paged
+from ava.api.schemas.people import AuditOut
+
+routes = router("audit")
+
+
+class AuditQuery(paging.PageQuery):
+    """Which lines."""
+
+    who: Annotated[str, Field(max_length=100)] | None = None
+    object: Annotated[str, Field(max_length=300)] | None = None
+
+
+@routes.get("/audit")
+def list_audit(who: Someone, query: Annotated[AuditQuery, Query()]) -> Paged[AuditOut]:
+    """Return every change and every refused log-in, newest first."""
+    who.may("audit.list")
+    scope = f"audit {query.who} {query.object}"
+    found = who.services.store.audit(
+        who=query.who, object=query.object, after=paging.opened(who, query, scope), limit=query.limit
+    )
+    return paging.page(who, found, scope, shapes.audit)

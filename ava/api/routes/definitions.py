@@ -1,0 +1,98 @@
+"""Definitions of workbenches, trainings and services."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Header, Query, Response
+from pydantic import Field
+
+from ava.api import paging, shapes, submit
+from ava.api.identity import Caller, Someone
+from ava.api.routes.common import Ref, find, router
+from ava.api.routes.runs import shown
+from ava.api.schemas.common import Paged
+from ava.api.schemas.requests import DefinitionMake, Start
+from ava.api.schemas.work import DefinitionOut, RunOut
+from ava.domain.model import Definition, Kind
+from ava.domain.spec import Spec
+
+routes = router("definitions")
+KindName = Literal["workbench", "training", "service"]
+
+
+class DefinitionsQuery(paging.PageQuery):
+    """Which definitions."""
+
+    kind: KindName | None = None
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    all: bool = False
+    """Everybody's, for administrators; else one's own."""
+
+
+def _definition(who: Caller, id: str, action: str) -> Definition:
+    found = find(who.services.store.definition, "definition", id, "path.id")
+    who.may(action, owner=found.owner, what=f"definition {id}", where="path.id")
+    return found
+
+
+@routes.get("/definitions")
+def list_definitions(who: Someone, query: Annotated[DefinitionsQuery, Query()]) -> Paged[DefinitionOut]:
+    """Return stored definitions, newest first."""
+    who.may("definitions.list-all" if query.all else "definitions.list")
+    scope = f"definitions {query.all} {query.kind} {query.name}"
+    found = who.services.store.definitions(
+        owner=None if query.all else who.me.name,
+        kind=Kind(query.kind) if query.kind else None,
+        name=query.name,
+        after=paging.opened(who, query, scope),
+        limit=query.limit,
+    )
+    return paging.page(who, found, scope, shapes.definition)
+
+
+@routes.post("/definitions", status_code=201)
+def make_definition(body: DefinitionMake, who: Someone) -> DefinitionOut:
+    """Store a definition. Kind and name are its key: the same again changes nothing, another one is 409 unless ``replace``."""
+    who.may("definitions.make")
+    submit.check(who, who.me, body.spec)
+    store, kind = who.services.store, Kind(body.spec.kind)
+    with who.change("definitions.make", f"{kind} {body.name}"):
+        made = store.put_definition(
+            who.me.name, kind, body.name, submit.plain(body.spec), who.services.clock(), replace=body.replace
+        )
+    return shapes.definition(made)
+
+
+@routes.get("/definitions/{id}")
+def show_definition(id: Ref, who: Someone) -> DefinitionOut:
+    """Return a definition."""
+    return shapes.definition(_definition(who, id, "definitions.show"))
+
+
+@routes.delete("/definitions/{id}", status_code=204)
+def delete_definition(id: Ref, who: Someone) -> None:
+    """Delete a definition of which nothing runs; its runs stay known."""
+    found = _definition(who, id, "definitions.delete")
+    with who.change("definitions.delete", f"definition {found.id}"):
+        who.services.store.delete_definition(found.id, who.services.clock())
+
+
+@routes.post("/definitions/{id}/runs", status_code=201)
+def start(
+    id: Ref,
+    body: Start,
+    who: Someone,
+    response: Response,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> RunOut:
+    """Start a definition; the run is charged to one's default group of this moment (U6)."""
+    found = _definition(who, id, "definitions.start")
+    key = submit.key_of(idempotency_key, body.key)
+    changes = body.model_dump(exclude_none=True, exclude={"key"})
+    spec = Spec.model_validate(found.spec | changes)
+    submit.check(who, who.me, spec)
+    with who.change("runs.make", f"definition {found.id}"):
+        run = submit.start(who, found, spec, key)
+    response.headers["location"] = f"/api/v1/runs/{run.id}"
+    return shown(who, [run])[0]

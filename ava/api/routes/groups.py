@@ -1,0 +1,117 @@
+"""Groups, their members and quotas."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from ava.api import paging, shapes
+from ava.api.identity import Caller, Someone
+from ava.api.routes.common import Ref, find, router
+from ava.api.schemas.common import Paged, QuotaIn
+from ava.api.schemas.people import GroupMake, GroupOut, MemberOut
+from ava.domain.model import Group
+from ava.domain.problems import Refused
+
+routes = router("groups")
+
+
+class GroupsQuery(paging.PageQuery):
+    """Which groups."""
+
+    all: bool = False
+    """Everybody's, for administrators; else one's own."""
+
+
+def _group(who: Caller, ref: str, action: str) -> Group:
+    what = f"group {ref}"
+    group = find(who.services.store.group, "group", ref, "path.name")
+    who.may(action, group=group, what=what, where="path.name")
+    return group
+
+
+@routes.get("/groups")
+def list_groups(who: Someone, query: Annotated[GroupsQuery, Query()]) -> Paged[GroupOut]:
+    """Return groups by name, with what they may have and what they have now (U5)."""
+    who.may("groups.list-all" if query.all else "groups.list")
+    scope = f"groups {query.all}"
+    found = who.services.store.groups(
+        user=None if query.all else who.me.name, after=paging.opened(who, query, scope), limit=query.limit
+    )
+    return paging.page(who, found, scope, shapes.group)
+
+
+@routes.post("/groups", status_code=201)
+def make_group(body: GroupMake, who: Someone, response: Response) -> GroupOut:
+    """Make a group; its name is its key: the same once more changes nothing and answers 200."""
+    who.may("groups.make")
+    store, quota = who.services.store, shapes.quota_in(body.quota)
+    with who.change("groups.make", f"group {body.name}", quota=body.quota.model_dump()):
+        try:
+            return shapes.group(store.add_group(body.name, quota, who.services.clock()))
+        except Refused as refused:
+            there = _there(who, body.name) if refused.status == 409 else None
+            if there is None or there.quota != quota:
+                raise
+            response.status_code = 200
+            return shapes.group(there)
+
+
+def _there(who: Caller, name: str) -> Group | None:
+    try:
+        return who.services.store.group(name)
+    except Refused:
+        return None
+
+
+@routes.get("/groups/{name}")
+def show_group(name: Ref, who: Someone) -> GroupOut:
+    """Return a group."""
+    return shapes.group(_group(who, name, "groups.show"))
+
+
+@routes.delete("/groups/{name}", status_code=204)
+def delete_group(name: Ref, who: Someone) -> None:
+    """Remove a group that has no members and no runs; what it used stays known."""
+    group = _group(who, name, "groups.delete")
+    with who.change("groups.delete", f"group {group.name}"):
+        who.services.store.delete_group(group.name, who.services.clock())
+
+
+@routes.put("/groups/{name}/quota")
+def set_quota(name: Ref, body: QuotaIn, who: Someone) -> GroupOut:
+    """Change what a group may have at once; not below what it has now."""
+    group = _group(who, name, "groups.quota")
+    with who.change("groups.quota", f"group {group.name}", quota=body.model_dump()):
+        return shapes.group(
+            who.services.store.set_quota(group.name, shapes.quota_in(body), who.services.clock())
+        )
+
+
+@routes.get("/groups/{name}/members")
+def list_members(name: Ref, who: Someone) -> list[MemberOut]:
+    """Return who is in a group."""
+    group = _group(who, name, "groups.members")
+    members = who.services.store.members(group.name)
+    return [
+        MemberOut(name=m.name, state=m.state.value, default=m.default_group == group.name) for m in members
+    ]
+
+
+@routes.put("/groups/{name}/members/{user}", status_code=204)
+def add_member(name: Ref, user: Ref, who: Someone) -> None:
+    """Put a user into a group; the first one becomes the user's default group. Twice does no harm."""
+    group = _group(who, name, "groups.join")
+    person = find(who.services.store.user, "user", user, "path.user")
+    with who.change("groups.join", f"group {group.name}", user=person.name):
+        who.services.store.add_member(group.name, person.name, who.services.clock())
+
+
+@routes.delete("/groups/{name}/members/{user}", status_code=204)
+def remove_member(name: Ref, user: Ref, who: Someone) -> None:
+    """Take a user out of a group; runs go on, charged to it."""
+    group = _group(who, name, "groups.leave")
+    person = find(who.services.store.user, "user", user, "path.user")
+    with who.change("groups.leave", f"group {group.name}", user=person.name):
+        who.services.store.remove_member(group.name, person.name, who.services.clock())

@@ -1,0 +1,163 @@
+"""Logs of a run's pods, kept ones and as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+
+from ava.api import metrics
+from ava.api.answer import encode
+from ava.api.identity import Caller, Someone
+from ava.api.logs.interface import LogLine, LogsDown, Target
+from ava.api.logs.stream import Follower
+from ava.api.matrix import unauthenticated
+from ava.api.routes.common import Ref, router
+from ava.api.routes.runs import the_run
+from ava.domain import labels
+from ava.domain.model import Phase, Run
+from ava.domain.problems import Problem, Refused
+
+routes = router("logs")
+Write = Callable[[LogLine], bytes]
+
+
+class LogQuery(BaseModel):
+    """Which lines."""
+
+    model_config = ConfigDict(extra="forbid")
+    follow: bool = False
+    tail: Annotated[int, Field(ge=0, le=10_000)] = 1000
+    """The newest ones at most; with ``follow`` those before the first new one."""
+    since: AwareDatetime | None = None
+    pod: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9.-]+$")] | None = None
+    format: Literal["text", "json"] = "text"
+    """json: a line is ``{"time", "pod", "text"}``, the last one of a followed log ``{"end": why}``."""
+    timestamps: bool = False
+
+
+@routes.get(
+    "/runs/{id}/logs",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}, "application/x-ndjson": {}}}},
+)
+async def logs(id: Ref, who: Someone, query: Annotated[LogQuery, Query()]) -> Response:
+    """Return the lines of a run's pods; with ``follow`` they come as they are written, until the run ends."""
+    run, pods = await run_in_threadpool(_look, who, id)
+    target = _target(run, pods, query)
+    write, kind = _form(query, several=not query.pod and _several(run))
+    if query.follow:
+        # The answer's head is sent before the generator begins: what is refused is refused here.
+        who.services.rates.room(who.services.config.limits.streams, who.me.name, "followed logs")
+        return StreamingResponse(_followed(who, run, target, query, write), media_type=kind)
+    try:
+        lines = (
+            await who.services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
+        )
+    except LogsDown as error:
+        raise _down(str(error)) from error
+    return Response(b"".join(write(line) for line in lines), media_type=kind)
+
+
+def _look(who: Caller, id: str) -> tuple[Run, list[str]]:
+    run = the_run(who, id, "runs.logs")
+    there = who.services.store.pods([run.id]).get(run.id, ())
+    # A pod that waits has no log yet; Kubernetes answers 400 until its container has begun.
+    return run, [p.pod for p in there if p.attempt == run.attempt and p.phase != "Pending"]
+
+
+def _target(run: Run, pods: Sequence[str], query: LogQuery) -> Target:
+    prefix = f"{run.id}-"
+    if query.pod is not None and not query.pod.startswith(prefix):
+        raise Refused(
+            404,
+            Problem(
+                "not-found",
+                "The run has no such pod.",
+                "query.pod",
+                query.pod,
+                f"{prefix}…",
+                "See `pods` of the run.",
+            ),
+        )
+    chosen = (query.pod,) if query.pod else tuple(pods)
+    live = run.phase is Phase.ADMITTED
+    return Target(
+        run.cluster,
+        labels.namespace(run.group),
+        prefix,
+        chosen if live or query.pod else (),
+        query.pod is not None,
+    )
+
+
+def _several(run: Run) -> bool:
+    return sum(int(role.get("replicas", 1)) for role in run.spec.get("roles") or [{}]) > 1
+
+
+def _form(query: LogQuery, *, several: bool) -> tuple[Write, str]:
+    """Return how a line is written, and the answer's media type."""
+
+    def as_json(line: LogLine) -> bytes:
+        return encode({"time": _time(line), "pod": line.pod, "text": line.text}) + b"\n"
+
+    def as_text(line: LogLine) -> bytes:
+        head = (f"{_time(line)} " if query.timestamps else "") + (f"{line.pod} | " if several else "")
+        return f"{head}{line.text}\n".encode("utf-8", "replace")
+
+    return (
+        (as_json, "application/x-ndjson")
+        if query.format == "json"
+        else (as_text, "text/plain; charset=utf-8")
+    )
+
+
+def _time(line: LogLine) -> str:
+    return line.time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+async def _followed(
+    who: Caller, run: Run, target: Target, query: LogQuery, write: Write
+) -> AsyncIterator[bytes]:
+    services = who.services
+    pod = (query.pod,) if query.pod else None
+
+    def look() -> Sequence[str] | None:
+        user = services.store.who(who.kind, who.digest, services.clock())
+        if user is None:
+            raise unauthenticated()
+        now, pods = _look(who, run.id)
+        return None if now.phase is Phase.FINISHED else pod or pods
+
+    with (
+        services.rates.one_of(services.config.limits.streams, who.me.name, "followed logs"),
+        metrics.STREAMS.track_inprogress(),
+    ):
+        begin = datetime.now(UTC)
+        try:
+            last = await services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
+        except LogsDown:
+            last = []
+        for line in last:
+            yield write(line)
+        since = last[-1].time + timedelta(microseconds=1) if last else query.since or begin
+        follower = Follower(services.logs, target, look, since)
+        async for row in follower.rows(write, json=query.format == "json"):
+            yield row
+
+
+def _down(why: str) -> Refused:
+    problem = Problem(
+        "logs-unavailable",
+        "The logs cannot be read at the moment.",
+        "logs",
+        why[:300],
+        "a source that answers",
+        "Try again in a minute; tell an administrator if it stays.",
+    )
+    return Refused(503, problem)

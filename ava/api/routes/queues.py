@@ -1,0 +1,86 @@
+"""Queues, what waits in them, and pools of nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from fastapi import Path
+
+from ava.api import shapes
+from ava.api.identity import Someone
+from ava.api.routes.common import Ref, router
+from ava.api.schemas.common import SettingName
+from ava.api.schemas.work import PoolOut, PoolPut, QueueOut, QueuePut, WaitingOut
+from ava.domain.model import Pool
+from ava.domain.problems import missing
+
+routes = router("queues")
+Named = Annotated[SettingName, Path()]
+MOST = 1000
+"""Waiting runs that are looked at, as the scheduler does."""
+
+
+@routes.get("/queues")
+def list_queues(who: Someone) -> list[QueueOut]:
+    """Return all queues, the highest priority first."""
+    who.may("queues.list")
+    store = who.services.store
+    waiting = Counter(run.queue for run in store.waiting(MOST))
+    return [shapes.queue(q, waiting[q.name]) for q in store.queues()]
+
+
+@routes.put("/queues/{name}")
+def put_queue(name: Named, body: QueuePut, who: Someone) -> QueueOut:
+    """Make a queue, or change what is given of it."""
+    who.may("queues.put")
+    quota = shapes.quota_in(body.quota) if body.quota is not None else None
+    with who.change("queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
+        queue = who.services.store.put_queue(
+            name, who.services.clock(), pool=body.pool, quota=quota, priority=body.priority
+        )
+    return shapes.queue(queue, 0)
+
+
+@routes.get("/queues/{name}/runs")
+def list_waiting(name: Ref, who: Someone) -> list[WaitingOut]:
+    """Return what waits in a queue in the order in which it is looked at. Other people's runs have no names."""
+    who.may("queues.waiting")
+    store, me = who.services.store, who.me
+    if name not in {q.name for q in store.queues()}:
+        raise missing(f"queue {name}", "path.name")
+    rows = [run for run in store.waiting(MOST) if run.queue == name]
+    found = []
+    for position, run in enumerate(rows):
+        mine = me.admin or run.owner == me.name
+        found.append(
+            WaitingOut(
+                position=position,
+                run=run.id if mine else None,
+                name=run.name if mine else None,
+                owner=run.owner if mine else None,
+                group=run.group if mine else None,
+                asks=shapes.amounts(run.asks),
+                priority=run.priority,
+                created=run.created,
+            )
+        )
+    return found
+
+
+@routes.get("/pools")
+def list_pools(who: Someone) -> list[PoolOut]:
+    """Return all pools by name."""
+    who.may("pools.list")
+    return [shapes.pool(p) for p in who.services.store.pools()]
+
+
+@routes.put("/pools/{name}")
+def put_pool(name: Named, body: PoolPut, who: Someone) -> PoolOut:
+    """Make or change a pool."""
+    who.may("pools.put")
+    with who.change("pools.put", f"pool {name}", **body.model_dump()):
+        pool = Pool(
+            "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
+        )
+        return shapes.pool(who.services.store.put_pool(pool))

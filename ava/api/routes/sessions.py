@@ -1,0 +1,81 @@
+"""Log-in and log-out of people."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fastapi import Request, Response
+
+from ava.api import login, shapes
+from ava.api.identity import COOKIE, Caller, Someone, csrf, digest, new_secret, services_of
+from ava.api.routes.common import Ref, router
+from ava.api.schemas.people import Login, SecretOut, SessionOut
+
+routes = router("sessions")
+
+
+@routes.post("/sessions", status_code=201)
+def open_session(body: Login, request: Request, response: Response) -> SessionOut:
+    """Log in; the answer sets the session's cookie, always a new one, and tells its CSRF token.
+
+    A session whose cookie came along is ended: what another site or person may have put there is of no use.
+    """
+    services = services_of(request)
+    address = str(request.state.address)
+    user = login.user(services, body.name, body.password, address)
+    _end_former(request)
+    secret, now = new_secret(), services.clock()
+    until = now + timedelta(hours=services.config.session_hours)
+    id = services.store.add_secret(user.name, "session", digest(secret), now, until=until, label=address)
+    services.audit(user.name, "sessions.open", f"user {user.name}", "done", address)
+    response.set_cookie(
+        COOKIE,
+        f"{id}.{secret}",
+        max_age=services.config.session_hours * 3600,
+        path="/",
+        secure=True,
+        httponly=True,
+        samesite="lax",
+    )
+    return SessionOut(user=shapes.user(user), csrf=csrf(secret), kind="session", until=until)
+
+
+def _end_former(request: Request) -> None:
+    services = services_of(request)
+    id, _, secret = request.cookies.get(COOKIE, "").partition(".")
+    former = services.store.who("session", digest(secret), services.clock()) if secret else None
+    if former is not None:
+        services.store.end_secret(former.name, id)
+
+
+@routes.get("/sessions")
+def list_sessions(who: Someone) -> list[SecretOut]:
+    """Return one's own log-ins; the label is the address that each came from."""
+    who.may("sessions.list")
+    return [shapes.secret(s) for s in who.services.store.secrets(who.me.name, "session")]
+
+
+@routes.get("/sessions/current")
+def current(who: Someone) -> SessionOut:
+    """Return who one is, and the session's CSRF token."""
+    return SessionOut(user=shapes.user(who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind)
+
+
+@routes.delete("/sessions/current", status_code=204)
+def log_out(who: Someone, response: Response) -> None:
+    """End the session (or token) that asks; nothing can be done with it afterwards."""
+    _end(who, who.kind, who.secret_id)
+    response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+
+
+@routes.delete("/sessions/{id}", status_code=204)
+def end_session(id: Ref, who: Someone) -> None:
+    """End another one of one's own sessions."""
+    _end(who, "session", id)
+
+
+def _end(who: Caller, kind: str, id: str) -> None:
+    action = "sessions.end" if kind == "session" else "tokens.end"
+    who.may(action, owner=who.me.name)
+    with who.change(action, f"{kind} {id}"):
+        who.services.store.end_secret(who.me.name, id)

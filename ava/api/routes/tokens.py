@@ -1,0 +1,55 @@
+"""Tokens for programs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ava.api import shapes
+from ava.api.identity import PREFIX, Someone, digest, new_secret
+from ava.api.routes.common import Ref, find, router
+from ava.api.schemas.people import SecretOut, TokenMake, TokenOut
+from ava.domain.problems import Problem, Refused
+
+routes = router("tokens")
+
+
+@routes.get("/tokens")
+def list_tokens(who: Someone) -> list[SecretOut]:
+    """Return one's own tokens, without their secrets."""
+    who.may("tokens.list")
+    return [shapes.secret(s) for s in who.services.store.secrets(who.me.name, "token")]
+
+
+@routes.post("/tokens", status_code=201)
+def make_token(body: TokenMake, who: Someone) -> TokenOut:
+    """Make a token; it is shown this once. It may do what its user may, until it ends or is ended."""
+    who.may("tokens.make")
+    services, most = who.services, who.services.config.token_days
+    if body.days > most:
+        raise Refused(
+            422,
+            Problem(
+                "value-invalid",
+                "A token may not last so long here.",
+                "body.days",
+                str(body.days),
+                f"at most {most}",
+                "Ask for fewer days.",
+            ),
+        )
+    secret, now = new_secret(), services.clock()
+    until = now + timedelta(days=body.days)
+    with who.change("tokens.make", f"user {who.me.name}", label=body.label, days=body.days):
+        id = services.store.add_secret(
+            who.me.name, "token", digest(secret), now, until=until, label=body.label
+        )
+    return TokenOut(id=id, label=body.label, created=now, until=until, token=f"{PREFIX}{id}.{secret}")
+
+
+@routes.delete("/tokens/{id}", status_code=204)
+def end_token(id: Ref, who: Someone) -> None:
+    """End one of one's own tokens."""
+    store, me = who.services.store, who.me.name
+    who.may("tokens.end", owner=me, what=f"token {id}", where="path.id")
+    with who.change("tokens.end", f"token {id}"):
+        find(lambda ref: store.end_secret(me, ref), "token", id, "path.id")

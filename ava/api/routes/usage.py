@@ -1,0 +1,94 @@
+"""What was used, by user, group and month, from the charges (N1)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ava.api import shapes
+from ava.api.answer import Json
+from ava.api.identity import Caller, Someone
+from ava.api.routes.common import find, router
+from ava.api.schemas.work import UsageReport
+from ava.domain.problems import Problem, Refused
+
+routes = router("usage")
+COLUMNS = ("user", "group", "runs", "gpu_hours", "cpu_hours", "memory_gib_hours")
+
+
+class UsageQuery(BaseModel):
+    """Which usage; without ``month`` the present one."""
+
+    model_config = ConfigDict(extra="forbid")
+    month: Annotated[str, Field(pattern=r"^20[0-9]{2}-(0[1-9]|1[0-2])$")] | None = None
+    group: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    user: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    format: Literal["json", "csv"] = "json"
+
+
+@routes.get(
+    "/usage",
+    response_model=UsageReport,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
+    """Return the usage of a month: one's own, that of a group of one's own, or anybody's for administrators."""
+    user = _whose(who, query)
+    now = who.services.clock()
+    since, until = month(query.month or f"{now:%Y-%m}")
+    if since > now:
+        raise Refused(
+            422,
+            Problem(
+                "value-invalid",
+                "This month has not begun.",
+                "query.month",
+                str(query.month),
+                f"at most {now:%Y-%m}",
+                "Choose a month that has begun.",
+            ),
+        )
+    found = who.services.store.usage(since, until, now=now, group=query.group, user=user)
+    report = UsageReport(since=since, until=until, rows=[shapes.usage(row) for row in found])
+    return _csv(report) if query.format == "csv" else Json(report)
+
+
+def _whose(who: Caller, query: UsageQuery) -> str | None:
+    """Return the user whose usage is asked for, None for everybody's; Refused where that is not the caller's to know."""
+    me, store = who.me, who.services.store
+    user = me.name if query.user == "me" else query.user
+    if user == me.name:
+        who.may("usage.own")
+        return user
+    if query.group is not None:
+        group = find(store.group, "group", query.group, "query.group")
+        who.may("usage.group", group=group, what=f"group {query.group}", where="query.group")
+        return user
+    if user is None and not me.admin:
+        who.may("usage.own")
+        return me.name
+    who.may("usage.all")
+    return user
+
+
+def month(text: str) -> tuple[datetime, datetime]:
+    """Return the beginning of a month ``YYYY-MM`` and of the next, UTC."""
+    year, number = int(text[:4]), int(text[5:])
+    following = (year + number // 12, number % 12 + 1)
+    return datetime(year, number, 1, tzinfo=UTC), datetime(*following, 1, tzinfo=UTC)
+
+
+def _csv(report: UsageReport) -> Response:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(("since", "until", *COLUMNS))
+    for row in report.rows:
+        writer.writerow(
+            (report.since.isoformat(), report.until.isoformat(), *(getattr(row, c) for c in COLUMNS))
+        )
+    return Response(text.getvalue(), media_type="text/csv")

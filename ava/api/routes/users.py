@@ -1,0 +1,118 @@
+"""People."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Query
+
+from ava.api import paging, shapes
+from ava.api.identity import Caller, Someone
+from ava.api.routes.common import Ref, find, myself, router
+from ava.api.schemas.common import Paged
+from ava.api.schemas.people import DefaultGroup, PasswordChange, UserChange, UserMake, UserOut
+from ava.domain.model import User, UserState
+from ava.domain.problems import Problem, Refused
+
+routes = router("users")
+
+
+class UsersQuery(paging.PageQuery):
+    """Which users."""
+
+    state: Literal["pending", "active", "disabled"] | None = None
+
+
+@routes.get("/users")
+def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[UserOut]:
+    """Return people by name; those who wait for approval by ``state=pending``."""
+    who.may("users.list")
+    scope = f"users {query.state}"
+    state = UserState(query.state) if query.state else None
+    found = who.services.store.users(state=state, after=paging.opened(who, query, scope), limit=query.limit)
+    return paging.page(who, found, scope, shapes.user)
+
+
+@routes.post("/users", status_code=201)
+def make_user(body: UserMake, who: Someone) -> UserOut:
+    """Make an account that can be used at once."""
+    who.may("users.make")
+    services = who.services
+    with who.change("users.make", f"user {body.name}", admin=body.admin):
+        hashed = services.passwords.hash(body.password)
+        return shapes.user(
+            services.store.add_user(
+                body.name, body.email, hashed, services.clock(), admin=body.admin, state=UserState.ACTIVE
+            )
+        )
+
+
+def _user(who: Caller, ref: str, action: str) -> User:
+    name, store = myself(who, ref), who.services.store
+    if name != who.me.name and not who.me.admin:
+        who.may(action, what=f"user {name}", where="path.name")
+    found = find(store.user, "user", name, "path.name")
+    who.may(action, owner=found.name, what=f"user {name}", where="path.name")
+    return found
+
+
+@routes.get("/users/{name}")
+def show_user(name: Ref, who: Someone) -> UserOut:
+    """Return a person; ``me`` is who asks."""
+    return shapes.user(_user(who, name, "users.show"))
+
+
+@routes.patch("/users/{name}")
+def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
+    """Approve, shut out, make or unmake an administrator, change the address. Shutting out ends sessions and tokens."""
+    only_email = body.state is None and body.admin is None
+    found = _user(who, name, "users.email" if only_email else "users.change")
+    detail = {k: v for k, v in body.model_dump().items() if v is not None}
+    if not detail:
+        return shapes.user(found)
+    with who.change("users.change", f"user {found.name}", **detail):
+        changed = who.services.store.set_user(
+            found.name,
+            who.services.clock(),
+            state=UserState(body.state) if body.state else None,
+            admin=body.admin,
+            email=body.email,
+        )
+    return shapes.user(changed)
+
+
+@routes.put("/users/{name}/password", status_code=204)
+def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
+    """Set a password; every other session and all tokens of that person end. One's own wants the current one."""
+    found, services = _user(who, name, "users.password"), who.services
+    own = found.name == who.me.name
+    with who.change("users.password", f"user {found.name}"):
+        if own:
+            services.rates.check("login_account", found.name, "refused log-ins of this account")
+            kept = services.store.password(found.name)
+            if not services.passwords.matches(kept, body.current or ""):
+                services.rates.spend("login_account", found.name, "refused log-ins of this account")
+                raise Refused(
+                    403,
+                    Problem(
+                        "password-wrong",
+                        "This is not the current password.",
+                        "body.current",
+                        "another password" if body.current else "nothing",
+                        "the current password",
+                        "Give it, or ask an administrator for a new one.",
+                    ),
+                )
+        services.store.set_user(found.name, services.clock(), password=services.passwords.hash(body.new))
+        for kind in ("session", "token"):
+            for secret in services.store.secrets(found.name, kind):
+                if not own or secret["id"] != who.secret_id:
+                    services.store.end_secret(found.name, secret["id"])
+
+
+@routes.put("/users/{name}/default-group")
+def set_default_group(name: Ref, body: DefaultGroup, who: Someone) -> UserOut:
+    """Choose the group that later runs are charged to; runs that are there stay where they are (U6)."""
+    found = _user(who, name, "users.default-group")
+    with who.change("users.default-group", f"user {found.name}", group=body.group):
+        return shapes.user(who.services.store.set_default_group(found.name, body.group))

@@ -1,0 +1,28 @@
+"""What a definition's fields have to do with each other and with the site; all problems of a pass together."""
+
+from __future__ import annotations
+
+from ava.api.rules.code import git, variables
+from ava.api.rules.roles import distributed, roles
+from ava.api.rules.site import Site
+from ava.api.rules.whole import data_sets, kind, named, ratios
+from ava.domain.problems import Problem
+from ava.domain.spec import Spec
+
+
+def problems(spec: Spec, site: Site) -> list[Problem]:
+    """Return all that is wrong with a definition that is valid field by field."""
+    at = site.where
+    return [
+        *kind(spec, at),
+        *roles(spec, at),
+        *distributed(spec, at),
+        *variables(spec, at),
+        *(git(spec.git, site, f"{at}.git") if spec.git is not None else []),
+        *data_sets(spec, at),
+        *named(spec, site),
+        *ratios(spec, site),
+    ]
+
+
+__all__ = ["Site", "problems"]

@@ -1,0 +1,76 @@
+"""What the routes work with, made once at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ava.api.config import Config, Limits
+from ava.api.directory import Directory
+from ava.api.logs.interface import Logs, NoLogs
+from ava.api.passwords import Passwords
+from ava.api.rates import Rates
+from ava.api.sealing import Sealer
+from ava.store.interface import Store
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def rates(limits: Limits) -> Rates:
+    """Return the counters of the settings' limits."""
+    return Rates(
+        login_address=limits.login_address,
+        login_account=limits.login_account,
+        registration=limits.registration,
+        submit=limits.submit,
+        change=limits.change,
+    )
+
+
+@dataclass(slots=True)
+class Services:
+    """All of it.
+
+    Attributes:
+        clock: UTC; tests set it.
+    """
+
+    store: Store
+    config: Config
+    sealer: Sealer
+    passwords: Passwords
+    rates: Rates
+    logs: Logs = field(default_factory=NoLogs)
+    directory: Directory | None = None
+    clock: Callable[[], datetime] = utc_now
+
+    def audit(
+        self,
+        who: str,
+        action: str,
+        object: str,
+        outcome: str,
+        address: str,
+        detail: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a line of the audit log; ``detail`` never holds a secret."""
+        self.store.log(
+            self.clock(),
+            who=who,
+            action=action,
+            object=object,
+            outcome=outcome,
+            address=address,
+            detail=dict(detail or {}),
+        )
+
+
+def services(store: Store, config: Config, sealer: Sealer, **more: Any) -> Services:
+    """Return the services over a store."""
+    made: dict[str, Any] = {"passwords": Passwords(), "rates": rates(config.limits)}
+    return Services(store=store, config=config, sealer=sealer, **(made | more))

@@ -1,0 +1,53 @@
+"""From settings to services."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ava.api.config import Config, ConfigError
+from ava.api.directory import Directory
+from ava.api.logs.both import BothLogs
+from ava.api.logs.interface import Logs, NoLogs
+from ava.api.logs.live import LiveLogs
+from ava.api.logs.victoria import KeptLogs
+from ava.api.matrix import table
+from ava.api.sealing import sealer
+from ava.api.services import Services, services
+from ava.domain.problems import Refused
+from ava.kube.access import Access, BadAccess, from_kubeconfig
+from ava.store.interface import Store
+from ava.store.open import open_store
+
+
+def store(config: Config) -> Store:
+    """Return the ledger; nothing is connected to yet. ConfigError where its address is none."""
+    try:
+        return open_store(config.database.address())
+    except (Refused, ValueError) as error:
+        raise ConfigError(f"database: {error}") from error
+
+
+def logs(config: Config) -> Logs:
+    """Return the sources of logs; ConfigError where a file is of no use."""
+    live = {name: _access(c.kubeconfig) for name, c in config.clusters.items() if c.kubeconfig is not None}
+    kept: Logs = KeptLogs(config.log_stores) if config.log_stores else NoLogs()
+    return BothLogs(LiveLogs(live), kept) if live else kept
+
+
+def _access(path: Path) -> Access:
+    try:
+        return from_kubeconfig(path)
+    except BadAccess as error:
+        raise ConfigError(str(error)) from error
+
+
+def directory(config: Config) -> Directory | None:
+    """Return the directory that people log in by, None without one."""
+    return None
+
+
+def make(config: Config) -> Services:
+    """Return the services; ConfigError with what is wrong."""
+    table()
+    seal = sealer(config.sealing_key)
+    return services(store(config), config, seal, logs=logs(config), directory=directory(config))

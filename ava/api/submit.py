@@ -1,0 +1,122 @@
+"""Storing and starting: whatever is refused leaves nothing behind."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ava.api import metrics, room
+from ava.api.identity import Caller
+from ava.api.rules import Site, problems
+from ava.domain.model import Definition, Kind, Run, User
+from ava.domain.problems import Problem, Refused, conflict
+from ava.domain.quota import never_fits
+from ava.domain.spec import Spec
+
+Body = dict[str, object]
+
+
+def plain(spec: Spec) -> Body:
+    """Return a definition as it is kept."""
+    return spec.model_dump(mode="json")
+
+
+def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> None:
+    """Return if a definition can be kept and started; Refused 422 with all that is wrong.
+
+    A quota is looked at as a whole here, not what is left of it: what waits is no error.
+    """
+    store = who.services.store
+    queues = {queue.name: queue for queue in store.queues()}
+    site = Site(
+        queues,
+        store.pools(),
+        tuple(who.services.config.clusters),
+        tuple(store.keys(owner.name, "deploy")),
+        where,
+    )
+    found = problems(spec, site)
+    if owner.default_group is not None:
+        group = store.group(owner.default_group)
+        found += never_fits(spec.asks(), group.quota, f"group {group.name}")
+    if spec.queue in queues:
+        found += never_fits(spec.asks(), queues[spec.queue].quota, f"queue {spec.queue}")
+    if not found:
+        found += room.never(who.services, spec, queues[spec.queue].pool, site.pools, where)
+    if found:
+        metrics.SUBMITS.labels("refused").inc()
+        raise Refused(422, *found)
+
+
+def key_of(header: str | None, field: str | None) -> str | None:
+    """Return the key of a creation: Idempotency-Key or ``key``; Refused 422 where they differ or are no key."""
+    if header is not None and not (1 <= len(header) <= 200 and all("!" <= c <= "~" for c in header)):
+        problem = Problem(
+            "key-invalid",
+            "This is no key.",
+            "header Idempotency-Key",
+            "another text",
+            "1 to 200 printable ASCII characters without spaces",
+            "Use a random UUID.",
+        )
+        raise Refused(422, problem)
+    if header is not None and field is not None and header != field:
+        problem = Problem(
+            "key-twice",
+            "Two keys are given.",
+            "body.key",
+            "another one than the header's",
+            "one key",
+            "Give one.",
+        )
+        raise Refused(422, problem)
+    return header if header is not None else field
+
+
+@contextmanager
+def stored(who: Caller, kind: Kind, name: str, spec: Spec) -> Iterator[Definition]:
+    """Store a definition for what is done inside; where that is refused, it is as it was before."""
+    store, clock, owner = who.services.store, who.services.clock, who.me.name
+    before = store.definitions(owner=owner, kind=kind, name=name, limit=1).items
+    made = store.put_definition(owner, kind, name, plain(spec), clock(), replace=True)
+    try:
+        yield made
+    except Refused:
+        if not before:
+            store.delete_definition(made.id, clock())
+        elif before[0].spec != made.spec:
+            store.put_definition(owner, kind, name, before[0].spec, clock(), replace=True)
+        raise
+
+
+def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> Run:
+    """Make a run of a definition; the same key again is the same run.
+
+    Raises:
+        Refused: 409 for a key that another run has, for an owner without a group, for a workbench that runs.
+    """
+    services = who.services
+    services.rates.spend("submit", who.me.name, "runs")
+    kept = plain(spec)
+    run = services.store.submit(
+        definition.id,
+        key or f"api-{secrets.token_hex(16)}",
+        services.clock(),
+        asks=spec.asks(),
+        spec=kept,
+        queue=spec.queue,
+        priority=spec.priority,
+        cluster=spec.cluster,
+    )
+    if run.definition != definition.id or run.spec != kept:
+        raise conflict(
+            "key-reused",
+            "This key belongs to another run.",
+            "Idempotency-Key",
+            "Use another key for another run.",
+            found=f"the key of run {run.id}",
+            wanted="a key that is new, or the same request",
+        )
+    metrics.SUBMITS.labels("done").inc()
+    return run

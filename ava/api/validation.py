@@ -1,0 +1,160 @@
+"""What pydantic finds wrong, as problems in the platform's words; values that are secret are never repeated."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from ava.api.schemas.common import Wrong
+from ava.domain.problems import Problem
+
+SECRET = frozenset({"password", "current", "new", "private_key", "token", "secret"})
+"""Names of fields whose values are never shown."""
+LONGEST = 120
+"""Characters of a value that are shown."""
+_WANTED = {
+    "missing": "this field",
+    "json_invalid": "JSON (RFC 8259)",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "datetime_type": "a time as RFC 3339 has it",
+    "datetime_from_date_parsing": "a time as RFC 3339 has it",
+    "datetime_parsing": "a time as RFC 3339 has it",
+}
+_LIMITS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
+
+
+def problems(errors: Sequence[Any]) -> list[Problem]:
+    """Return pydantic's (or FastAPI's) errors as problems, in order."""
+    found: list[Problem] = []
+    for error in errors:
+        nested = error.get("ctx", {}).get("error")
+        if isinstance(nested, ValidationError):
+            # A part that was validated by its own rules (strict.py): its errors stand below its place.
+            inner = nested.errors(include_url=False)
+            found += problems([{**e, "loc": (*error["loc"], *e["loc"])} for e in inner])
+        elif isinstance(nested, Wrong):
+            found += [replace(p, where=place(error["loc"])) for p in nested.problems]
+        else:
+            found.append(_problem(error))
+    return found
+
+
+def place(loc: Sequence[int | str]) -> str:
+    """Return a place as people write it: ``body.spec.roles[0].replicas``."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}" if text else shown(part)
+    return text
+
+
+def shown(value: Any, *, hide: bool = False) -> str:
+    """Return a value for a message: short, printable, nothing secret; containers by their size alone."""
+    if hide:
+        return "a secret (not shown)"
+    if isinstance(value, dict):
+        return f"an object of {len(value)} fields"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    if value is None:
+        return "nothing"
+    text = str(value)[: LONGEST + 1] if isinstance(value, str) else repr(value)[: LONGEST + 1]
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return plain if len(plain) <= LONGEST else plain[:LONGEST] + "…"
+
+
+def _problem(error: Any) -> Problem:
+    kind, loc, ctx = str(error["type"]), tuple(error["loc"]), error.get("ctx") or {}
+    where = place(loc)
+    name = shown(loc[-1]) if loc else "request"
+    hide = bool(SECRET & {str(part) for part in loc})
+    if kind == "json_invalid":
+        return Problem(
+            "json-invalid",
+            "The body is not JSON.",
+            "body",
+            shown(ctx.get("error", "")),
+            _WANTED[kind],
+            "Send a JSON document, UTF-8.",
+        )
+    if kind == "missing":
+        return Problem("field-missing", f"{name} is missing.", where, "nothing", "a value", f"Add {name}.")
+    if kind == "extra_forbidden":
+        return Problem(
+            "field-unknown",
+            f"There is no field {name}.",
+            where,
+            shown(error.get("input"), hide=hide),
+            "a known field",
+            _near(name),
+        )
+    return Problem(
+        "value-invalid",
+        f"{name} cannot be this.",
+        where,
+        shown(error.get("input"), hide=hide),
+        _wanted(kind, ctx, str(error.get("msg", ""))),
+        f"Give {name} a value of this kind.",
+    )
+
+
+def _near(name: str) -> str:
+    """Return what to do about an unknown field: the nearest known one of a definition, where there is one."""
+    near = difflib.get_close_matches(name, known_fields(), n=1)
+    return (
+        f"Did you mean {near[0]}? Else leave it out."
+        if near
+        else "Leave it out; the OpenAPI document has the fields."
+    )
+
+
+def known_fields() -> list[str]:
+    """Return the fields of definitions and of requests."""
+    from ava.domain import spec
+
+    models = (spec.Spec, spec.Role, spec.Amount, spec.Git, spec.Serving, spec.Scaling, spec.DataSet)
+    more = (
+        "name",
+        "spec",
+        "kind",
+        "key",
+        "password",
+        "email",
+        "quota",
+        "priority",
+        "limit",
+        "after",
+        "label",
+    )
+    return sorted({*more, *(field for model in models for field in model.model_fields)})
+
+
+def _wanted(kind: str, ctx: dict[str, Any], message: str) -> str:
+    if kind in _WANTED:
+        return _WANTED[kind]
+    if kind in ("literal_error", "enum"):
+        return f"one of: {ctx.get('expected', '')}"
+    if kind == "string_pattern_mismatch":
+        return f"text that matches {ctx.get('pattern', '')}"
+    limits = [text.format(ctx[key]) for key, text in _LIMITS.items() if key in ctx]
+    if limits:
+        return " and ".join(limits)
+    if "max_length" in ctx or "min_length" in ctx:
+        least, most = ctx.get("min_length"), ctx.get("max_length")
+        return f"a length of at least {least}" if most is None else f"a length of at most {most}"
+    return message.removeprefix("Value error, ")
