@@ -48,6 +48,7 @@ EXPLAINED = {
     "OOMKilled": "it used more memory than its limit and the kernel ended it; ask for more memory",
     "Evicted": "its node ran short of memory or disk and evicted it",
     "NodeLost": "its node does not answer",
+    "PodLost": "it went away without having ended",
     "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
     "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
     "InvalidImageName": "the name of its image is not valid",

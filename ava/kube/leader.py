@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Leader:
     Args:
         client: used for the lease; ``self.client`` is its twin whose writes need the lead.
         name: of the ConfigMap, in ``namespace``, which must exist.
-        identity: who this is, unique for each process (host, pid and chance), or two would take themselves for one.
+        identity: who this is, for people; a random part is added, or two processes could take themselves for one.
     """
 
     def __init__(
@@ -64,7 +65,8 @@ class Leader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._namespace, self._name, self._identity = namespace, name, identity
+        self._namespace, self._name = namespace, name
+        self._identity = f"{identity}_{secrets.token_hex(4)}"
         self._lease = lease or Lease()
         self._clock = clock
         self._until = float("-inf")
@@ -135,9 +137,6 @@ class Leader:
                     self._lost = True
                     return False
                 record = {"changes": int(record.get("changes", 0)) + 1}
-            elif not self.leads() and self._until == float("-inf") and not self._over(record):
-                # Our name, but nothing that this process wrote: two processes with one identity.
-                return False
             await self._write(thing, {**record, "holder": self._identity, "renewals": _next(record)})
         except Conflict:
             return False

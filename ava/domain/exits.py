@@ -1,0 +1,59 @@
+"""Why a pod is not running, as a code and what the node said; states.py says it in words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+IMAGE = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
+)
+HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
+"""Reasons that waiting does not cure."""
+POD_LOST = "PodLost"
+LOST = frozenset({POD_LOST, "NodeLost"})
+"""The pod did nothing wrong: its node or object went away."""
+_SAID = 500
+"""Characters of a message that are kept."""
+
+
+class Why(NamedTuple):
+    """A reason.
+
+    Attributes:
+        code: Kubernetes' own word; empty where there is nothing to explain.
+        text: what the node or the scheduler said about it.
+        exit_code: of the process; None where none ended.
+    """
+
+    code: str = ""
+    text: str = ""
+    exit_code: int | None = None
+
+
+def ended(terminated: dict[str, Any], memory: int | None = None) -> Why:
+    """Explain a container's ``terminated`` state; ``memory`` is its limit in bytes."""
+    code = int(terminated.get("exitCode", 0))
+    reason = str(terminated.get("reason") or "")
+    if terminated.get("signal"):
+        code = 128 + int(terminated["signal"])
+    said = _cut(terminated.get("message"))
+    if reason == "OOMKilled":
+        return Why(reason, f"limit {memory / 2**30:.2f} GiB" if memory else said, code)
+    if code in (126, 127):
+        return Why("ContainerCannotRun", said or "not found in the image, or not executable", code)
+    return Why(reason or ("Error" if code else "Completed"), said, code)
+
+
+def waits(waiting: dict[str, Any]) -> Why:
+    """Explain a container's ``waiting`` state."""
+    return Why(str(waiting.get("reason") or ""), _cut(waiting.get("message")))
+
+
+def whole(status: dict[str, Any]) -> Why | None:
+    """Explain a pod that failed as a whole (evicted, refused by its node, too long); None where a container tells why."""
+    reason = str(status.get("reason") or "")
+    return Why(reason, _cut(status.get("message"))) if reason else None
+
+
+def _cut(said: Any) -> str:
+    return str(said or "").strip()[:_SAID]

@@ -1,0 +1,163 @@
+"""Pieces of pods: what confines a container, the init before every command, code from git, trust between MPI's pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ava.domain import hosts
+from ava.domain.spec import Git
+
+INIT = "/.ava-init"
+"""Where a node's init is in every container."""
+CODE = "/workspace"
+SSH = "/etc/ava/ssh"
+GIT = "/etc/ava/git"
+ALIAS = "ava-run"
+"""The one name by which the pods of a run know each other's host key, whatever address they have."""
+SSHD = ("/usr/sbin/sshd", "-D", "-e", "-f", f"{SSH}/sshd_config")
+MPI_ENV = {
+    "OMPI_MCA_orte_default_hostfile": f"{hosts.FOLDER}/hostfile",
+    "OMPI_MCA_plm_rsh_args": f"-F {SSH}/ssh_config",
+    # Each process is started by a direct connection: a tree would need every pod to reach every other's sshd at start.
+    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+    "HYDRA_HOST_FILE": f"{hosts.FOLDER}/hostfile",
+    "HYDRA_LAUNCHER_EXTRA_ARGS": f"-F {SSH}/ssh_config",
+}
+_CLONE = f"""\
+set -eu
+umask 0022
+if [ -e {GIT}/key ]; then
+  export GIT_SSH_COMMAND="ssh -F /dev/null -i {GIT}/key -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes \
+-o UserKnownHostsFile={GIT}/known_hosts -o BatchMode=yes -o ConnectTimeout=10"
+fi
+git config --global --add safe.directory {CODE}
+cd {CODE}
+git init -q .
+git remote add origin "$GIT_URL" 2>/dev/null || git remote set-url origin "$GIT_URL"
+git fetch -q --depth 1 origin "$GIT_COMMIT" 2>/dev/null || git fetch -q origin '+refs/*:refs/ava/*'
+git checkout -q --detach "$GIT_COMMIT"
+case "$(git rev-parse HEAD)" in "$GIT_COMMIT"*) ;; *) echo "HEAD is not $GIT_COMMIT" >&2; exit 1;; esac
+"""
+_PEERS = f"""\
+set -eu
+end=$(( $(date +%s) + 600 ))
+for host in $(cut -d' ' -f1 {hosts.FOLDER}/hostfile); do
+  until ssh -F {SSH}/ssh_config "$host" true; do
+    [ "$(date +%s)" -lt "$end" ] || {{ echo "$host does not answer" >&2; exit 1; }}
+    sleep 1
+  done
+done
+"""
+SSHD_CONFIG = f"""\
+Port {hosts.SSH_PORT}
+HostKey {SSH}/host_key
+AuthorizedKeysFile {SSH}/authorized_keys
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+ChallengeResponseAuthentication no
+PermitRootLogin no
+# The files are the platform's, mounted read-only; sshd's own check would refuse the folder's mode.
+StrictModes no
+UsePAM no
+PidFile none
+AcceptEnv OMPI_* PMIX_* HYDRA_* NCCL_* PATH LD_LIBRARY_PATH
+"""
+SSH_CONFIG = f"""\
+Host *
+  Port {hosts.SSH_PORT}
+  IdentityFile {SSH}/key
+  IdentitiesOnly yes
+  HostKeyAlias {ALIAS}
+  UserKnownHostsFile {SSH}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  BatchMode yes
+  ConnectTimeout 10
+  LogLevel ERROR
+"""
+
+
+def escape(text: str) -> str:
+    """Return a text that Kubernetes hands on as it is: it would replace ``$(NAME)`` and read ``$$`` as one ``$``."""
+    return text.replace("$", "$$")
+
+
+def literal(command: Iterable[str]) -> list[str]:
+    """Return a command whose words arrive as they were written."""
+    return [escape(word) for word in command]
+
+
+def confined(container: dict[str, Any], user: str) -> dict[str, Any]:
+    """Return a container without capabilities, without a way to more rights, and with a home of its own."""
+    return container | {
+        "securityContext": {
+            "privileged": False,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "env": [{"name": "HOME", "value": f"/home/{user}"}, {"name": "USER", "value": user}]
+        + [e for e in container.get("env", []) if e["name"] not in ("HOME", "USER")],
+        "volumeMounts": [*container.get("volumeMounts", []), *_own(user)],
+    }
+
+
+def _own(user: str) -> list[dict[str, Any]]:
+    """Return the mounts that make the user known in any image: a home, and the entries in passwd and group."""
+    return [
+        {"name": "home", "mountPath": f"/home/{user}"},
+        {"name": "run", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True},
+        {"name": "run", "mountPath": "/etc/group", "subPath": "group", "readOnly": True},
+    ]
+
+
+def accounts(user: str, uid: int, group: str, gid: int) -> dict[str, str]:
+    """Return ``passwd`` and ``group``: without an entry of the user's own, ssh, git and python's getpass do not work."""
+    people = (
+        "root:x:0:0:root:/root:/bin/sh",
+        "sshd:x:101:65534::/run/sshd:/usr/sbin/nologin",
+        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
+        f"{user}:x:{uid}:{gid}::/home/{user}:/bin/sh",
+    )
+    groups = ("root:x:0:", "tty:x:5:", "nogroup:x:65534:", f"{group}:x:{gid}:{user}")
+    return {"passwd": "\n".join(people) + "\n", "group": "\n".join(groups) + "\n"}
+
+
+def clone(git: Git, image: str) -> dict[str, Any]:
+    """Return the init container that puts the code at exactly one commit into the workspace."""
+    mounts: list[dict[str, Any]] = [{"name": "code", "mountPath": CODE}]
+    if git.key:
+        mounts.append({"name": "git", "mountPath": GIT, "readOnly": True})
+    return {
+        "name": "code",
+        "image": image,
+        "command": ["/bin/sh", "-c", escape(_CLONE)],
+        "env": [
+            {"name": "GIT_URL", "value": escape(git.url)},
+            {"name": "GIT_COMMIT", "value": escape(git.commit)},
+            {"name": "GIT_TERMINAL_PROMPT", "value": "0"},
+            {"name": "GIT_ALLOW_PROTOCOL", "value": "https:ssh"},
+            {"name": "GIT_CONFIG_NOSYSTEM", "value": "1"},
+        ],
+        "resources": _SMALL,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": mounts,
+    }
+
+
+def wait_for_peers(image: str) -> dict[str, Any]:
+    """Return the init container of an MPI launcher that ends when every other pod's sshd answers, or after 10 min fails."""
+    return {
+        "name": "peers",
+        "image": image,
+        "command": ["/bin/sh", "-c", escape(_PEERS)],
+        "resources": _SMALL,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "ssh", "mountPath": SSH, "readOnly": True},
+            {"name": "run", "mountPath": hosts.FOLDER, "readOnly": True},
+        ],
+    }
+
+
+_SMALL = {"requests": {"cpu": "10m", "memory": str(2**24)}, "limits": {"cpu": "1", "memory": str(2**29)}}

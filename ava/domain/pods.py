@@ -1,0 +1,253 @@
+"""The pod of one place of a run, as Kubernetes' object.
+
+What a tenant wrote reaches it only as data: image, command, variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any
+
+from ava.domain import hosts, labels, parts
+from ava.domain.hosts import Member
+from ava.domain.model import Group, Kind, Pool, Run, User
+from ava.domain.podstate import RESTARTS
+from ava.domain.spec import Amount, Distributed, Role, Spec
+from ava.domain.tfconfig import tf_config
+
+NAME = f"{labels.PREFIX}/name"
+"""Annotation: the run's name, which may be longer than a label."""
+KIND = f"{labels.PREFIX}/kind"
+MAIN = "main"
+TENSORBOARD_PORT = 6006
+RESERVED = frozenset({"TF_CONFIG", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "KUBERNETES_PORT"})
+_RESERVED_PREFIXES = ("AVA_", "NVIDIA_", "OMPI_MCA_plm_", "KUBERNETES_")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a site chooses for all pods.
+
+    Attributes:
+        init: file on every node that is started before each command (it must forward signals to the process group).
+        init_args: its arguments; the command follows.
+        grace: seconds between SIGTERM and SIGKILL.
+        seccomp: profile (1.9: ``docker/default``); empty where the kernel has none.
+        git_image: has ``sh``, ``git`` and ``ssh``; clones a training's code.
+        domain: of the cluster's DNS.
+        pull_secret: name of a Secret for the registry in each group's namespace; empty: none.
+        pull_policy: ``imagePullPolicy``.
+        extra_labels: put on each pod, for the site's own tools.
+    """
+
+    init: str = "/usr/lib/ava/init"
+    init_args: tuple[str, ...] = ("-s", "-g", "--")
+    grace: int = 30
+    seccomp: str = "docker/default"
+    git_image: str = ""
+    domain: str = "cluster.local"
+    pull_secret: str = ""
+    pull_policy: str = "IfNotPresent"
+    extra_labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose pod it is and where in the run.
+
+    Attributes:
+        members: all pods of the run's attempt.
+        pool: where its run's queue, or what it asks for, sends it; None: there is none.
+        restarts: how often this place's pod was replaced within the attempt.
+    """
+
+    run: Run
+    spec: Spec
+    role: Role
+    index: int
+    owner: User
+    group: Group
+    members: tuple[Member, ...]
+    pool: Pool | None
+    restarts: int = 0
+
+    @property
+    def name(self) -> str:
+        """Return the pod's name."""
+        return labels.pod(self.run.id, self.run.attempt, self.role.name, self.index)
+
+
+def pod(place: Place, site: Site) -> dict[str, Any]:
+    """Return the pod's object without ``kind`` and ``apiVersion``.
+
+    Raises ValueError for an owner whose uid or a group whose gid is a system's (below 1000): no pod runs as root.
+    """
+    run, spec, role = place.run, place.spec, place.role
+    if place.owner.uid < 1000 or place.group.gid < 1000:
+        raise ValueError(f"uid {place.owner.uid} and gid {place.group.gid}: wanted 1000 or more")
+    inits = []
+    if spec.git is not None:
+        inits.append(parts.clone(spec.git, site.git_image))
+    if spec.distributed is Distributed.MPI and hosts.launcher(spec).name == role.name:
+        inits.append(parts.wait_for_peers(spec.image))
+    body: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "schedulerName": labels.SCHEDULER,
+        "automountServiceAccountToken": False,
+        "hostNetwork": False,
+        "hostPID": False,
+        "hostIPC": False,
+        "hostname": place.name,
+        "subdomain": hosts.service(run.id, run.attempt),
+        "terminationGracePeriodSeconds": site.grace,
+        "securityContext": {
+            "runAsUser": place.owner.uid,
+            # 1.9 does not know runAsGroup and drops it; the supplemental group gives the rights there.
+            "runAsGroup": place.group.gid,
+            "runAsNonRoot": True,
+            "fsGroup": place.group.gid,
+            "supplementalGroups": [place.group.gid],
+        },
+        "tolerations": _tolerations(role.each),
+        "initContainers": [parts.confined(c, place.owner.name) for c in inits],
+        "containers": [parts.confined(_main(place, site), place.owner.name)],
+        "volumes": _volumes(place, site),
+    }
+    if site.pull_secret:
+        body["imagePullSecrets"] = [{"name": site.pull_secret}]
+    if not inits:
+        del body["initContainers"]
+    return {
+        "metadata": {
+            "name": place.name,
+            "namespace": labels.namespace(run.group),
+            "labels": marks(run)
+            | {labels.ROLE: role.name, labels.INDEX: str(place.index)}
+            | site.extra_labels,
+            "annotations": _annotations(place, site),
+        },
+        "spec": body,
+    }
+
+
+def marks(run: Run) -> dict[str, str]:
+    """Return the labels of everything that is made for a run's present attempt."""
+    return {
+        labels.MANAGED: "true",
+        labels.RUN: run.id,
+        labels.ATTEMPT: str(run.attempt),
+        labels.OWNER: run.owner,
+        labels.GROUP: run.group,
+        KIND: run.kind.value,
+    }
+
+
+def _annotations(place: Place, site: Site) -> dict[str, str]:
+    run, spec = place.run, place.spec
+    # A pod that comes in place of another is placed alone, and so is each replica of a service: the others run already.
+    alone = place.restarts or run.kind is Kind.SERVICE
+    said = {
+        NAME: run.name,
+        RESTARTS: str(place.restarts),
+        labels.GANG: "1" if alone else str(spec.pods()),
+        labels.PRIORITY: str(run.priority),
+        labels.CREATED: run.created.astimezone(UTC).isoformat(),
+    }
+    if place.pool is not None:
+        said[labels.POOL] = place.pool.name
+    if spec.node:
+        said[labels.NODE] = spec.node
+    if spec.gpu_model and place.role.each.gpu:
+        said[labels.MODEL] = spec.gpu_model
+    if site.seccomp:
+        said["seccomp.security.alpha.kubernetes.io/pod"] = site.seccomp
+    return said
+
+
+def _tolerations(each: Amount) -> list[dict[str, str]]:
+    return [{"key": labels.GPU, "operator": "Exists", "effect": "NoSchedule"}] if each.gpu else []
+
+
+def resources(each: Amount, pool: Pool | None) -> dict[str, dict[str, str]]:
+    """Return requests and limits; a limit is at most the request times the pool's ratio (N3)."""
+    cpu_ratio, memory_ratio = (pool.cpu_ratio, pool.memory_ratio) if pool else (1.0, 1.0)
+    cpu = _limit(each.cpu, each.cpu_limit, cpu_ratio)
+    memory = _limit(each.memory, each.memory_limit, memory_ratio)
+    asks = {"cpu": f"{each.cpu}m", "memory": str(each.memory)}
+    limits = {"cpu": f"{cpu}m", "memory": str(memory)}
+    if each.gpu:
+        asks[labels.GPU] = limits[labels.GPU] = str(each.gpu)
+    return {"requests": asks, "limits": limits}
+
+
+def _limit(request: int, wanted: int | None, ratio: float) -> int:
+    return max(request, min(wanted or request, int(request * max(ratio, 1.0))))
+
+
+def _main(place: Place, site: Site) -> dict[str, Any]:
+    spec, role = place.spec, place.role
+    container: dict[str, Any] = {
+        "name": MAIN,
+        "image": spec.image,
+        "imagePullPolicy": site.pull_policy,
+        "env": _environment(place),
+        "resources": resources(role.each, place.pool),
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - a mount point
+            {"name": "init", "mountPath": parts.INIT, "readOnly": True},
+            {"name": "run", "mountPath": hosts.FOLDER, "readOnly": True},
+        ],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    command = role.command or spec.command
+    if spec.distributed is Distributed.MPI:
+        container["volumeMounts"].append({"name": "ssh", "mountPath": parts.SSH, "readOnly": True})
+        if hosts.launcher(spec).name != role.name and not role.command:
+            command = parts.SSHD
+    if command:
+        container["command"] = parts.literal((parts.INIT, *site.init_args, *command))
+    if spec.git is not None:
+        container["volumeMounts"].append({"name": "code", "mountPath": parts.CODE})
+        container["workingDir"] = parts.CODE
+    if spec.tensorboard:
+        container["ports"] = [{"name": "tensorboard", "containerPort": TENSORBOARD_PORT}]
+    return container
+
+
+def _environment(place: Place) -> list[dict[str, str]]:
+    """Return the variables: the user's, then the platform's, which the user's cannot replace."""
+    spec = place.spec
+    said = {n: v for n, v in spec.env.items() if n not in RESERVED and not n.startswith(_RESERVED_PREFIXES)}
+    said |= {
+        "AVA_RUN": place.run.id,
+        "AVA_ROLE": place.role.name,
+        "AVA_INDEX": str(place.index),
+        "AVA_HOSTS": f"{hosts.FOLDER}/hosts",
+    }
+    if spec.distributed is Distributed.TENSORFLOW:
+        said["TF_CONFIG"] = tf_config(place.members, place.role.name, place.index)
+    if spec.distributed is Distributed.MPI:
+        said |= parts.MPI_ENV
+    if not place.role.each.gpu:
+        # An image may say "all"; on a node whose default runtime is NVIDIA's that would be every card.
+        said["NVIDIA_VISIBLE_DEVICES"] = "void"
+    return [{"name": name, "value": parts.escape(value)} for name, value in said.items()]
+
+
+def _volumes(place: Place, site: Site) -> list[dict[str, Any]]:
+    run, spec = place.run, place.spec
+    name = hosts.service(run.id, run.attempt)
+    found: list[dict[str, Any]] = [
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(place.role.each.memory)}},
+        {"name": "init", "hostPath": {"path": site.init, "type": "File"}},
+        {"name": "run", "configMap": {"name": name, "defaultMode": 0o444}},
+        {"name": "home", "emptyDir": {}},
+    ]
+    if spec.distributed is Distributed.MPI:
+        found.append({"name": "ssh", "secret": {"secretName": f"{name}-ssh", "defaultMode": 0o440}})
+    if spec.git is not None:
+        found.append({"name": "code", "emptyDir": {}})
+        if spec.git.key:
+            found.append({"name": "git", "secret": {"secretName": f"{name}-git", "defaultMode": 0o440}})
+    return found

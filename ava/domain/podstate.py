@@ -1,0 +1,107 @@
+"""What a pod's object says, and what is known of it from before, as one state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ava.domain import exits, labels
+from ava.domain.model import PodState
+
+RESTARTS = f"{labels.PREFIX}/restarts"
+"""Annotation: how often a pod of this place was replaced within the attempt."""
+ENDED = ("Succeeded", "Failed")
+
+
+def read(pod: Mapping[str, Any], now: datetime) -> PodState:
+    """Return the state that a pod's object shows. Anything that the object lacks is left empty."""
+    meta, spec, status = pod["metadata"], pod.get("spec", {}), pod.get("status", {})
+    marks = meta.get("labels") or {}
+    why = _why(spec, status)
+    phase = str(status.get("phase") or "Pending")
+    if status.get("reason") == "NodeLost":
+        phase = "Unknown"
+    if meta.get("deletionTimestamp"):
+        # However it ends now, its removal was the cause.
+        phase = "Terminating"
+    return PodState(
+        run=marks.get(labels.RUN, ""),
+        pod=meta["name"],
+        role=marks.get(labels.ROLE, ""),
+        index=_number(marks.get(labels.INDEX)),
+        attempt=_number(marks.get(labels.ATTEMPT)),
+        phase=phase,
+        node=spec.get("nodeName") or "",
+        address=status.get("podIP") or "",
+        reason=why.code,
+        message=why.text,
+        exit_code=why.exit_code,
+        restarts=_number((meta.get("annotations") or {}).get(RESTARTS)),
+        started=_time(status.get("startTime")),
+        seen=now,
+    )
+
+
+def merge(known: PodState | None, shown: PodState | None) -> PodState | None:
+    """Return the state of a place from what the ledger knows and what its pod shows (None: there is no pod).
+
+    An end stays: what a pod that is being taken away says later is no new cause. A replaced pod begins anew (``restarts``).
+    ``seen`` is when the state last changed.
+    """
+    if shown is None:
+        return known
+    if known is not None and known.restarts == shown.restarts:
+        if known.phase in ENDED:
+            return known
+        if replace(shown, seen=known.seen) == known:
+            return known
+    return shown
+
+
+def settle(state: PodState, now: datetime, image_wait: float) -> PodState:
+    """Return a state as failed where its image cannot be had for ``image_wait`` seconds, or never will be."""
+    if state.phase != "Pending":
+        return state
+    since = (now - state.started) if state.started else timedelta(0)
+    late = state.reason in exits.IMAGE and since > timedelta(seconds=image_wait)
+    return replace(state, phase="Failed") if late or state.reason in exits.HOPELESS else state
+
+
+def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> exits.Why:
+    """Return the first cause: the pod's as a whole, then that of the container that failed or waits, then the scheduler's."""
+    whole = exits.whole(dict(status))
+    if whole is not None and status.get("phase") != "Running":
+        return whole
+    memory = _memory(spec)
+    quiet = exits.Why()
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        state = container.get("state") or {}
+        if "terminated" in state:
+            said = exits.ended(state["terminated"], memory)
+            if said.exit_code:
+                return said
+            quiet = said
+        elif (state.get("waiting") or {}).get("reason") not in (None, "PodInitializing", "ContainerCreating"):
+            return exits.waits(state["waiting"])
+    if status.get("phase", "Pending") == "Pending":
+        for condition in status.get("conditions") or []:
+            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+                return exits.Why(condition.get("reason") or "Unschedulable", condition.get("message") or "")
+    return quiet if status.get("phase") in ENDED else exits.Why()
+
+
+def _memory(spec: Mapping[str, Any]) -> int | None:
+    """Return the first container's memory limit, bytes, where it is a plain number (the operator writes no other)."""
+    containers = spec.get("containers") or [{}]
+    said = str(((containers[0].get("resources") or {}).get("limits") or {}).get("memory", ""))
+    return int(said) if said.isdigit() else None
+
+
+def _number(said: Any) -> int:
+    return int(said) if str(said).isdigit() else 0
+
+
+def _time(said: Any) -> datetime | None:
+    return datetime.strptime(said, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) if said else None
