@@ -34,6 +34,12 @@ class Choice:
         self._rooms = dict(rooms)
         self._now = {name: _empty(room, pools) for name, room in rooms.items()}
 
+    def take(self, cluster: str, gang: Gang) -> None:
+        """Count a gang that was sent to a cluster and may not be seen there yet; where it does not fit, as one that waits."""
+        if cluster in self._now and place(self._now[cluster], gang) is None:
+            room = self._rooms[cluster]
+            self._rooms[cluster] = room.model_copy(update={"waiting": room.waiting + 1})
+
     def cluster_for(self, run: str, spec: Spec, pool: str) -> str | None:
         """Return the cluster where the run fits now; of several the one that is fullest afterwards, then by name.
 
@@ -49,15 +55,10 @@ class Choice:
                 fits.append((left, name))
                 for pod in done:
                     self._now[name].drop(pod.key)
-        if fits:
-            chosen = min(fits)[1]
-            place(self._now[chosen], gang)
-            return chosen
         if not able:
             return None
-        chosen = min(able, key=lambda name: (self._rooms[name].waiting, name))
-        room = self._rooms[chosen]
-        self._rooms[chosen] = room.model_copy(update={"waiting": room.waiting + 1})
+        chosen = min(fits)[1] if fits else min(able, key=lambda name: (self._rooms[name].waiting, name))
+        self.take(chosen, gang)
         return chosen
 
 

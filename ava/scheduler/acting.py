@@ -1,0 +1,165 @@
+"""What a scheduler does while it leads; begun anew, from the API server, at each taking of the lead."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from ava.domain.model import Topic
+from ava.domain.placement.model import Pod
+from ava.domain.placement.room import FIELD, Room, part, survey
+from ava.domain.problems import Refused
+from ava.kube.backoff import Backoff
+from ava.kube.client import Client, Object
+from ava.kube.mirror import Mirror
+from ava.kube.resources import NODES, PODS
+from ava.scheduler.admitting import Admitter
+from ava.scheduler.binding import Binder
+from ava.scheduler.cache import Cache
+from ava.scheduler.config import Config
+from ava.scheduler.metrics import Metrics
+from ava.scheduler.placing import Placer
+from ava.scheduler.telling import Teller
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+STALE = 100.0
+"""Seconds without a word of the API server (a watch ends after 60) after which nothing is decided."""
+HUNG = 60.0
+
+
+class Acting:
+    """One reign.
+
+    Args:
+        client: the leader's, whose writes are refused once the lead is lost.
+        identity: told with the signs of life.
+    """
+
+    def __init__(self, client: Client, store: Store, config: Config, metrics: Metrics, identity: str) -> None:
+        self._store, self._config, self._metrics, self._identity = store, config, metrics, identity
+        self.cache = Cache((), self._wake)
+        self.pods, self.nodes = Mirror(client, PODS), Mirror(client, NODES)
+        self.nodes.listen(self.cache.on_node)
+        self.pods.listen(self.cache.on_pod)
+        self._teller = Teller(client, store, self._thing, again=config.tell, rate=config.writes_per_second)
+        self._binder = Binder(
+            client,
+            metrics,
+            refused=self._refused,
+            wanted=self.cache.is_assumed,
+            notes=self._teller.notes,
+            width=config.binds,
+        )
+        self.placer = Placer(
+            self.cache, self._binder, metrics, fresh=self._fresh, why=self._teller.why, tell=self._teller.tell
+        )
+        self._admitter = Admitter(store, config.cluster)
+        self._room: Room | None = None
+        self._ready = False
+
+    def _wake(self) -> None:
+        if self._ready:
+            self.placer.wake()
+
+    def _refused(self, pod: Pod) -> None:
+        self.cache.refused(pod, self._thing(pod.key))
+        self.placer.refused(pod)
+
+    def _thing(self, key: str) -> Object | None:
+        namespace, _, name = key.partition("/")
+        return self.pods.objects.get((namespace, name))
+
+    def _fresh(self) -> bool:
+        return self.pods.silent_for() < STALE and self.nodes.silent_for() < STALE
+
+    def hangs(self) -> bool:
+        """Return whether the placing loop has stopped though it should run."""
+        return self._ready and time.monotonic() - self.placer.passed > HUNG
+
+    async def run(self) -> None:
+        """Act until cancelled; what was sent to the API server is waited for before this returns."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._admitting())
+            await self._patiently("pools", self._read_pools)
+            group.create_task(self.nodes.run())
+            await self.nodes.synced.wait()
+            # Pods that wait are looked at only once all that is bound is counted: a restart allocates nothing twice.
+            group.create_task(self.pods.run())
+            await self.pods.synced.wait()
+            self._ready = True
+            log.info("%d nodes, %d pods: placing", len(self.nodes.objects), len(self.pods.objects))
+            self.placer.wake()
+            for part_of in (self._binder.run, self.placer.run, self._teller.run, self._signing):
+                group.create_task(part_of())
+
+    async def _patiently(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something with the ledger; while that is away, again and again."""
+        backoff = Backoff(0.5, 15.0)
+        while True:
+            try:
+                await work()
+            except Refused as error:
+                self._metrics.errors.labels(name).inc()
+                log.warning("%s: %s", name, error)
+                await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def _read_pools(self) -> None:
+        self.cache.set_pools(await asyncio.to_thread(self._store.pools))
+
+    async def _admitting(self) -> None:
+        poll = self._config.poll
+        while True:
+            await self._patiently("admission", self._admit)
+            await self._patiently("admission", lambda: self._wait(poll))
+
+    async def _wait(self, poll: float) -> None:
+        began = time.monotonic()
+        await asyncio.to_thread(self._store.wait, Topic.SCHEDULER, poll)
+        # Ten rounds a second are enough, however many messages come.
+        await asyncio.sleep(max(0.0, 0.1 - (time.monotonic() - began)))
+
+    async def _admit(self) -> None:
+        began = time.monotonic()
+        await self._read_pools()
+        admitted, waiting = await asyncio.to_thread(self._admitter.round, datetime.now(UTC), self._room)
+        self._metrics.admitted.inc(admitted)
+        self._metrics.queued.set(waiting)
+        self._metrics.round.observe(time.monotonic() - began)
+
+    async def _signing(self) -> None:
+        while True:
+            gangs = self.cache.gangs()
+            self._room = survey(
+                self.cache.cluster, self._config.cluster, self.cache.largest, waiting=len(gangs)
+            )
+            self._measure(len(gangs), sum(len(g.pods) for g in gangs))
+            detail = {
+                "identity": self._identity,
+                "cluster": self._config.cluster,
+                FIELD: self._room.as_dict(),
+            }
+            await self._patiently("sign", lambda detail=detail: self._sign(detail))  # type: ignore[misc]
+            await asyncio.sleep(self._config.sign)
+
+    async def _sign(self, detail: dict[str, object]) -> None:
+        await asyncio.to_thread(self._store.alive, part(self._config.cluster), datetime.now(UTC), detail)
+
+    def _measure(self, gangs: int, pods: int) -> None:
+        m, slots = self._metrics, self.cache.cluster.slots.values()
+        m.gangs.set(gangs)
+        m.pods.set(pods)
+        m.assumed.set(self.cache.assumed())
+        m.nodes.set(len(slots))
+        m.gpus.labels("free").set(sum(max(0, slot.free.gpu) for slot in slots))
+        m.gpus.labels("used").set(sum(slot.node.room.gpu - slot.free.gpu for slot in slots))
+        m.silence.set(max(self.pods.silent_for(), self.nodes.silent_for()))
+        over = self.cache.overcommitted()
+        m.overcommitted.set(len(over))
+        if over:
+            log.error("more GPUs are given away than there are on %s", ", ".join(over[:10]))

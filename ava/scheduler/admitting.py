@@ -1,0 +1,169 @@
+"""Rounds of admission: what waits in the ledger is charged and handed to the operator as quotas allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from ava.domain.admission import admissions
+from ava.domain.model import Group, Message, Pool, Queue, Run, Topic
+from ava.domain.placement.choose import ANY, Choice, gang_of
+from ava.domain.placement.ever import could_ever_fit
+from ava.domain.placement.model import Gang
+from ava.domain.placement.pools import pool_for, usable
+from ava.domain.placement.room import Room, rooms
+from ava.domain.problems import Problem, Refused
+from ava.domain.spec import Spec
+
+FRESH = timedelta(seconds=60)
+"""A cluster whose scheduler gave no sign for so long gets no runs."""
+RECENT = timedelta(seconds=10)
+"""So long a run that was sent to a cluster is counted there although the cluster does not tell of it."""
+LOOKED_AT = 1000
+MESSAGES = 1000
+
+
+class Admits(Protocol):
+    """What a round needs of the ledger (ava.store.interface.Store)."""
+
+    def open_messages(self, topic: Topic, limit: int = 100) -> Sequence[Message]:
+        """Return messages that nobody has done."""
+
+    def done(self, seqs: Sequence[int], now: datetime) -> None:
+        """Mark messages as carried out."""
+
+    def waiting(self, limit: int = 1000) -> Sequence[Run]:
+        """Return queued runs."""
+
+    def queues(self) -> Sequence[Queue]:
+        """Return all queues."""
+
+    def pools(self) -> Sequence[Pool]:
+        """Return all pools."""
+
+    def group(self, name: str) -> Group:
+        """Return a group by name or id."""
+
+    def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:
+        """Charge and hand over."""
+
+    def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
+        """Keep why a run waits."""
+
+    def signs(self) -> Mapping[str, tuple[datetime, Mapping[str, Any]]]:
+        """Return the last signs of life."""
+
+
+class Admitter:
+    """Admits runs of one cluster, and those for any cluster that it falls to.
+
+    The order is that of all clusters' runs together; each cluster's scheduler carries out its own part. The ledger decides each
+    charge in a transaction, so two admitters at once exceed nothing.
+    """
+
+    def __init__(self, ledger: Admits, cluster: str) -> None:
+        self._ledger, self._cluster = ledger, cluster
+        self._sent: list[tuple[datetime, str, Gang]] = []
+
+    def round(self, now: datetime, room: Room | None) -> tuple[int, int]:
+        """Make a round; return how many runs were admitted and how many wait.
+
+        ``room`` is the own cluster's, younger than its last sign of life.
+        """
+        ledger = self._ledger
+        messages = ledger.open_messages(Topic.SCHEDULER, MESSAGES)
+        runs = ledger.waiting(LOOKED_AT)
+        admitted = 0
+        if runs:
+            admitted = self._admit(runs, now, self._rooms(now, room))
+        if messages:
+            ledger.done([message.seq for message in messages], now)
+        return admitted, len(runs) - admitted
+
+    def _admit(self, runs: Sequence[Run], now: datetime, known: Mapping[str, Room]) -> int:
+        ledger = self._ledger
+        queues = {key: queue for queue in ledger.queues() for key in (queue.id, queue.name)}
+        pools = usable(ledger.pools())
+        waits: dict[str, list[Problem]] = {}
+        specs: dict[str, tuple[Spec, str]] = {}
+        able: list[Run] = []
+        for run in runs:
+            queue = queues.get(run.queue)
+            pool = pool_for(run.asks.gpu > 0, queue.pool if queue else None, pools)
+            found = self._ready(run, pool, known, specs)
+            if found:
+                waits[run.id] = found
+            else:
+                able.append(run)
+        done = admissions(able, self._groups(able), queues)
+        waits |= done.waits
+        choice = self._choice(known, pools, now)
+        by_id = {run.id: run for run in runs}
+        count = 0
+        for id in done.admit:
+            run, chosen = by_id[id], by_id[id].cluster
+            if chosen == ANY:
+                spec, pool = specs[id]
+                chosen = choice.cluster_for(id, spec, pool) or ""
+                self._sent.append((now, chosen, gang_of(spec, pool, id)))
+            if chosen != self._cluster:
+                continue
+            problems = ledger.admit(id, now, cluster=chosen if run.cluster == ANY else None)
+            if problems:
+                waits[id] = list(problems)
+            else:
+                count += 1
+        for id, problems in waits.items():
+            if by_id[id].waits_for != tuple(p.as_dict() for p in problems):
+                ledger.waits_for(id, problems)
+        return count
+
+    def _ready(
+        self, run: Run, pool: str | None, known: Mapping[str, Room], specs: dict[str, tuple[Spec, str]]
+    ) -> list[Problem]:
+        """Return why a run is not to be looked at now; for one for any cluster its spec is kept in ``specs``."""
+        if pool is None:
+            what = "The pool of its queue does not take runs of this kind, with or without GPUs."
+            return [Problem("pool-kind", what, f"queue {run.queue}", remedy="Submit it to another queue.")]
+        if run.cluster != ANY:
+            if run.cluster == self._cluster or run.cluster in known:
+                return []
+            what = f"The cluster {run.cluster} has no scheduler that acts at the moment."
+            remedy = "Wait, or submit the run to another cluster; the administrator is told."
+            return [Problem("cluster-silent", what, f"cluster {run.cluster}", remedy=remedy)]
+        try:
+            spec = Spec.model_validate(run.spec)
+        except ValidationError:
+            what = "Its definition cannot be read by this version of the platform."
+            return [Problem("spec-unreadable", what, f"run {run.id}", remedy="Stop it and submit it again.")]
+        reasons = [could_ever_fit(spec, room, pool) for room in known.values()]
+        if all(reasons):
+            what = "No cluster could ever take it."
+            return [Problem("no-cluster", what, "cluster"), *(p for problems in reasons for p in problems)]
+        specs[run.id] = (spec, pool)
+        return []
+
+    def _rooms(self, now: datetime, room: Room | None) -> dict[str, Room]:
+        """Return the rooms of the clusters whose schedulers act."""
+        signs = {part: detail for part, (at, detail) in self._ledger.signs().items() if now - at <= FRESH}
+        return rooms(signs) | ({self._cluster: room} if room is not None else {})
+
+    def _choice(self, known: Mapping[str, Room], pools: Sequence[Pool], now: datetime) -> Choice:
+        choice = Choice(known, {pool.name: pool for pool in pools})
+        self._sent = [sent for sent in self._sent if now - sent[0] <= RECENT]
+        for _, cluster, gang in self._sent:
+            choice.take(cluster, gang)
+        return choice
+
+    def _groups(self, runs: Sequence[Run]) -> dict[str, Group]:
+        found: dict[str, Group] = {}
+        for name in {run.group for run in runs}:
+            try:
+                found[name] = self._ledger.group(name)
+            except Refused as error:
+                if error.status != 404:
+                    raise
+        return found

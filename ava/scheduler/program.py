@@ -1,0 +1,63 @@
+"""The program: contends for the lead, acts while it has it, and contends again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from ava.kube.access import Access, from_kubeconfig, in_cluster
+from ava.kube.client import Client
+from ava.kube.leader import Leader, Lease
+from ava.scheduler.acting import Acting
+from ava.scheduler.config import Config
+from ava.scheduler.health import serving
+from ava.scheduler.metrics import Metrics
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+PAUSE = 2.0
+"""Seconds before contending again after an error that was not foreseen."""
+
+
+class Program:
+    """One scheduler process."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self._config, self._store = config, store
+        self.metrics = Metrics()
+        self.identity = config.identity or socket.gethostname()
+        self.acting: Acting | None = None
+        self.port = 0
+
+    def unhealthy(self) -> str:
+        """Return what is wrong, empty where nothing is. One that does not lead has nothing to do and is well."""
+        acting = self.acting
+        return "the placing loop hangs" if acting is not None and acting.hangs() else ""
+
+    async def run(self, access: Access | None = None) -> None:
+        """Run until cancelled."""
+        config = self._config
+        access = access or (from_kubeconfig(config.kubeconfig) if config.kubeconfig else in_cluster())
+        lease = Lease(config.lease.length, config.lease.margin, config.lease.every)
+        async with (
+            serving(config.listen, self.metrics.registry, self.unhealthy) as self.port,
+            Client(access, connections=config.binds + 16) as client,
+        ):
+            while True:
+                leader = Leader(client, config.lease.namespace, config.lease.name, self.identity, lease)
+                try:
+                    await leader.run(lambda leader=leader: self._reign(leader))  # type: ignore[misc]
+                except Exception:
+                    # A fault of ours: give up the lead and begin anew, from what the API server says.
+                    log.exception("the scheduler failed")
+                    await asyncio.sleep(PAUSE)
+
+    async def _reign(self, leader: Leader) -> None:
+        self.acting = Acting(leader.client, self._store, self._config, self.metrics, self.identity)
+        self.metrics.leads.set(1)
+        try:
+            await self.acting.run()
+        finally:
+            self.metrics.leads.set(0)
+            self.acting = None

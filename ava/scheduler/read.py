@@ -1,0 +1,167 @@
+"""Nodes and pods of Kubernetes as placement knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ava.domain import labels
+from ava.domain.placement.model import Node, Pod, Port, Requirement, Taint, Toleration, Where
+from ava.domain.resources import Resources
+from ava.scheduler.quantity import quantity
+
+Object = Mapping[str, Any]
+PRODUCT = "nvidia.com/gpu.product"
+"""Label of NVIDIA's feature discovery; AVA's own label comes before it."""
+DONE = ("Succeeded", "Failed")
+_WHEN_TRUE = ("OutOfDisk", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
+_MOST = 2**53
+
+
+@lru_cache(maxsize=4096)
+def _cached(text: str, times: int) -> int:
+    return quantity(text, times=times)
+
+
+def _amount(amounts: Object, name: str, times: int = 1) -> int:
+    """Return an amount, 0 where there is none; one that cannot be read is more than any node has."""
+    text = amounts.get(name)
+    if text is None:
+        return 0
+    try:
+        return _cached(str(text), times)
+    except ValueError:
+        return _MOST
+
+
+def resources(amounts: Object) -> Resources:
+    """Return GPUs, CPU and memory of a list of amounts."""
+    return Resources(_amount(amounts, labels.GPU), _amount(amounts, "cpu", 1000), _amount(amounts, "memory"))
+
+
+def node(thing: Object) -> Node:
+    """Return a node. What it does not tell counts as nothing, and a node that is not Ready takes no pods."""
+    meta, spec, status = thing["metadata"], thing.get("spec") or {}, thing.get("status") or {}
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
+    troubles = ([] if conditions.get("Ready") == "True" else ["NotReady"]) + [
+        name for name in _WHEN_TRUE if conditions.get(name) == "True"
+    ]
+    if meta.get("deletionTimestamp"):
+        troubles.append("Deleted")
+    allocatable = status.get("allocatable") or {}
+    marks = meta.get("labels") or {}
+    room, pods = resources(allocatable), _amount(allocatable, "pods")
+    if max(*room, pods) >= _MOST:
+        room, pods, troubles = Resources(), 0, [*troubles, "UnreadableAllocatable"]
+    return Node(
+        meta["name"],
+        room,
+        pods=pods,
+        labels=marks,
+        taints=tuple(
+            Taint(t["key"], t.get("value") or "", t.get("effect") or "") for t in spec.get("taints") or ()
+        ),
+        model=marks.get(labels.MODEL) or marks.get(PRODUCT) or "",
+        troubles=tuple(troubles),
+        cordoned=bool(spec.get("unschedulable")),
+    )
+
+
+def asks(spec: Object) -> Resources:
+    """Return what a pod asks for: the sum of its containers, or the largest of its init containers where that is more."""
+    total = Resources()
+    for container in spec.get("containers") or ():
+        total = total.plus(_requests(container))
+    for container in spec.get("initContainers") or ():
+        total = Resources(*(max(a, b) for a, b in zip(total, _requests(container), strict=True)))
+    return total
+
+
+def _requests(container: Object) -> Resources:
+    wanted = container.get("resources") or {}
+    return resources({**(wanted.get("limits") or {}), **(wanted.get("requests") or {})})
+
+
+def ours(thing: Object) -> bool:
+    """Return whether AVA's operator made a pod: marked, and in the namespace of the group that it says."""
+    meta = thing["metadata"]
+    marks = meta.get("labels") or {}
+    group = marks.get(labels.GROUP) or ""
+    return (
+        marks.get(labels.MANAGED) == "true"
+        and group != ""
+        and meta.get("namespace") == labels.namespace(group)
+    )
+
+
+def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
+    """Return a pod.
+
+    Args:
+        thing: the object.
+        pool: the pool of a pod that names none, by whether it asks for GPUs.
+    """
+    meta, spec = thing["metadata"], thing["spec"]
+    marks, notes = meta.get("labels") or {}, meta.get("annotations") or {}
+    key = f"{meta['namespace']}/{meta['name']}"
+    wants = asks(spec)
+    mine = ours(thing)
+    size = max(1, _number(notes.get(labels.GANG), 1)) if mine else 1
+    run = f"{meta['namespace']}/{marks.get(labels.RUN, '')}-{marks.get(labels.ATTEMPT, '0')}"
+    return Pod(
+        key,
+        meta["uid"],
+        wants,
+        _where(spec, notes, notes.get(labels.POOL) or pool(wants.gpu > 0)) if mine else Where(""),
+        role=marks.get(labels.ROLE) or "worker",
+        index=_number(marks.get(labels.INDEX), 0),
+        gang=run if size > 1 else key,
+        size=size,
+        priority=_number(notes.get(labels.PRIORITY), 0),
+        created=notes.get(labels.CREATED) or meta.get("creationTimestamp") or "",
+        ports=_ports(spec),
+        node=spec.get("nodeName") or "",
+        fixed=not mine,
+    )
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    try:
+        return int(text) if text is not None else otherwise
+    except ValueError:
+        return otherwise
+
+
+def _where(spec: Object, notes: Object, pool: str) -> Where:
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    return Where(
+        pool,
+        node=notes.get(labels.NODE) or None,
+        model=notes.get(labels.MODEL) or None,
+        selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
+        affinity=tuple(
+            tuple(
+                Requirement(r["key"], r["operator"], tuple(r.get("values") or ()))
+                for r in term.get("matchExpressions") or ()
+            )
+            for term in required.get("nodeSelectorTerms") or ()
+        ),
+        tolerations=tuple(
+            Toleration(
+                t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or ""
+            )
+            for t in spec.get("tolerations") or ()
+        ),
+    )
+
+
+def _ports(spec: Object) -> frozenset[Port]:
+    return frozenset(
+        (port.get("protocol") or "TCP", port.get("hostIP") or "", port["hostPort"])
+        for container in spec.get("containers") or ()
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    )
