@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import psycopg
-from sqlalchemy import Engine, PoolProxiedConnection, func, select
+from sqlalchemy import Engine, func, select
 
 from ava.domain.model import Topic
 from ava.store.errors import translated, unavailable
@@ -15,6 +15,8 @@ from ava.store.tables import messages
 
 POLL = 0.05
 """Seconds between two looks at SQLite."""
+SLICE = 1.0
+"""Seconds after which who waits looks whether the store was closed."""
 
 
 class Waiter(Protocol):
@@ -44,7 +46,8 @@ class Listener:
         self._engine = engine
         self._topic = topic
         self._turn = threading.Lock()
-        self._listening: PoolProxiedConnection | None = None
+        self._closed = False
+        self._listening: psycopg.Connection[Any] | None = None
 
     def wait(self, seconds: float) -> bool:
         """Return whether something was told; also after the connection was lost, for then something may be missed."""
@@ -55,41 +58,44 @@ class Listener:
             if self._listening is None:
                 self._listening = self._listen()
                 return True
-            for _ in self._driver().notifies(timeout=max(end - time.monotonic(), 0), stop_after=1):
-                return True
+            return self._told(self._listening, end)
         except psycopg.Error as error:
-            was_listening = self._listening is not None
-            self._drop()
-            if was_listening:
-                return True
-            raise unavailable(str(error).partition("\n")[0][:200]) from error
+            if not self._drop():
+                raise unavailable(str(error).partition("\n")[0][:200]) from error
+            return True
         finally:
             self._turn.release()
-        return False
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Give the connection back, at the latest a second after somebody waited for it."""
+        self._closed = True
         with self._turn:
             self._drop()
 
-    def _listen(self) -> PoolProxiedConnection:
+    def _told(self, listening: psycopg.Connection[Any], end: float) -> bool:
+        while not self._closed:
+            left = max(end - time.monotonic(), 0)
+            for _ in listening.notifies(timeout=min(left, SLICE), stop_after=1):
+                return True
+            if left <= SLICE:
+                break
+        return False
+
+    def _listen(self) -> psycopg.Connection[Any]:
         with translated():
-            raw = self._engine.raw_connection()
-        raw.detach()
-        driver: Any = raw.driver_connection
+            pooled = self._engine.raw_connection()
+        driver: Any = pooled.dbapi_connection
+        pooled.detach()
         driver.autocommit = True
         driver.execute(f"LISTEN {channel(self._topic)}")
-        return raw
+        return cast("psycopg.Connection[Any]", driver)
 
-    def _driver(self) -> psycopg.Connection[Any]:
-        driver: Any = self._listening and self._listening.driver_connection
-        assert isinstance(driver, psycopg.Connection)  # noqa: S101 - PostgreSQL is spoken to by psycopg alone
-        return driver
-
-    def _drop(self) -> None:
-        if self._listening is not None:
-            listening, self._listening = self._listening, None
+    def _drop(self) -> bool:
+        """Close the connection; return whether there was one."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
             listening.close()
+        return listening is not None
 
 
 class Poller:
