@@ -4,11 +4,13 @@
 import pytest
 
 from tests.unit.ava.store.test_store_access import *
+from tests.unit.ava.store.test_store_bad_input import *
 from tests.unit.ava.store.test_store_charges import *
 from tests.unit.ava.store.test_store_definitions import *
 from tests.unit.ava.store.test_store_groups import *
 from tests.unit.ava.store.test_store_hand import *
 from tests.unit.ava.store.test_store_people import *
+from tests.unit.ava.store.test_store_races import *
 from tests.unit.ava.store.test_store_runs import *
 from tests.unit.ava.store.test_store_settings import *
 
