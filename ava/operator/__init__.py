@@ -1,1 +1,1 @@
-"""What the ledger wants becomes pods; what pods do becomes known to the ledger."""
+"""The operator: what the ledger decided becomes pods, and what pods do is told to the ledger."""

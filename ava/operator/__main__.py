@@ -1,0 +1,95 @@
+"""``python -m ava.operator --config FILE``: one operator process of one cluster; run two, one of them leads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from ava.kube import access
+from ava.kube.client import Client
+from ava.kube.errors import KubeError
+from ava.kube.leader import Leader
+from ava.operator.config import Config, ConfigError, load
+from ava.operator.controller import Controller
+from ava.operator.ledger import Threads
+from ava.operator.metrics import Metrics
+from ava.operator.notices import Courier
+from ava.operator.web import serve
+from ava.store.open import open_store
+
+log = logging.getLogger("ava.operator")
+
+
+async def operate(config: Config, stop: asyncio.Event) -> None:
+    """Contend for the lead and operate while it lasts, until ``stop`` is set."""
+    store = open_store(config.database.address())
+    threads, metrics = Threads(), Metrics(config.cluster)
+    who = access.from_kubeconfig(config.kubeconfig) if config.kubeconfig else access.in_cluster()
+    identity = f"{socket.gethostname()}_{os.getpid()}"
+
+    async def lead(client: Client) -> None:
+        leader = Leader(client, config.namespace, config.election.name, identity, config.election.lease())
+
+        async def work() -> None:
+            metrics.leader.set(1)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    controller = Controller(leader.client, store, threads, config, metrics)
+                    group.create_task(controller.run())
+                    if config.notices is not None:
+                        group.create_task(Courier(store, threads, config.notices, metrics).run())
+            finally:
+                metrics.leader.set(0)
+
+        while True:
+            try:
+                await leader.run(work)
+            except (KubeError, ExceptionGroup):
+                log.exception("this leadership ended by an error; contending again")
+                await asyncio.sleep(1.0)
+
+    async with Client(who) as client, serve(config.listen, config.port, metrics, lambda: ""):
+        task = asyncio.create_task(lead(client))
+        ended = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in (task, ended):
+                each.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            threads.close()
+            await asyncio.to_thread(store.close)
+
+
+async def _main(config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await operate(config, stop)
+
+
+@click.command()
+@click.option("--config", "path", type=click.Path(path_type=Path), required=True, help="YAML file.")
+def main(path: Path) -> None:
+    """Operate one cluster of AVA: make the pods of admitted runs, tell the ledger what they do, take them away."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    try:
+        config = load(path)
+        asyncio.run(_main(config))
+    except (ConfigError, access.BadAccess) as error:
+        click.echo(f"ava operator: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""What the operator made in its cluster, mirrored: it looks at memory, and writes only what is missing or too much."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from ava.domain import labels
+from ava.kube import resources
+from ava.kube.client import Client, Object
+from ava.kube.errors import AlreadyExists, Conflict
+from ava.kube.mirror import Mirror
+from ava.kube.resources import Kind
+
+LOOK = 30
+"""Seconds of one watch: so often the API server is heard even where nothing changes."""
+RUN_KINDS = (
+    resources.PODS,
+    resources.SERVICES,
+    resources.CONFIG_MAPS,
+    resources.SECRETS,
+    resources.NETWORK_POLICIES,
+)
+"""What is made for a run, in the order in which it is removed."""
+
+
+class Foreign(Exception):
+    """An object has the name that the operator needs, and somebody else made it."""
+
+
+class Cluster:
+    """One cluster's objects with the operator's label, and its nodes."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        ours = f"{labels.MANAGED}=true"
+        kinds = (*RUN_KINDS, resources.NAMESPACES)
+        self.made = {kind: Mirror(client, kind, labels=ours, seconds=LOOK) for kind in kinds}
+        self.nodes = Mirror(client, resources.NODES, seconds=LOOK)
+        self.pods = self.made[resources.PODS]
+        self._by_run: dict[str, dict[str, Object]] = {}
+        self._changed: list[Callable[[str], None]] = []
+        self.pods.listen(self._index)
+
+    def mirrors(self) -> list[Mirror]:
+        """Return all mirrors, to be run."""
+        return [*self.made.values(), self.nodes]
+
+    def on_pod(self, listener: Callable[[str], None]) -> None:
+        """Tell ``listener`` the id of each run whose pods change."""
+        self._changed.append(listener)
+
+    def silent_for(self) -> float:
+        """Return the seconds since the API server last said anything about pods."""
+        return self.pods.silent_for()
+
+    def run_pods(self, run: str) -> list[Object]:
+        """Return the pods of a run, all attempts."""
+        return list(self._by_run.get(run, {}).values())
+
+    def runs(self) -> set[str]:
+        """Return the ids of all runs that something is there of."""
+        return {
+            run for kind in RUN_KINDS for thing in self.made[kind].objects.values() if (run := run_of(thing))
+        }
+
+    def of_run(self, run: str) -> Iterator[tuple[Kind, Object]]:
+        """Give all that is there of a run."""
+        for kind in RUN_KINDS:
+            for thing in self.made[kind].select(lambda t: run_of(t) == run):
+                yield kind, thing
+
+    def has(self, kind: Kind, name: str, namespace: str = "") -> bool:
+        """Return whether the operator made such an object."""
+        return (namespace, name) in self.made[kind].objects
+
+    async def make(self, kind: Kind, body: Object, namespace: str | None = None) -> Object:
+        """Make an object of ours, or find it made. Raises Foreign where somebody else's has the name."""
+        name = body["metadata"]["name"]
+        try:
+            made = await self.client.create(kind, body, namespace)
+        except AlreadyExists:
+            made = await self.client.get(kind, name, namespace)
+            there, wanted = _labels(made), _labels(body)
+            if any(there.get(key) != value for key, value in wanted.items() if key in _IDENTITY):
+                where = f"{namespace}/{name}" if namespace else name
+                raise Foreign(f"{kind.name} {where} is there and not ours; rename or remove it") from None
+        self.made[kind].put(made)
+        return made
+
+    async def remove(self, kind: Kind, thing: Object, grace: int | None = None) -> None:
+        """Remove one object that carries our label, by the uid that was seen."""
+        meta = thing["metadata"]
+        if _labels(thing).get(labels.MANAGED) != "true":
+            raise Foreign(f"{kind.name} {meta['name']} does not carry our label")
+        try:
+            await self.client.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"], grace=grace)
+        except Conflict:
+            # Another object has the name by now; the mirror will tell.
+            return
+
+    async def listed(self, run: str, namespace: str) -> list[tuple[Kind, Object]]:
+        """Return all that the server itself has of a run, whatever the mirrors know yet."""
+        selector = f"{labels.MANAGED}=true,{labels.RUN}={run}"
+
+        async def one(kind: Kind) -> list[tuple[Kind, Object]]:
+            found, _ = await self.client.list(kind, namespace, labels=selector)
+            return [(kind, thing) for thing in found]
+
+        return [pair for some in await asyncio.gather(*map(one, RUN_KINDS)) for pair in some]
+
+    def _index(self, old: Object | None, new: Object | None) -> None:
+        for thing in (old, new):
+            run = run_of(thing) if thing else ""
+            if not thing or not run:
+                continue
+            name = thing["metadata"]["name"]
+            if new is not None and thing is new:
+                self._by_run.setdefault(run, {})[name] = new
+            elif new is None:
+                self._by_run.get(run, {}).pop(name, None)
+                if not self._by_run.get(run):
+                    self._by_run.pop(run, None)
+            for listener in self._changed:
+                listener(run)
+
+
+_IDENTITY = frozenset({labels.MANAGED, labels.RUN, labels.GROUP})
+
+
+def _labels(thing: Object) -> dict[str, str]:
+    return thing["metadata"].get("labels") or {}
+
+
+def run_of(thing: Object) -> str:
+    """Return the id of the run that an object was made for; empty for none."""
+    return _labels(thing).get(labels.RUN, "")

@@ -1,0 +1,211 @@
+"""The operator's settings: one YAML file; secrets are named by the files that hold them."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from ava.domain.pods import Site
+from ava.domain.tenancy import Opening
+from ava.kube.leader import Lease
+
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class ConfigError(Exception):
+    """The settings cannot be used; the text names every error."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Database(_Strict):
+    """Where the ledger is: a URL (SQLite, for tests), or PostgreSQL's parts; the password is in libpq's ``passfile``."""
+
+    url: str | None = None
+    host: str = "localhost"
+    port: Port = 5432
+    name: str = "ava"
+    user: str = "ava"
+    passfile: Path | None = None
+    ca: Path | None = None
+
+    def address(self) -> str:
+        """Return SQLAlchemy's URL; it holds no password."""
+        if self.url is not None:
+            return self.url
+        options = {"connect_timeout": "5"}
+        if self.passfile is not None:
+            options["passfile"] = str(self.passfile)
+        if self.ca is not None:
+            options |= {"sslmode": "verify-full", "sslrootcert": str(self.ca)}
+        host = self.host if "," in self.host else quote(self.host, safe="")
+        where = f"{quote(self.user, safe='')}@{host}:{self.port}/{quote(self.name, safe='')}"
+        return f"postgresql+psycopg://{where}?{urlencode(options)}"
+
+
+class Pods(_Strict):
+    """What a site chooses for all pods (domain/pods.py says what each is)."""
+
+    init: Annotated[str, Field(pattern=r"^/[^\s]+$")] = "/usr/lib/ava/init"
+    init_args: tuple[str, ...] = ("-s", "-g", "--")
+    grace: Annotated[int, Field(ge=1, le=3600)] = 30
+    seccomp: str = "docker/default"
+    git_image: str = ""
+    git_known_hosts: Path | None = None
+    domain: str = "cluster.local"
+    pull_secret: str = ""
+    pull_policy: str = "IfNotPresent"
+    restarts: Annotated[int, Field(ge=0, le=1000)] = 20
+    """How often one place's pod is replaced within an attempt."""
+
+    def site(self) -> Site:
+        """Return it as the domain has it."""
+        chosen = self.model_dump(exclude={"git_known_hosts", "restarts"})
+        return Site(**chosen)
+
+
+class Open(_Strict):
+    """Addresses that pods may reach."""
+
+    cidr: str
+    but: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+    udp: tuple[Port, ...] = ()
+
+    @field_validator("cidr")
+    @classmethod
+    def _network(cls, value: str) -> str:
+        return str(ip_network(value))
+
+
+class Network(_Strict):
+    """What tenants' pods may reach and be reached by.
+
+    Attributes:
+        dns: addresses of the cluster's DNS servers.
+        openings: the registry, the data paths, git servers.
+        web: peers of a NetworkPolicy from which the ingress comes.
+    """
+
+    dns: tuple[str, ...] = ()
+    openings: tuple[Open, ...] = ()
+    web: tuple[dict[str, Any], ...] = ()
+
+    def rules(self) -> list[Opening]:
+        """Return all openings."""
+        names = [Opening(str(ip_network(address)), ports=(53,), udp=(53,)) for address in self.dns]
+        return names + [Opening(o.cidr, o.but, o.ports, o.udp) for o in self.openings]
+
+
+class Times(_Strict):
+    """Seconds.
+
+    Attributes:
+        reconcile: between two passes over all runs.
+        alive: between two signs of life.
+        image_wait: after so long without its image a pod has failed.
+        pod_backoff: before a place's pod is replaced for the second time; twice as long each further time.
+        orphan: what belongs to no active run goes after so long.
+        stuck: a pod that is still there so long after its grace is reported.
+        dead_node: a node that has not answered for so long is dead: its pods are lost, and forgotten without its kubelet.
+            0: never.
+        force: a pod stuck for so long on a living node is forgotten too (its container may still run). 0: never.
+    """
+
+    reconcile: Seconds = 60
+    alive: Seconds = 10
+    image_wait: Seconds = 600
+    pod_backoff: Seconds = 10
+    orphan: Seconds = 60
+    stuck: Seconds = 30
+    dead_node: Annotated[float, Field(ge=0, le=86400)] = 120
+    force: Annotated[float, Field(ge=0, le=86400)] = 0
+
+
+class Election(_Strict):
+    """The lease (kube/leader.py)."""
+
+    name: str = "ava-operator"
+    length: Seconds = 15
+    margin: Seconds = 5
+    every: Seconds = 2
+
+    def lease(self) -> Lease:
+        """Return its times."""
+        return Lease(self.length, self.margin, self.every)
+
+
+class Webhook(_Strict):
+    """Where notices are posted as JSON; signed by HMAC-SHA256 in ``X-AVA-Signature`` with the secret in the file."""
+
+    url: Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
+    secret_file: Path | None = None
+    ca: Path | None = None
+
+
+class Mail(_Strict):
+    """The SMTP server that takes notices; ``tls``: ``none``, ``starttls`` or ``tls``."""
+
+    host: str
+    port: Port = 25
+    sender: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")]
+    tls: Annotated[str, Field(pattern=r"^(none|starttls|tls)$")] = "starttls"
+    ca: Path | None = None
+    user: str | None = None
+    passfile: Path | None = None
+
+
+class Notices(_Strict):
+    """Where users hear of their runs. One cluster's operator sends all of them."""
+
+    webhook: Webhook | None = None
+    mail: Mail | None = None
+
+
+class Config(_Strict):
+    """All settings of one operator process, which serves one cluster.
+
+    Attributes:
+        cluster: its name; runs with ``cluster`` of this name are its own.
+        kubeconfig: None: the pod's service account.
+        namespace: where the lease is.
+        listen, port: of metrics and health.
+        sealing_keys: the API's file of Fernet keys, for deploy keys.
+    """
+
+    cluster: str = "default"
+    database: Database = Database()
+    kubeconfig: Path | None = None
+    namespace: str = "ava-system"
+    listen: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 9470
+    election: Election = Election()
+    pods: Pods = Pods()
+    network: Network = Network()
+    times: Times = Times()
+    notices: Notices | None = None
+    sealing_keys: Path | None = None
+    workers: Annotated[int, Field(ge=1, le=64)] = 8
+
+
+def load(path: Path) -> Config:
+    """Read the settings; ConfigError with all that is wrong."""
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from None
+    try:
+        return Config.model_validate(said)
+    except ValidationError as error:
+        lines = [f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise ConfigError("\n".join(lines)) from None

@@ -1,0 +1,145 @@
+"""What the leader does: mirrors, workers, the outbox, passes over everything, signs of life."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from ava.domain.problems import Refused
+from ava.kube.backoff import Backoff
+from ava.kube.client import Client
+from ava.kube.errors import Fenced, KubeError
+from ava.kube.mirror import synced
+from ava.operator.cluster import LOOK, Cluster
+from ava.operator.config import Config
+from ava.operator.ledger import Threads
+from ava.operator.metrics import Metrics
+from ava.operator.orphans import Orphans
+from ava.operator.outbox import Outbox
+from ava.operator.queue import Queue
+from ava.operator.reconcile import Reconciler
+from ava.operator.terminating import Watchdog
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+DEAF = LOOK + 15
+"""After so many seconds without a word of the API server what pods do is not known, and no sign of life is given."""
+WATCHDOG = 2.0
+"""Seconds between two looks at pods that are being removed."""
+WELL = (KubeError, Refused, OSError, TimeoutError)
+"""What goes wrong while a part is away, and is right again after."""
+
+
+class Controller:
+    """One leadership: made anew each time that the lead is won, so that nothing of an earlier one is believed."""
+
+    def __init__(
+        self, client: Client, store: Store, threads: Threads, config: Config, metrics: Metrics
+    ) -> None:
+        self.store, self.threads, self.config, self.metrics = store, threads, config, metrics
+        self.cluster = Cluster(client)
+        self.queue = Queue()
+        self.watchdog = Watchdog(self.cluster, config.times, metrics, self.queue.add)
+        self.reconciler = Reconciler(self.cluster, store, threads, config, metrics, self.watchdog.stuck)
+        self.outbox = Outbox(store, threads, self.queue, config.cluster)
+        self.orphans = Orphans(
+            self.cluster, store, threads, metrics, name=config.cluster, grace=config.times.orphan
+        )
+        self.cluster.on_pod(self.queue.add)
+        self.passes = 0
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        times = self.config.times
+        try:
+            async with asyncio.TaskGroup() as group:
+                for mirror in self.cluster.mirrors():
+                    group.create_task(mirror.run())
+                await synced(self.cluster.mirrors())
+                for _ in range(self.config.workers):
+                    group.create_task(self._work())
+                group.create_task(self._always("outbox", self.outbox.take))
+                group.create_task(self._always("pass", self.look_at_all, times.reconcile))
+                group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
+                group.create_task(self._always("sign of life", self.alive, times.alive))
+        finally:
+            self.queue.close()
+
+    async def look_at_all(self) -> None:
+        """Have every active run looked at, and remove what belongs to none."""
+        runs = [run for run in await self.threads(self.store.active) if run.cluster == self.config.cluster]
+        for run in runs:
+            self.queue.add(run.id)
+        self.metrics.runs.set(len(runs))
+        await self.orphans.look({run.id for run in runs})
+        await self.orphans.spaces()
+        self.passes += 1
+
+    async def alive(self) -> None:
+        """Give a sign of life, as long as what pods do is known."""
+        silent = self.cluster.silent_for()
+        self.metrics.silent.set(silent)
+        self.metrics.pods.set(len(self.cluster.pods.objects))
+        self.metrics.waiting.set(len(self.queue))
+        if silent > DEAF:
+            log.warning("the API server has said nothing for %d s", silent)
+            return
+        detail = {
+            "cluster": self.config.cluster,
+            "pods": len(self.cluster.pods.objects),
+            "waiting": len(self.queue),
+            "stuck": len(self.watchdog.stuck),
+        }
+        await self.threads(self.store.alive, part(self.config.cluster), self.reconciler.now(), detail)
+
+    async def _work(self) -> None:
+        while True:
+            key = await self.queue.get()
+            seqs = self.outbox.begin(key)
+            began = time.monotonic()
+            well = False
+            try:
+                again = await self.reconciler.look(key)
+                await self.outbox.end(seqs)
+                well = True
+                if again is not None:
+                    self.queue.add_after(key, again)
+            except Fenced:
+                self.metrics.lost_writes.inc()
+            except Exception as error:
+                # Whatever it is, it concerns one run; the others go on.
+                self.metrics.errors.inc()
+                wait = self.queue.retry(key)
+                known = isinstance(error, WELL)
+                log.warning(
+                    "run %s: %s; again in %.1f s",
+                    key,
+                    error or type(error).__name__,
+                    wait,
+                    exc_info=not known,
+                )
+            finally:
+                self.queue.done(key, well=well)
+                self.metrics.look.observe(time.monotonic() - began)
+
+    async def _always(self, what: str, step: Callable[[], Awaitable[None]], every: float = 0.0) -> None:
+        """Do a step for ever; what goes wrong is said and tried again later."""
+        backoff = Backoff(0.5, 15.0)
+        while True:
+            try:
+                await step()
+                backoff.reset()
+                await asyncio.sleep(every)
+            except Fenced:
+                self.metrics.lost_writes.inc()
+                await asyncio.sleep(1.0)
+            except Exception as error:
+                log.warning("%s: %s", what, error, exc_info=not isinstance(error, WELL))
+                await asyncio.sleep(backoff.next())
+
+
+def part(cluster: str) -> str:
+    """Return the name under which an operator's signs of life are kept."""
+    return "operator" if cluster == "default" else f"operator/{cluster}"

@@ -1,0 +1,50 @@
+"""What the operator counts."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+
+class Metrics:
+    """The operator's series, in a registry of their own."""
+
+    def __init__(self, cluster: str) -> None:
+        self.registry = CollectorRegistry()
+        common = {"registry": self.registry, "labelnames": ["cluster"]}
+        self.cluster = cluster
+
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"ava_operator_{name}", text, **common).labels(cluster)  # type: ignore[arg-type]
+
+        def counter(name: str, text: str) -> Counter:
+            return Counter(f"ava_operator_{name}", text, **common).labels(cluster)  # type: ignore[arg-type]
+
+        self.leader = gauge("leader", "1 where this process acts")
+        self.runs = gauge("runs", "Runs that have pods or should have")
+        self.pods = gauge("pods", "Pods of runs")
+        self.silent = gauge("api_server_silent_seconds", "Seconds since the API server was last heard")
+        self.waiting = gauge("queue_length", "Runs that wait to be looked at")
+        self.errors = counter("errors", "Looks at a run that failed and will be repeated")
+        self.lost_writes = counter("fenced_writes", "Writes refused because the lead was lost")
+        self.orphans = counter("orphans_removed", "Objects removed whose run is finished or unknown")
+        self.forced = counter("pods_forced", "Pods forgotten without their kubelet")
+        self.notices = counter("notices_sent", "Notices delivered")
+        self.notices_failed = counter("notices_failed", "Deliveries that failed and will be repeated")
+        self.stuck = Gauge(
+            "ava_operator_pods_stuck",
+            "Pods that are still there after their grace",
+            ["cluster", "reason"],
+            registry=self.registry,
+        )
+        self.look = Histogram(
+            "ava_operator_look_seconds",
+            "How long one look at a run takes",
+            buckets=(0.005, 0.02, 0.1, 0.5, 2, 10, 60),
+            registry=self.registry,
+        )
+        self.finish = Histogram(
+            "ava_operator_release_seconds",
+            "From the moment that a run is to end until its pods are gone",
+            buckets=(1, 2, 5, 10, 20, 30, 60, 120, 300, 900),
+            registry=self.registry,
+        )

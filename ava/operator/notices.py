@@ -1,0 +1,177 @@
+"""Notices of the ledger go to their owner by mail and to the site's webhook.
+
+At least once: one that could not be delivered is tried again until it is a day old. A mail's Message-ID and a webhook's
+``id`` are the message's number, so that whoever gets one twice can tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import smtplib
+import ssl
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from email.message import EmailMessage
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+
+from ava.domain.model import Message, Run, Topic, User
+from ava.domain.problems import Refused
+from ava.kube.backoff import Backoff
+from ava.operator.config import Mail, Notices, Webhook
+from ava.operator.ledger import Threads
+from ava.operator.metrics import Metrics
+from ava.operator.reconcile import utc
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+KEPT = timedelta(days=1)
+TIMEOUT = 15.0
+"""Seconds for one delivery."""
+POLL = 5.0
+FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
+
+
+class Courier:
+    """Takes notices in order and delivers them."""
+
+    def __init__(self, store: Store, threads: Threads, settings: Notices, metrics: Metrics) -> None:
+        self.store, self.threads, self.settings, self.metrics = store, threads, settings, metrics
+        self._delivered: set[tuple[int, str]] = set()
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        backoff = Backoff(1.0, 60.0)
+        while True:
+            try:
+                failed = await self.deliver(utc())
+                await self.threads(self.store.wait, Topic.NOTICE, POLL)
+                if not failed:
+                    backoff.reset()
+                    continue
+            except Refused as error:
+                log.warning("notices: %s", error)
+            await asyncio.sleep(backoff.next())
+
+    async def deliver(self, now: datetime) -> int:
+        """Deliver what is open; return how many notices could not be delivered now."""
+        failed = 0
+        for message in await self.threads(self.store.open_messages, Topic.NOTICE):
+            if await self._one(message) or now - message.created > KEPT:
+                await self.threads(self.store.done, [message.seq], now)
+                self._delivered -= {(message.seq, "mail"), (message.seq, "webhook")}
+            else:
+                failed += 1
+        return failed
+
+    async def _one(self, message: Message) -> bool:
+        """Deliver one notice by all ways; return whether all have it."""
+        said = await self._content(message)
+        if said is None:
+            return True
+        run, owner = said
+        ways: dict[str, Callable[[], Awaitable[None]]] = {}
+        if (hook := self.settings.webhook) is not None:
+            ways["webhook"] = lambda: post(hook, body(message, run))
+        if (mail := self.settings.mail) is not None:
+            ways["mail"] = lambda: asyncio.to_thread(send, mail, letter(mail, message, run, owner))
+        well = True
+        for name, way in ways.items():
+            if (message.seq, name) in self._delivered:
+                continue
+            try:
+                await way()
+            except FAILURES as error:
+                # Only the class: a server's words may quote the login.
+                log.warning("notice %d by %s: %s", message.seq, name, type(error).__name__)
+                self.metrics.notices_failed.inc()
+                well = False
+            else:
+                self._delivered.add((message.seq, name))
+                self.metrics.notices.inc()
+        return well
+
+    async def _content(self, message: Message) -> tuple[Run, User] | None:
+        """Return what a notice is about; None for one that nobody needs any more."""
+        if not message.kind.startswith("run-"):
+            return None
+        try:
+            run = await self.threads(self.store.run, message.object)
+            return run, await self.threads(self.store.user, run.owner)
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+
+def body(message: Message, run: Run) -> dict[str, Any]:
+    """Return a webhook's document."""
+    return {
+        "id": message.seq,
+        "kind": message.kind,
+        "at": message.created.isoformat(),
+        "run": run.id,
+        "name": run.name,
+        "owner": run.owner,
+        "group": run.group,
+        "outcome": run.outcome.value if run.outcome else None,
+        "reason": run.reason,
+    }
+
+
+def letter(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
+    """Return the mail. What users wrote is only in the body and, as one line, in the subject."""
+    how = run.outcome.value if run.outcome else message.kind.removeprefix("run-")
+    made = EmailMessage()
+    made["From"] = mail.sender
+    made["To"] = owner.email
+    made["Subject"] = f"{run.kind.value} {' '.join(run.name.split())[:150]}: {how}"
+    made["Date"] = format_datetime(message.created)
+    made["Message-ID"] = f"<ava-{message.seq}-{run.id}@{mail.sender.partition('@')[2]}>"
+    made["Auto-Submitted"] = "auto-generated"
+    made.set_content(
+        f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{run.reason}\n"
+    )
+    return made
+
+
+def send(mail: Mail, what: EmailMessage) -> None:
+    """Hand a mail to the site's server; raises OSError or smtplib.SMTPException. Where TLS is asked for, it is verified."""
+    context = ssl.create_default_context(cafile=str(mail.ca) if mail.ca else None)
+    if mail.tls == "tls":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(mail.host, mail.port, timeout=TIMEOUT, context=context)
+    else:
+        server = smtplib.SMTP(mail.host, mail.port, timeout=TIMEOUT)
+    with server:
+        if mail.tls == "starttls":
+            server.starttls(context=context)
+        if mail.user is not None and mail.passfile is not None:
+            server.login(mail.user, _secret(mail.passfile))
+        server.send_message(what)
+
+
+async def post(hook: Webhook, document: dict[str, Any]) -> None:
+    """Post a document; raises aiohttp.ClientError where it was not taken with 2xx. Redirects are not followed."""
+    raw = orjson.dumps(document)
+    headers = {"Content-Type": "application/json"}
+    if hook.secret_file is not None:
+        key = (await asyncio.to_thread(_secret, hook.secret_file)).encode()
+        headers["X-AVA-Signature"] = "sha256=" + hmac.new(key, raw, hashlib.sha256).hexdigest()
+    context = ssl.create_default_context(cafile=str(hook.ca) if hook.ca else None)
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session,
+        session.post(hook.url, data=raw, headers=headers, ssl=context, allow_redirects=False) as reply,
+    ):
+        if reply.status // 100 != 2:
+            raise aiohttp.ClientResponseError(reply.request_info, (), status=reply.status)
+
+
+def _secret(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()

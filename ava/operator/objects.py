@@ -1,0 +1,148 @@
+"""Makes what a run needs, in an order in which nothing is ever open that should be closed, and takes it away again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from ava.domain import hosts, labels, pods, run_files, tenancy
+from ava.domain.policies import Place
+from ava.domain.spec import Distributed
+from ava.kube.client import Object
+from ava.kube.errors import Conflict, NotFound
+from ava.kube.resources import CONFIG_MAPS, NAMESPACES, NETWORK_POLICIES, PODS, SECRETS, SERVICES, Kind
+from ava.operator import keys
+from ava.operator.abreast import abreast
+from ava.operator.cluster import Cluster
+from ava.operator.config import Config
+from ava.operator.facts import Facts
+
+DIGEST = f"{labels.PREFIX}/digest"
+"""Annotation: of what the operator last wrote, so that changed settings reach what is there."""
+
+
+class Objects:
+    """Makes and removes a run's objects."""
+
+    def __init__(self, cluster: Cluster, config: Config) -> None:
+        self.cluster = cluster
+        self.config = config
+        self.site = config.pods.site()
+
+    async def group(self, group: str) -> None:
+        """Make a group's namespace and its policies; the policies follow the settings."""
+        space = labels.namespace(group)
+        if not self.cluster.has(NAMESPACES, space):
+            await self.cluster.make(NAMESPACES, tenancy.namespace(group))
+        for policy in tenancy.policies(group, self.config.network.rules()):
+            await self._keep(NETWORK_POLICIES, policy, space)
+
+    async def run(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
+        """Make all but the pods; the namespace first, then what closes it, then what the pods mount."""
+        run, spec, space = facts.run, facts.spec, facts.namespace
+        await self.group(run.group)
+        ports = [pods.TENSORBOARD_PORT] if spec.tensorboard else []
+        await self._keep(NETWORK_POLICIES, tenancy.run_policy(run, self.config.network.web, ports), space)
+        name = hosts.service(run.id, run.attempt)
+        if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
+            # Twice made by a restart in between: the first stays, whoever asks again gets that one.
+            secret = run_files.ssh_secret(run, *keys.pair(), *keys.pair())
+            await self.cluster.make(SECRETS, secret, space)
+        if spec.git is not None and spec.git.key and not self.cluster.has(SECRETS, f"{name}-git", space):
+            await self._deploy_key(facts, deploy_keys)
+        config = run_files.config_map(run, spec, facts.members, facts.owner, facts.group)
+        await self._need(CONFIG_MAPS, config, space)
+        await self._need(SERVICES, tenancy.peers_service(run), space)
+        if spec.tensorboard:
+            await self._need(SERVICES, tenancy.tensorboard(run, board_role(facts)), space)
+
+    async def pods(self, facts: Facts, places: Mapping[Place, int]) -> None:
+        """Make the pods of places; ``places`` says how often each was replaced."""
+        roles = {role.name: role for role in facts.spec.roles}
+
+        def body(place: Place, restarts: int) -> Object:
+            role = roles[place[0]]
+            where = pods.Place(
+                facts.run,
+                facts.spec,
+                role,
+                place[1],
+                facts.owner,
+                facts.group,
+                facts.members,
+                facts.pools[role.name],
+                restarts,
+            )
+            return pods.pod(where, self.site)
+
+        bodies = [body(place, restarts) for place, restarts in places.items()]
+        await abreast(self.cluster.make(PODS, one, facts.namespace) for one in bodies)
+
+    async def remove_pods(self, some: list[Object], *, now: bool = False) -> None:
+        """Ask for the end of pods that are not ending yet; ``now``: within a second."""
+
+        def due(pod: Object) -> bool:
+            meta = pod["metadata"]
+            left = meta.get("deletionGracePeriodSeconds")
+            return not meta.get("deletionTimestamp") or (now and left is not None and left > 1)
+
+        # A grace of 0 would forget the pod while its container still runs; 1 s lets the kubelet kill it at once.
+        grace = 1 if now else None
+        await abreast(self.cluster.remove(PODS, pod, grace) for pod in some if due(pod))
+
+    async def remove_rest(self, run: str, namespace: str) -> bool:
+        """Remove all but the pods of a run; return False, and remove nothing, where the server still has a pod of it."""
+        there = await self.cluster.listed(run, namespace)
+        if any(kind is PODS for kind, _ in there):
+            return False
+        for kind, thing in there:
+            await self.cluster.remove(kind, thing)
+        return True
+
+    async def remove_attempts(self, run: str, present: int) -> None:
+        """Remove what earlier attempts mounted; their pods are gone."""
+        for kind, thing in list(self.cluster.of_run(run)):
+            attempt = thing["metadata"]["labels"].get(labels.ATTEMPT)
+            if kind is not PODS and attempt is not None and attempt != str(present):
+                await self.cluster.remove(kind, thing)
+
+    async def _need(self, kind: Kind, body: Object, space: str) -> None:
+        if not self.cluster.has(kind, body["metadata"]["name"], space):
+            await self.cluster.make(kind, body, space)
+
+    async def _keep(self, kind: Kind, body: Object, space: str) -> None:
+        """Make an object, or bring it to what is wanted now."""
+        digest = hashlib.sha256(orjson.dumps(body["spec"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        body["metadata"].setdefault("annotations", {})[DIGEST] = digest
+        there = self.cluster.made[kind].objects.get((space, body["metadata"]["name"]))
+        there = there or await self.cluster.make(kind, body, space)
+        meta = there["metadata"]
+        if (meta.get("annotations") or {}).get(DIGEST) == digest:
+            return
+        body["metadata"]["resourceVersion"] = meta["resourceVersion"]
+        try:
+            self.cluster.made[kind].put(await self.cluster.client.replace(kind, body, space))
+        except (Conflict, NotFound):
+            raise Conflict(f"{kind.name} {space}/{meta['name']} was changed meanwhile") from None
+
+    async def _deploy_key(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
+        git = facts.spec.git
+        assert git is not None and git.key is not None  # noqa: S101 - asked by the caller
+        if git.key not in deploy_keys:
+            raise keys.Sealed(f"{facts.run.owner} has no deploy key {git.key!r}")
+        key = keys.opened(deploy_keys[git.key], self.config.sealing_keys)
+        known = _text(self.config.pods.git_known_hosts)
+        await self.cluster.make(SECRETS, run_files.git_secret(facts.run, key, known), facts.namespace)
+
+
+def board_role(facts: Facts) -> str:
+    """Return the role whose pod 0 shows tensorboard: the chief's, else the first."""
+    names = [role.name for role in facts.spec.roles]
+    return next((n for n in ("tensorboard", "chief", "master", "launcher", "worker") if n in names), names[0])
+
+
+def _text(path: Path | None) -> str:
+    return path.read_text(encoding="utf-8") if path is not None else ""

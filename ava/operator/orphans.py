@@ -1,0 +1,94 @@
+"""What the operator made and nobody needs any more: a look at everything, not at one run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from ava.domain import labels
+from ava.domain.model import Phase
+from ava.domain.problems import Refused
+from ava.kube.resources import NAMESPACES, PODS
+from ava.operator.cluster import Cluster
+from ava.operator.ledger import Threads
+from ava.operator.metrics import Metrics
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+
+
+class Orphans:
+    """Removes what belongs to no active run of this cluster, after it has been so for ``grace`` seconds."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        threads: Threads,
+        metrics: Metrics,
+        *,
+        name: str,
+        grace: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.cluster, self.store, self.threads, self.metrics = cluster, store, threads, metrics
+        self.name, self.grace, self.clock = name, grace, clock
+        self._since: dict[str, float] = {}
+        self._spaces: dict[str, float] = {}
+
+    async def look(self, active: set[str]) -> None:
+        """Look at everything once; ``active`` are the runs that are known to be wanted."""
+        now = self.clock()
+        suspects = {run for run in self.cluster.runs() - active if not await self._wanted(run)}
+        self._since = {run: self._since.get(run, now) for run in suspects}
+        for run, since in self._since.items():
+            if now - since >= self.grace:
+                await self._remove(run)
+
+    async def _wanted(self, run: str) -> bool:
+        """Return whether the ledger knows the run as active here. An answer that cannot be had is a yes."""
+        try:
+            found = await self.threads(self.store.run, run)
+        except Refused as error:
+            return error.status != 404
+        return found.phase is Phase.ADMITTED and found.cluster == self.name
+
+    async def _remove(self, run: str) -> None:
+        for kind, thing in list(self.cluster.of_run(run)):
+            meta = thing["metadata"]
+            if kind is PODS and meta.get("deletionTimestamp"):
+                continue
+            log.warning("%s %s/%s belongs to no run", kind.name, meta.get("namespace", ""), meta["name"])
+            await self.cluster.remove(kind, thing)
+            self.metrics.orphans.inc()
+
+    async def spaces(self) -> None:
+        """Remove the namespace of each group that the ledger does not know any more, once nothing of ours is in it."""
+        now = self.clock()
+        for thing in list(self.cluster.made[NAMESPACES].objects.values()):
+            meta = thing["metadata"]
+            group = meta["labels"].get(labels.GROUP)
+            if not group or meta.get("deletionTimestamp") or labels.namespace(group) != meta["name"]:
+                continue
+            key = f"namespace {meta['name']}"
+            if any(where == meta["name"] for where, _ in self.cluster.pods.objects) or await self._group(
+                group
+            ):
+                self._spaces.pop(key, None)
+            elif now - self._spaces.setdefault(key, now) >= self.grace and await self._empty(meta["name"]):
+                log.warning("namespace %s: its group is gone", meta["name"])
+                await self.cluster.remove(NAMESPACES, thing)
+                self.metrics.orphans.inc()
+
+    async def _group(self, group: str) -> bool:
+        try:
+            await self.threads(self.store.group, group)
+        except Refused as error:
+            return error.status != 404
+        return True
+
+    async def _empty(self, space: str) -> bool:
+        """Return whether no pod at all is in a namespace: somebody else's would go with it."""
+        found, _ = await self.cluster.client.list(PODS, space, limit=1)
+        return not found

@@ -1,0 +1,63 @@
+"""Messages of the ledger: each is done when its run was looked at after it had been taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ava.domain.model import Message, Phase, Topic
+from ava.domain.problems import Refused
+from ava.operator.ledger import Threads
+from ava.operator.queue import Queue
+from ava.operator.reconcile import utc
+from ava.store.interface import Store
+
+AT_ONCE = 1000
+POLL = 5.0
+"""Seconds after which it looks although nobody called."""
+
+
+class Outbox:
+    """Takes what is for this cluster; what is for another's operator is left to it."""
+
+    def __init__(self, store: Store, threads: Threads, queue: Queue, cluster: str) -> None:
+        self.store, self.threads, self.queue, self.cluster = store, threads, queue, cluster
+        self._open: dict[str, set[int]] = {}
+        self._known: set[int] = set()
+
+    async def take(self) -> None:
+        """Take what is open, then wait for more."""
+        found = await self.threads(self.store.open_messages, Topic.OPERATOR, AT_ONCE)
+        self._known &= {message.seq for message in found}
+        nothing: list[int] = []
+        for message in found:
+            if message.seq in self._known:
+                continue
+            if not message.kind.startswith("run-"):
+                nothing.append(message.seq)
+            elif await self._ours(message):
+                self._open.setdefault(message.object, set()).add(message.seq)
+                self.queue.add(message.object)
+            self._known.add(message.seq)
+        await self.end(nothing)
+        await self.threads(self.store.wait, Topic.OPERATOR, POLL)
+
+    async def _ours(self, message: Message) -> bool:
+        """Return whether a message is for this cluster. A run that is unknown or finished elsewhere needs nobody: ours too."""
+        try:
+            run = await self.threads(self.store.run, message.object)
+        except Refused as error:
+            if error.status == 404:
+                return True
+            raise
+        return run.cluster == self.cluster or run.phase is Phase.QUEUED
+
+    def begin(self, run: str) -> Collection[int]:
+        """Return the messages that the look which begins now carries out; they come again only by the ledger."""
+        seqs = self._open.pop(run, set())
+        self._known -= seqs
+        return seqs
+
+    async def end(self, seqs: Collection[int]) -> None:
+        """Mark messages as carried out."""
+        if seqs:
+            await self.threads(self.store.done, list(seqs), utc())
