@@ -27,6 +27,14 @@ options:
       - A label's name. Bindings of roles (of the cluster's and of namespaces') that have it and are not in the manifest are
         removed, so that nobody keeps a right that the manifest no longer gives.
     type: str
+  prune:
+    description:
+      - Objects of these kinds in a namespace that have a label and are not in the manifest are removed.
+    type: dict
+    suboptions:
+      namespace: {description: The namespace., type: str, required: true}
+      label: {description: "The label, NAME=VALUE.", type: str, required: true}
+      kinds: {description: "Kinds, as C(kubectl) takes them.", type: list, elements: str, required: true}
   timeout:
     description: Seconds that the API may take to answer.
     type: int
@@ -113,10 +121,12 @@ class Objects(object):
         path: the manifest.
         kubeconfig: how to reach the API.
         unbind: label of the bindings that are removed where the manifest does not have them; None for none.
+        prune: namespace, label and kinds of other objects that are; None for none.
     """
 
-    def __init__(self, run, path, kubeconfig, unbind=None):
-        self.run, self.path, self.kubeconfig, self.unbind = run, path, kubeconfig, unbind
+    def __init__(self, run, path, kubeconfig, unbind=None, prune=None):
+        self.run, self.path, self.kubeconfig = run, path, kubeconfig
+        self.unbind, self.prune = unbind, prune
 
     def kubectl(self, *words):
         """Return what kubectl says; KubeError where it fails."""
@@ -141,19 +151,26 @@ class Objects(object):
         )
 
     def stale(self):
-        """Return the bindings that are to go."""
-        if not self.unbind:
+        """Return what is to go: bindings first."""
+        asked = []
+        if self.unbind:
+            asked = [[w, "-l", self.unbind] for w in ("clusterrolebindings", "rolebindings --all-namespaces")]
+        if self.prune:
+            kinds, space = ",".join(self.prune["kinds"]), self.prune["namespace"]
+            asked.append([kinds, "-n", space, "-l", self.prune["label"]])
+        if not asked:
             return []
         kept = {identity(one) for one in self.wanted()}
         found = []
-        for words in (["clusterrolebindings"], ["rolebindings", "--all-namespaces"]):
-            found += documents(self.kubectl("get", *(words + ["-l", self.unbind, "-o", "json"])))
+        for words in asked:
+            found += documents(self.kubectl("get", *(words[0].split() + words[1:] + ["-o", "json"])))
         return [one for one in found if identity(one) not in kept]
 
     def remove(self, one):
         """Remove an object."""
         meta = one["metadata"]
         words = ["--namespace", meta["namespace"]] if "namespace" in meta else []
+        # A job's pods go with it.
         self.kubectl("delete", "--ignore-not-found", one["kind"].lower(), meta["name"], *words)
 
     def differing(self):
@@ -173,7 +190,8 @@ class Objects(object):
             one.pop("apiVersion", None)
             lack = difference(one, found[name])
             if lack:
-                told.append("%s, %s" % (name, lack))
+                # What a secret holds is nobody's to read in a log.
+                told.append("%s, %s" % (name, "its data differ" if one["kind"] == "Secret" else lack))
         return told
 
     def apply(self):
@@ -188,13 +206,23 @@ def main():
             "path": {"type": "path", "required": True},
             "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
             "unbind": {"type": "str"},
+            "prune": {
+                "type": "dict",
+                "options": {
+                    "namespace": {"type": "str", "required": True},
+                    "label": {"type": "str", "required": True},
+                    "kinds": {"type": "list", "elements": "str", "required": True},
+                },
+            },
             "timeout": {"type": "int", "default": 60},
             "answering_only": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     params = module.params
-    objects = Objects(module.run_command, params["path"], params["kubeconfig"], params["unbind"])
+    objects = Objects(
+        module.run_command, params["path"], params["kubeconfig"], params["unbind"], params["prune"]
+    )
     if module.check_mode and not os.path.exists(params["path"]):
         module.exit_json(changed=True, differing=["the manifest is not written yet"])
     now = module.check_mode or params["answering_only"]

@@ -16,9 +16,12 @@ options:
     type: str
     required: true
   name:
-    description: The image's name in the archive and in the registry, NAME:TAG.
+    description: The image's name in the archive, NAME:TAG.
     type: str
     required: true
+  as_name:
+    description: Its name in the registry, NAME:TAG; the same where absent.
+    type: str
   archive:
     description: Archive as C(docker save) makes it, on the node.
     type: path
@@ -73,25 +76,25 @@ class Registry(object):
             return None
         raise ImageError("the registry %s cannot be asked: %s" % (self.address, err.strip()[-400:]))
 
-    def put(self, name, archive):
-        """Put an archive's image under a name."""
+    def put(self, name, archive, target):
+        """Put an archive's image of a name under another one."""
         argv = ["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-cert-dir", self.certificates]
-        argv += ["docker-archive:%s:%s" % (archive, name), "docker://%s/%s" % (self.address, name)]
+        argv += ["docker-archive:%s:%s" % (archive, name), "docker://%s/%s" % (self.address, target)]
         rc, out, err = self.run(argv)
         if rc != 0:
             raise ImageError("%s cannot be put: %s" % (name, (err or out).strip()[-400:]))
 
 
-def ensure(registry, name, archive, check_mode):
+def ensure(registry, name, archive, check_mode, target=None):
     """Return (changed, id)."""
-    wanted = archived(archive, name)
-    if registry.held(name) == wanted:
+    wanted, target = archived(archive, name), target or name
+    if registry.held(target) == wanted:
         return False, wanted
     if not check_mode:
-        registry.put(name, archive)
-        held = registry.held(name)
+        registry.put(name, archive, target)
+        held = registry.held(target)
         if held != wanted:
-            raise ImageError("the registry keeps %s as %s, wanted %s" % (name, held, wanted))
+            raise ImageError("the registry keeps %s as %s, wanted %s" % (target, held, wanted))
     return True, wanted
 
 
@@ -101,6 +104,7 @@ def main():
         argument_spec={
             "registry": {"type": "str", "required": True},
             "name": {"type": "str", "required": True},
+            "as_name": {"type": "str"},
             "archive": {"type": "path", "required": True},
             "certificates": {"type": "path", "required": True},
         },
@@ -109,7 +113,9 @@ def main():
     given = module.params
     registry = Registry(module.run_command, given["registry"], given["certificates"])
     try:
-        changed, found = ensure(registry, given["name"], given["archive"], module.check_mode)
+        changed, found = ensure(
+            registry, given["name"], given["archive"], module.check_mode, given["as_name"]
+        )
     except ImageError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, id=found)

@@ -15,6 +15,7 @@ from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
 from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact
+from avadm.artifacts.python_steps import PythonSteps
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -109,9 +110,9 @@ class Builder:
             case r.Debian():
                 self._debian(action)
             case r.Take():
-                target = self.work / action.to
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(self.others[action.artifact] / action.file, target)
+                self._take(action)
+            case r.Wheels() | r.Source():
+                PythonSteps(self.artifact, self.work, self.tell, self._run, self._failed).do(action)
             case r.Image():
                 self._image(action)
             case r.Test():
@@ -191,6 +192,21 @@ class Builder:
         folder = self.work / b.folder
         self._run(f"compile {b.output}", argv, folder, {**env, **golang.linking(b.glibc)})
 
+    def _take(self, a: r.Take) -> None:
+        file, target = self.others[a.artifact] / a.file, self.work / a.to
+        if a.to in self.artifact.files:
+            target = self.out / a.to
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not a.member:
+            shutil.copy(file, target)
+            return
+        layers = reversed(images.layers(file, self.work / f".layers-{a.artifact}"))
+        found = next((body for layer in layers if (body := images.member(layer, a.member)) is not None), None)
+        if found is None:
+            raise self._failed(f"take {a.member}", f"{a.artifact} has no such file", a.member)
+        target.write_bytes(found)
+        target.chmod(0o755)
+
     def _debian(self, d: r.Debian) -> None:
         hooks = [f'--customize-hook=chroot "$1" sh -c {shlex.quote(c)}' for c in d.commands]
         argv = [
@@ -200,17 +216,18 @@ class Builder:
         self._run(f"make a small Debian ({d.release})", argv, self.work, {"SOURCE_DATE_EPOCH": "0"})
 
     def _image(self, image: r.Image) -> None:
-        self.tell(f"write the image {image.name}")
-        layers = []
-        for number, name in enumerate(image.layers):
-            layer = self.work / name
+        name = image.name.format(version=self.artifact.version)
+        self.tell(f"write the image {name}")
+        layers = images.layers(self.work / image.base, self.work / ".base") if image.base else []
+        for number, part in enumerate(image.layers):
+            layer = self.work / part
             if layer.is_dir():
                 layer = self.work / f"layer-{number}.tar"
-                tarball.pack(self.work / name, layer)
+                tarball.pack(self.work / part, layer)
             layers.append(layer)
         images.write(
             self.out / image.output,
-            image.name,
+            name,
             layers,
             entrypoint=image.entrypoint,
             command=image.command,

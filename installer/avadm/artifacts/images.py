@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,33 @@ def write(
         for file, content in ((f"{image}.json", config), ("manifest.json", json.dumps([index]).encode())):
             tar.addfile(header(file, len(content)), io.BytesIO(content))
     return Image(name, f"sha256:{image}")
+
+
+def layers(archive: Path, folder: Path) -> list[Path]:
+    """Put the layers of an archive that ``write`` made into a folder; return them, the lowest first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    with tarfile.open(archive) as tar:
+        stream = tar.extractfile("manifest.json")
+        [index] = json.load(stream) if stream else []
+        for name in index["Layers"]:
+            layer = folder / name.replace("/", "-")
+            body = tar.extractfile(name)
+            if body is not None:
+                with layer.open("wb") as out:
+                    shutil.copyfileobj(body, out)
+            found.append(layer)
+    return found
+
+
+def member(layer: Path, name: str) -> bytes | None:
+    """Return the content of a plain file of a layer; None where the layer has no such."""
+    with tarfile.open(layer) as tar:
+        for info in tar:
+            if info.isfile() and info.name.removeprefix("./").lstrip("/") == name:
+                body = tar.extractfile(info)
+                return body.read() if body else None
+    return None
 
 
 def read(archive: Path) -> Image | None:

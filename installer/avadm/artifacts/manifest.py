@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 from ruamel.yaml import YAML
 
+from avadm import paths
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -59,6 +60,7 @@ class Artifact(_Data):
         needs: artifacts that are there before it is built.
         upstream: file name to where upstream publishes it.
         recipe: folder of the recipe, relative to the package avadm; artifacts/recipes/NAME where "".
+        sources: folders of the checkout that it is made of; its version ends in a digest of what they hold.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Artifact(_Data):
     needs: tuple[str, ...] = ()
     upstream: dict[str, Download] = {}
     recipe: str = ""
+    sources: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -89,7 +92,32 @@ class Artifact(_Data):
 def manifest() -> dict[str, Artifact]:
     """Return every artifact by name, in the file's order."""
     data = YAML(typ="safe").load((FOLDER / "manifest.yml").read_text(encoding="utf-8"))
-    return {name: Artifact.model_validate({"name": name, **entry}) for name, entry in data.items()}
+    return {name: _whole(Artifact.model_validate({"name": name, **entry})) for name, entry in data.items()}
+
+
+def _whole(artifact: Artifact) -> Artifact:
+    """Return an artifact with its whole version."""
+    if not artifact.sources:
+        return artifact
+    return artifact.model_copy(update={"version": f"{artifact.version}-{content(artifact.sources)}"})
+
+
+def content(sources: tuple[str, ...]) -> str:
+    """Return 12 hex digits that change with any file of these folders of the checkout."""
+    digest = hashlib.sha256()
+    for name in sources:
+        folder = paths.home() / name
+        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not made(p.relative_to(folder))):
+            digest.update(f"{name}/{path.relative_to(folder)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+def made(path: Path) -> bool:
+    """Tell whether a file of a source folder was made from the others there, and so is none itself."""
+    return any(
+        part == "__pycache__" or part.endswith(".egg-info") or part.startswith(".") for part in path.parts
+    )
 
 
 def named(names: tuple[str, ...]) -> list[Artifact]:

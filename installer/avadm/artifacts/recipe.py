@@ -177,10 +177,52 @@ class Debian(_Data):
 
 
 class Take(_Data):
-    """Take a file of another artifact, which the manifest says is needed; ``to`` is in the work folder."""
+    """Take a file of another artifact, which the manifest says is needed; ``to`` is in the work folder.
+
+    Attributes:
+        artifact: the other artifact.
+        file: its file.
+        member: of a container image the one file of its system that is taken; the whole archive where "".
+        to: file in the work folder; where it has no folder and is one of the artifact's files, it is that one.
+    """
 
     artifact: str
     file: str
+    member: str = ""
+    to: str
+
+
+class Wheels(_Data):
+    """Fetch Python packages as published wheels, each of the version and checksum of the recipe's list.
+
+    Attributes:
+        list: the recipe's list, which ``python -m avadm.artifacts.wheels`` writes.
+        project: pyproject.toml whose pins it is made from, relative to the checkout; a list without them is refused.
+        python: Python that they run with, as ``3.11``; this machine needs the same, which compiles them.
+        root: folder in the work folder that becomes the container's root.
+        to: folder below it, from the work folder on.
+    """
+
+    list: str
+    project: str
+    python: str
+    root: str
+    to: str
+
+
+class Source(_Data):
+    """Copy one of the artifact's sources, a folder of the checkout, and compile what is Python.
+
+    Attributes:
+        folder: relative to the checkout; one of the manifest's ``sources``.
+        python: as of Wheels.
+        root: as of Wheels.
+        to: as of Wheels.
+    """
+
+    folder: str
+    python: str
+    root: str
     to: str
 
 
@@ -188,7 +230,8 @@ class Image(_Data):
     """Write a container image as one of the artifact's files.
 
     Attributes:
-        name: ``NAME:TAG`` that an engine gives it.
+        name: ``NAME:TAG`` that an engine gives it; ``{version}`` in it is the artifact's.
+        base: image in the work folder whose layers are below; none where "".
         layers: tar archives and folders in the work folder, the lowest first.
         entrypoint: what every container of it runs.
         command: its arguments, or what is run where there is no entry point.
@@ -197,6 +240,7 @@ class Image(_Data):
     """
 
     name: str
+    base: str = ""
     layers: tuple[str, ...]
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -223,6 +267,8 @@ class BuildStep(_Data):
     build: Build | None = None
     debian: Debian | None = None
     take: Take | None = None
+    wheels: Wheels | None = None
+    source: Source | None = None
     image: Image | None = None
 
     @property

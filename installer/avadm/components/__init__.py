@@ -7,6 +7,7 @@ from ipaddress import IPv4Address
 
 from avadm.components import (
     addons,
+    ava,
     base,
     cache,
     ceph,
@@ -64,6 +65,7 @@ COMPONENTS: tuple[Component, ...] = tuple(
         registry,
         cache,
         grafana,
+        ava,
     )
 )
 """In the order in which phases are listed; a new component is one module and one line here."""

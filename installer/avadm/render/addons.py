@@ -95,6 +95,8 @@ def _load_balancer(site: Site, store: KeyStore, out: Vars) -> None:
 def _virtual_hosts(site: Site) -> list[str]:
     """Return lines ADDRESS NAME of the virtual addresses, by the names in their certificates."""
     known = {"kubernetes": site.network.api_vip, "ingress": site.network.ingress_vip}
+    if site.components.ava:
+        known[site.components.ava.host] = site.network.ingress_vip
     return [f"{address} {name}.{site.network.domain}" for name, address in known.items() if address]
 
 

@@ -28,6 +28,7 @@ from avadm.render import (
     accounts,
     addons,
     alluxio,
+    ava,
     ceph,
     core,
     database,
@@ -59,7 +60,7 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 MODULES = (
     *(core, packet_filter, ceph, monitoring, kubernetes, registries, etcd, masters, kube_nodes),
-    *(kube_metrics, monitoring_tls, database, addons, accounts, volumes, objects, alluxio, logs),
+    *(kube_metrics, monitoring_tls, database, addons, accounts, volumes, objects, alluxio, logs, ava),
 )
 """In this order: a later one may add to what an earlier one wrote."""
 

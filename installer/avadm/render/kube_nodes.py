@@ -129,7 +129,7 @@ def taints(node: Node, site: Site) -> list[str]:
     # Masters run what the cluster itself needs, and no user's pods.
     if "worker" not in node.roles:
         found.append(MASTER_TAINT)
-    if "gpu" in node.roles and site.components.kubernetes.gpu_taint:
+    if "gpu" in node.roles and (site.components.kubernetes.gpu_taint or site.components.ava):
         found.append(GPU_TAINT)
     return found
 

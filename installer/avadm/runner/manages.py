@@ -34,7 +34,7 @@ LOOKING = frozenset(
         ),
         *("command", "script", "shell", "uri"),
         *("avadm_ceph_wait", "avadm_disk", "avadm_kube_node", "avadm_private_mounts"),
-        *("avadm_alluxio_sizes", "avadm_ask", "avadm_etcd_peers"),
+        *("avadm_alluxio_sizes", "avadm_ask", "avadm_etcd_peers", "avadm_kube_ready"),
     }
 )
 
@@ -186,7 +186,7 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
     "avadm_kube_objects": lambda args: iter([f"objects {args['path']}"]),
     "avadm_registry_image": lambda args: iter(
-        [f"pushed {args['certificates']} {args['registry']}/{args['name']}"]
+        [f"pushed {args['certificates']} {args['registry']}/{args.get('as_name') or args['name']}"]
     ),
     "avadm_alternative": lambda args: iter([f"alternative {args['name']}"]),
     "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),

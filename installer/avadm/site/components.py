@@ -150,7 +150,8 @@ class Kubernetes(Model):
     dns_upstream: list[str] = []
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     gpu_taint: bool = False
-    """Whether GPU nodes take only pods that ask for GPUs; then some worker must be without GPUs, for all other pods."""
+    """Whether GPU nodes take only pods that ask for GPUs; then some worker must be without GPUs, for all other pods.
+    With components.ava they always do."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)
     """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
     accounts: list[Account] = []
@@ -269,6 +270,17 @@ class Database(Model):
     """Databases; each belongs to a user of its own name, whose password is the vault's `vault_database_NAME`."""
 
 
+class Ava(Model):
+    """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
+
+    host: str = Field(default="ava", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+    """Name under which users reach it, before `network.domain`."""
+    replicas: Whole = Field(default=2, ge=1, le=9)
+    """Processes of each kind: of the API all serve, of operator and scheduler one leads."""
+    registration: bool = True
+    """Whether people may register themselves; an administrator still approves each."""
+
+
 class Components(Model):
     """The few knobs of each component."""
 
@@ -286,3 +298,5 @@ class Components(Model):
     """PostgreSQL for the platform; none where absent."""
     alluxio: Alluxio | None = None
     """Cache before the shared file system and object stores; none where absent."""
+    ava: Ava | None = None
+    """The platform, AVA; none where absent."""

@@ -18,6 +18,7 @@ NODES = {
 }
 
 EVERY_PART = {
+    "ava": {},
     "object_store": {},
     "alluxio": {"mounts": [{"path": "/a", "cephfs": "/a"}]},
     "logs": {"stores": ["n"]},

@@ -1,0 +1,53 @@
+"""The platform, AVA: its API, operator and scheduler, as pods on workers without GPUs."""
+
+from __future__ import annotations
+
+from avadm.components.model import Component, Phase, Program, Question
+from avadm.site.model import Node, Site
+
+DATABASE = "ava"
+"""Its database, and the user that owns it."""
+NAMESPACE = "ava-system"
+PARTS = ("api", "operator", "scheduler")
+"""Its deployments, which differ in nothing but what they run."""
+SERVED, TOLD = 8080, 9090
+"""Ports of a pod: what users are served (API alone), and health and metrics (all three)."""
+_IMAGES = 'go-template={{range .items}}{{(index .spec.template.spec.containers 0).image}}{{"\\n"}}{{end}}'
+
+
+def homes(site: Site) -> list[Node]:
+    """Return the nodes on which its processes may run: workers without GPUs."""
+    return [n for n in site.nodes if "worker" in n.roles and "gpu" not in n.roles]
+
+
+def host(site: Site) -> str:
+    """Return the name under which users reach it; "" on a site without it."""
+    knobs = site.components.ava
+    return f"{knobs.host}.{site.network.domain}" if knobs else ""
+
+
+COMPONENT = Component(
+    phase=Phase(
+        "ava",
+        "the platform: API, operator, scheduler",
+        "playbooks/ava.yml",
+        ("addons", "registry", "database"),
+        ("registry", "master", "worker"),
+        ("ava",),
+        component="ava",
+        artifacts=("ava-image", "ava-init"),
+    ),
+    programs=(
+        Program(
+            "ava",
+            ("master",),
+            (
+                "bash",
+                "-c",
+                "kubectl --kubeconfig=/root/.kube/config --request-timeout=10s get deployments "
+                f"--namespace={NAMESPACE} -o '{_IMAGES}' | sed 's/.*://' | sort -u",
+            ),
+        ),
+    ),
+    questions=(Question("ava", ("master",), witnesses=2),),
+)

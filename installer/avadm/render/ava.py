@@ -1,0 +1,107 @@
+"""Variables of the role ava; nothing where the site has no platform."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import Any
+
+from avadm.components.ava import DATABASE, NAMESPACE, PARTS, SERVED, TOLD, host
+from avadm.components.database import AUTHORITY, nodes
+from avadm.pki.model import Authority
+from avadm.render import Given, Vars, database, logs
+from avadm.render.addons import REGISTRY_PORT
+from avadm.site import places
+from avadm.site.model import Site
+
+SEALING_KEY = "vault_ava_sealing_key"
+"""Seals what users give and nobody gets back (deploy keys); with another one that is lost."""
+RULES = "ava"
+"""Prometheus' file of rules, and Grafana's dashboard."""
+INIT = "/usr/lib/ava/init"
+"""Path on workers of the init process that the operator mounts into users' containers."""
+
+
+def sealing_key() -> str:
+    """Return a new key: 32 random bytes in base64, as Fernet wants it."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode("ascii")
+
+
+def render(given: Given, out: Vars) -> None:
+    """Write the variables of the platform's pods, and of the nodes on which they run."""
+    site, store, knobs = given.site, given.store, given.site.components.ava
+    kept = site.components.database
+    if knobs is None or kept is None:
+        return
+    out.secrets[SEALING_KEY] = sealing_key
+    out.all |= {
+        "ava_namespace": NAMESPACE,
+        "ava_parts": list(PARTS),
+        "ava_replicas": knobs.replicas,
+        "ava_host": host(site),
+        "ava_registry": f"{places.registry_name(site)}:{REGISTRY_PORT}",
+        "ava_registry_writer": f"127.0.0.1:{REGISTRY_PORT + 2}",
+        "ava_archive": "{{ artifacts['ava-image'].files['image.tar'] }}",
+        "ava_version": "{{ artifacts['ava-image'].version }}",
+        "ava_init": "{{ artifacts['ava-init'].files.init }}",
+        "ava_init_path": INIT,
+        "ava_served_port": SERVED,
+        "ava_told_port": TOLD,
+        "ava_registration": knobs.registration,
+        "ava_database": {
+            "host": str(kept.vip or nodes(site)[0].address) if nodes(site) else "",
+            "port": kept.port,
+            "name": DATABASE,
+            "user": DATABASE,
+        },
+        "ava_database_password": f"{{{{ {database.password(DATABASE)} }}}}",
+        "ava_database_ca_certificate": store.trusted(AUTHORITY),
+        "ava_database_addresses": _addresses(site),
+        "ava_sealing_key": f"{{{{ {SEALING_KEY} }}}}",
+        "ava_pods": str(site.network.pods),
+        "ava_masters": [str(n.address) for n in site.with_role("master")],
+        "ava_api_addresses": _servers(site),
+        "ava_ingress_addresses": [str(n.address) for n in site.with_role("ingress")],
+        "ava_dns_addresses": [str(n.address) for n in site.with_role("dns")],
+        "ava_openings": _openings(site),
+        "ava_tunnelled": site.network.ipip != "never",
+        "ava_log_stores": logs.stores(site),
+        "ava_log_user": logs.USER,
+    }
+    if site.components.logs:
+        out.all |= {
+            "ava_log_password": f"{{{{ {logs.PASSWORD} }}}}",
+            "ava_log_ca_certificate": store.trusted(Authority.LOGS),
+            "ava_log_port": site.components.logs.port,
+        }
+    if filesystem := site.components.ceph.filesystem:
+        out.all["ava_mount"] = filesystem.mount.rstrip("/")
+    if not site.components.monitoring.existing:
+        _add(out.all, "prometheus_more_rules", RULES)
+    _add(out.all, "grafana_more_dashboards", RULES)
+
+
+def _add(told: dict[str, Any], name: str, item: str) -> None:
+    told[name] = [*told.get(name, []), item]
+
+
+def _addresses(site: Site) -> list[str]:
+    """Return where PostgreSQL is asked: the virtual address, which one of the nodes holds."""
+    found = site.components.database
+    own = [str(n.address) for n in nodes(site)]
+    return [*([str(found.vip)] if found and found.vip else []), *own]
+
+
+def _openings(site: Site) -> list[dict[str, Any]]:
+    """Return what users' pods may reach: the object store, at its address and behind it at each gateway."""
+    store = site.components.object_store
+    if store is None:
+        return []
+    addresses = [*([store.vip] if store.vip else []), *(n.address for n in site.with_role("rgw"))]
+    return [{"cidr": f"{address}/32", "ports": [store.port]} for address in addresses]
+
+
+def _servers(site: Site) -> list[str]:
+    """Return the addresses at which Kubernetes' API is asked: the Service's, behind it each master's."""
+    own = [str(n.address) for n in site.with_role("master")]
+    return [*([str(site.network.api_vip)] if site.network.api_vip else []), *own]

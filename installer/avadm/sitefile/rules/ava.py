@@ -1,0 +1,105 @@
+"""Rules over the platform: what it stands on is there, and some worker is left for its own processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from avadm.components.ava import DATABASE, homes, host
+from avadm.findings import Finding
+from avadm.sitefile.rules.draft import Draft
+from avadm.sitefile.source import KeyPath
+
+AVA: KeyPath = ("components", "ava")
+NEEDED = {
+    "master": "makes its pods",
+    "worker": "runs them",
+    "dns": "tells them names",
+    "ingress": "lets users in",
+    "registry": "has its image",
+}
+
+
+def stands_on(draft: Draft) -> Iterator[Finding]:
+    """The roles that it needs are there."""
+    if not draft.site.components.ava or not draft.ok(*AVA) or not draft.whole("roles"):
+        return
+    for role, why in NEEDED.items():
+        if not draft.has(role):
+            yield draft.error(
+                "role-missing",
+                AVA,
+                f"There is a platform (ava), but no node has the role {role}, which {why}.",
+                f"no {role}",
+                f"at least 1 {role}",
+                f"Give a node the role {role}, or remove components.ava.",
+            )
+
+
+def kept(draft: Draft) -> Iterator[Finding]:
+    """Its database is there."""
+    if not draft.site.components.ava or not draft.ok(*AVA) or not draft.ok("components", "database"):
+        return
+    found = draft.site.components.database
+    if found is None:
+        yield draft.error(
+            "ava-database",
+            AVA,
+            "The platform keeps users, quotas and runs in PostgreSQL, and there is none.",
+            "no components.database",
+            "components.database, and nodes with the role database",
+            "Add `database: {vip: ADDRESS}` below components and give two nodes the role database, or remove components.ava.",
+        )
+    elif DATABASE not in found.names:
+        yield draft.error(
+            "ava-database",
+            ("components", "database", "names"),
+            f"The platform keeps users, quotas and runs in the database {DATABASE}, which is not among the names.",
+            ", ".join(found.names) or "none",
+            f"{DATABASE} among them",
+            f"Add {DATABASE}, or leave names out.",
+        )
+
+
+def housed(draft: Draft) -> Iterator[Finding]:
+    """Some worker without GPUs runs its processes, and all other pods that ask for none; two survive the loss of one."""
+    if not draft.site.components.ava or not draft.ok(*AVA) or not draft.whole("roles"):
+        return
+    found = homes(draft.site)
+    if not found and draft.has("worker"):
+        yield draft.error(
+            "ava-homeless",
+            AVA,
+            "With the platform GPU nodes take only pods that ask for GPUs, so that its own processes would run nowhere.",
+            "each worker has the role gpu",
+            "a worker without it",
+            "Add a worker without GPUs, or remove components.ava.",
+        )
+    elif len(found) == 1:
+        yield draft.warning(
+            "ava-one-home",
+            AVA,
+            "While this node is down, the platform is too; what runs goes on.",
+            f"1 worker without the role gpu: {found[0].name}",
+            "2 workers without it",
+            "Add a worker without GPUs.",
+        )
+
+
+def named(draft: Draft) -> Iterator[Finding]:
+    """Its name is nobody else's."""
+    if not draft.site.components.ava or not draft.ok(*AVA) or not draft.ok("network"):
+        return
+    own = draft.site.components.ava.host
+    others = {"kubernetes", "ingress", "registry", *(n.name for n in draft.site.nodes)}
+    if own in others:
+        yield draft.error(
+            "ava-host",
+            (*AVA, "host"),
+            "Something else has this name.",
+            host(draft.site),
+            "a name that no node has, and none of kubernetes, ingress, registry",
+            "Choose another name; ava is the usual one.",
+        )
+
+
+RULES = [stands_on, kept, housed, named]

@@ -1,0 +1,193 @@
+"""What the platform's pods, rights and network policies are, as the role's templates write them."""
+
+import base64
+import re
+
+import pytest
+import yaml
+
+from avadm.components import COMPONENTS
+from avadm.components import ava as component
+from avadm.pki.store import KeyStore
+from avadm.render import ava, database, logs
+from tests.unit.fakes import sites
+from tests.unit.fakes.roles import given, template, value
+from tests.unit.fakes.sites import node
+
+ARCHIVE = {
+    "path": "/c/image.tar",
+    "sha256": "1",
+    "image": "avadm/ava:0.1.0-abc",
+    "image_id": "sha256:" + "f" * 64,
+}
+
+
+def site(**components):
+    return sites.site(
+        node("k1", 1, "etcd", "master"),
+        node("w1", 2, "worker", "dns", "ingress", "registry"),
+        node("w2", 3, "worker", "gpu", "ingress", gpus={"count": 4, "model": "v100"}),
+        node("d1", 4, "database"),
+        node("d2", 5, "database"),
+        components={"database": {"vip": "10.0.0.99"}, "ava": {}} | components,
+    )
+
+
+SITE = site()
+
+
+def rendered(tmp_path, of=SITE):
+    return sites.render(of, logs, database, ava, store=sites.issued(of, tmp_path))
+
+
+def objects(tmp_path, name, of=SITE, **more):
+    """Return a manifest's objects by kind and name."""
+    certificates = None if any((tmp_path).iterdir()) else sites.issued(of, tmp_path)
+    out = sites.render(of, logs, database, ava, store=certificates or KeyStore.open(tmp_path / "demo.yml"))
+    secret = {"vault_database_ava": "pass:word", "vault_ava_sealing_key": "key", "vault_logs_password": "l"}
+    kept = {
+        "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
+        "ava-init": {"files": {"init": {}}},
+    }
+    have = given("ava") | out.all | secret | {"artifacts": kept} | more
+    for _ in range(4):
+        have = {k: value(v, **have) if k.startswith(("ava_", "_ava_")) else v for k, v in have.items()}
+    text = template(f"ava/templates/{name}", **have)
+    found = [one for one in yaml.safe_load_all(text) if one]
+    return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
+
+
+def test_a_site_without_the_platform_is_told_nothing(tmp_path):
+    out = sites.render(site(ava=None), ava)
+    assert not [name for name in out.all if name.startswith("ava_")]
+    assert out.secrets == {}
+
+
+def test_the_sealing_key_is_the_vault_s_and_as_fernet_wants_it(tmp_path):
+    out = rendered(tmp_path)
+    key = out.secrets[ava.SEALING_KEY]()
+    assert len(base64.urlsafe_b64decode(key)) == 32
+    assert key != out.secrets[ava.SEALING_KEY]()
+    assert out.all["ava_sealing_key"] == "{{ vault_ava_sealing_key }}"
+    assert out.all["ava_database_password"] == "{{ vault_database_ava }}"
+
+
+def test_secrets_are_in_secrets_alone(tmp_path):
+    held = objects(tmp_path, "secrets.yml.j2")
+    kept = base64.b64decode(held["Secret database"]["data"]["pgpass"]).decode()
+    assert kept == "*:*:ava:ava:pass\\:word\n", "a colon would end the password"
+    assert "Secret logs" not in held
+    for name in ("base.yml.j2", "migrate.yml.j2", "parts.yml.j2"):
+        assert "pass:word" not in str(objects(tmp_path, name))
+
+
+def test_each_process_gets_no_more_secrets_than_it_needs(tmp_path):
+    parts = objects(tmp_path, "parts.yml.j2", site(logs={"stores": ["w1"]}))
+    found = {
+        name: {
+            v["secret"]["secretName"]
+            for v in parts[f"Deployment {name}"]["spec"]["template"]["spec"]["volumes"]
+            if "secret" in v
+        }
+        for name in component.PARTS
+    }
+    assert found == {
+        "api": {"database", "sealing", "logs"},
+        "operator": {"database", "sealing"},
+        "scheduler": {"database"},
+    }
+
+
+@pytest.mark.parametrize("name", component.PARTS)
+def test_a_process_may_do_nothing_on_its_node(tmp_path, name):
+    pod = objects(tmp_path, "parts.yml.j2")[f"Deployment {name}"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not [v for v in pod["volumes"] if not {"configMap", "secret"} & set(v)], (
+        "an emptyDir forbids draining its node"
+    )
+    assert pod["nodeSelector"]["avadm.io/pool"] == "cpu"
+    assert pod["automountServiceAccountToken"] is (name != "api")
+
+
+def test_a_tag_is_the_image_s_own_digest_and_the_job_has_its_name(tmp_path):
+    [job] = objects(tmp_path, "migrate.yml.j2").values()
+    image = job["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert image.endswith("/avadm/ava:0.1.0-ffffffffffff")
+    assert job["metadata"]["name"] == "migrate-0-1-0-ffffffffffff"
+    assert (
+        image
+        == objects(tmp_path, "parts.yml.j2")["Deployment api"]["spec"]["template"]["spec"]["containers"][0][
+            "image"
+        ]
+    )
+
+
+def test_another_setting_or_secret_makes_other_pods_and_nothing_else_does(tmp_path):
+    def notes(**more):
+        return objects(tmp_path, "parts.yml.j2", **more)["Deployment api"]["spec"]["template"]["metadata"][
+            "annotations"
+        ]
+
+    assert notes() == notes()
+    assert notes() != notes(ava_settings={"api": {"session_hours": 1}})
+    assert notes() != notes(vault_database_ava="other")
+
+
+def test_nobody_comes_to_the_platform_but_who_must(tmp_path):
+    base = objects(tmp_path, "base.yml.j2")
+    whole, api = base["NetworkPolicy all"]["spec"], base["NetworkPolicy api"]["spec"]
+    assert whole["podSelector"] == {}
+    assert whole["policyTypes"] == ["Ingress", "Egress"]
+    assert [f["ipBlock"]["cidr"] for f in whole["ingress"][0]["from"]] == ["10.0.0.1/32"]
+    assert [f["ipBlock"]["cidr"] for f in api["ingress"][0]["from"]] == ["10.0.0.2/32", "10.0.0.3/32"]
+    assert {p["port"] for rule in whole["egress"] for p in rule["ports"]} == {53, 5432}
+    asked = base["NetworkPolicy kubernetes"]["spec"]
+    assert "api" not in asked["podSelector"]["matchExpressions"][0]["values"], (
+        "the API asks Kubernetes nothing"
+    )
+
+
+def test_rights_name_what_is_needed_and_no_star(tmp_path):
+    base = objects(tmp_path, "base.yml.j2")
+    for name in ("ClusterRole ava:operator", "ClusterRole ava:scheduler", "Role leader"):
+        for rule in base[name]["rules"]:
+            assert "*" not in rule["verbs"] + rule["resources"]
+    read = [r for r in base["ClusterRole ava:operator"]["rules"] if "secrets" in r["resources"]]
+    assert not {"get", "list", "watch"} & {verb for rule in read for verb in rule["verbs"]}
+    paths = [p["pathPrefix"] for p in base["PodSecurityPolicy ava-runs"]["spec"]["allowedHostPaths"]]
+    assert paths == ["/usr/lib/ava", "/mnt/cephfs"]
+
+
+def test_users_come_by_tls_and_are_sent_there(tmp_path):
+    parts = objects(tmp_path, "parts.yml.j2")
+    kinds = {name: parts[f"Ingress {name}"] for name in ("api", "api-plain")}
+    assert {one["spec"]["rules"][0]["host"] for one in kinds.values()} == {component.host(SITE)}
+    points = {name: one["metadata"]["annotations"] for name, one in kinds.items()}
+    key = "traefik.ingress.kubernetes.io/router."
+    assert points["api"] == {f"{key}entrypoints": "websecure", f"{key}tls": "true"}
+    middleware = points["api-plain"][f"{key}middlewares"].removesuffix("@file")
+    told = yaml.safe_load(template("ingress/templates/certificates.yml.j2"))
+    assert told["http"]["middlewares"][middleware] == {
+        "redirectScheme": {"scheme": "https", "permanent": True}
+    }
+
+
+def test_gpu_nodes_are_for_pods_that_ask_for_gpus():
+    from avadm.render.kube_nodes import GPU_TAINT, taints
+
+    [gpu] = SITE.with_role("gpu")
+    assert GPU_TAINT in taints(gpu, SITE)
+    without = site(ava=None)
+    assert GPU_TAINT not in taints(without.with_role("gpu")[0], without)
+
+
+def test_the_phase_comes_after_all_that_it_stands_on():
+    [own] = [c for c in COMPONENTS if c.name == "ava"]
+    assert {"addons", "registry", "database"} <= set(own.phase.needs)
+    assert re.match(r"playbooks/ava\.yml", own.phase.playbook)
