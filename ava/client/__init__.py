@@ -1,1 +1,7 @@
-"""A typed client of the REST interface."""
+"""A typed client of the API, for the command line, acceptance and users' own programs."""
+
+from ava.client.client import Client
+from ava.client.transport import Unreachable
+from ava.domain.problems import Problem, Refused
+
+__all__ = ["Client", "Problem", "Refused", "Unreachable"]

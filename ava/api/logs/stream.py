@@ -66,11 +66,11 @@ class Follower:
             await asyncio.sleep(PERIOD)
             try:
                 self._pods = await run_in_threadpool(self._look)
-            except Refused:
-                self._refused = True
-                return
-            except Exception:  # noqa: S112  the ledger is away for a moment: what was known holds on
-                continue
+            except Refused as refused:
+                # While the ledger is away for a moment, what was known holds on.
+                if refused.status != 503:
+                    self._refused = True
+                    return
 
     async def _pump(self, write: Callable[[LogLine], bytes], lines: asyncio.Queue[bytes]) -> str:
         """Put lines into the queue; return how it ended."""

@@ -67,6 +67,7 @@ def _whose(who: Caller, query: UsageQuery) -> str | None:
         return user
     if query.group is not None:
         group = find(store.group, "group", query.group, "query.group")
+        who.may("groups.show", group=group, what=f"group {query.group}", where="query.group")
         who.may("usage.group", group=group, what=f"group {query.group}", where="query.group")
         return user
     if user is None and not me.admin:

@@ -1,0 +1,72 @@
+"""What only administrators may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from ava.api.schemas.people import AuditOut, GroupOut, UserOut
+from ava.api.schemas.work import PoolOut, QueueOut
+from ava.client.base import Part
+
+
+class Administration(Part):
+    """Administration. A quota is ``{"gpu", "cpu" (thousandths), "memory", "storage" (bytes)}``; null: no limit."""
+
+    def users(
+        self, *, state: Literal["pending", "active", "disabled"] | None = None, most: int | None = None
+    ) -> Iterator[UserOut]:
+        """Yield users by name."""
+        return self._all(UserOut, "/users", {"state": state}, most)
+
+    def user(self, name: str) -> UserOut:
+        """Return a user."""
+        return self._one(UserOut, "GET", f"/users/{name}")
+
+    def make_user(self, name: str, email: str, password: str, *, admin: bool = False) -> UserOut:
+        """Make an account that can be used at once."""
+        body = {"name": name, "email": email, "password": password, "admin": admin}
+        return self._one(UserOut, "POST", "/users", json=body, again=False)
+
+    def change_user(self, name: str, **changes: Any) -> UserOut:
+        """Change ``state`` (pending, active, disabled), ``admin``, ``email``."""
+        return self._one(UserOut, "PATCH", f"/users/{name}", json=changes, again=True)
+
+    def approve(self, name: str) -> UserOut:
+        """Let somebody in who has registered."""
+        return self.change_user(name, state="active")
+
+    def make_group(self, name: str, quota: Mapping[str, int | None]) -> GroupOut:
+        """Make a group; the same again changes nothing."""
+        return self._one(GroupOut, "POST", "/groups", json={"name": name, "quota": dict(quota)}, again=True)
+
+    def set_quota(self, group: str, quota: Mapping[str, int | None]) -> GroupOut:
+        """Change what a group may have at once."""
+        return self._one(GroupOut, "PUT", f"/groups/{group}/quota", json=dict(quota))
+
+    def delete_group(self, name: str) -> None:
+        """Remove a group without members and runs."""
+        self._send.send("DELETE", f"/groups/{name}")
+
+    def add_member(self, group: str, user: str) -> None:
+        """Put a user into a group."""
+        self._send.send("PUT", f"/groups/{group}/members/{user}")
+
+    def remove_member(self, group: str, user: str) -> None:
+        """Take a user out of a group."""
+        self._send.send("DELETE", f"/groups/{group}/members/{user}")
+
+    def put_queue(self, name: str, **settings: Any) -> QueueOut:
+        """Make or change a queue: ``pool``, ``quota``, ``priority``."""
+        return self._one(QueueOut, "PUT", f"/queues/{name}", json=settings)
+
+    def put_pool(self, name: str, *, gpu: bool, selector: Mapping[str, str], **settings: Any) -> PoolOut:
+        """Make or change a pool: also ``cpu_ratio``, ``memory_ratio``, ``gpu_slots``."""
+        body = {"gpu": gpu, "selector": dict(selector), **settings}
+        return self._one(PoolOut, "PUT", f"/pools/{name}", json=body)
+
+    def audit(
+        self, *, who: str | None = None, object: str | None = None, most: int | None = 200
+    ) -> Iterator[AuditOut]:
+        """Yield lines of the audit log, newest first."""
+        return self._all(AuditOut, "/audit", {"who": who, "object": object}, most)

@@ -1,0 +1,63 @@
+"""One's own account: who one is, groups, tokens, keys."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ava.api.schemas.people import GroupOut, KeyOut, MemberOut, SecretOut, SessionOut, TokenOut, UserOut
+from ava.client.base import Part
+
+KeyKind = Literal["ssh", "deploy"]
+
+
+class Mine(Part):
+    """What is one's own."""
+
+    def me(self) -> UserOut:
+        """Return who one is."""
+        return self._one(SessionOut, "GET", "/sessions/current").user
+
+    def set_password(self, current: str, new: str) -> None:
+        """Change one's password; all other log-ins and tokens end."""
+        self._send.send("PUT", "/users/me/password", json={"current": current, "new": new}, again=False)
+
+    def set_default_group(self, group: str) -> UserOut:
+        """Choose the group that later runs are charged to."""
+        return self._one(UserOut, "PUT", "/users/me/default-group", json={"group": group})
+
+    def groups(self, *, all: bool = False) -> list[GroupOut]:
+        """Return one's groups, or (for administrators) everybody's."""
+        return list(self._all(GroupOut, "/groups", {"all": all}, None))
+
+    def group(self, name: str) -> GroupOut:
+        """Return a group."""
+        return self._one(GroupOut, "GET", f"/groups/{name}")
+
+    def members(self, group: str) -> list[MemberOut]:
+        """Return who is in a group."""
+        return self._list(MemberOut, f"/groups/{group}/members")
+
+    def tokens(self) -> list[SecretOut]:
+        """Return one's tokens."""
+        return self._list(SecretOut, "/tokens")
+
+    def make_token(self, label: str = "", days: int = 30) -> TokenOut:
+        """Make a token."""
+        return self._one(TokenOut, "POST", "/tokens", json={"label": label, "days": days}, again=False)
+
+    def end_token(self, id: str) -> None:
+        """End a token."""
+        self._send.send("DELETE", f"/tokens/{id}")
+
+    def keys(self, kind: KeyKind) -> list[KeyOut]:
+        """Return one's ssh or deploy keys."""
+        return self._list(KeyOut, f"/keys/{kind}")
+
+    def put_key(self, kind: KeyKind, name: str, value: str) -> KeyOut:
+        """Store a key: the public one for ssh, the private one for deploying."""
+        body = {"value" if kind == "ssh" else "private_key": value}
+        return self._one(KeyOut, "PUT", f"/keys/{kind}/{name}", json=body)
+
+    def delete_key(self, kind: KeyKind, name: str) -> None:
+        """Remove a key."""
+        self._send.send("DELETE", f"/keys/{kind}/{name}")

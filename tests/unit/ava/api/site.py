@@ -1,0 +1,214 @@
+"""An AVA in this process: the API over a ledger in SQLite, people, groups, a fake source of logs, a clock that is set."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+from cryptography.fernet import Fernet
+from fastapi import FastAPI
+
+from ava.api.app import frame
+from ava.api.config import Config, Limits
+from ava.api.guard import Guard
+from ava.api.identity import PREFIX, digest, new_secret
+from ava.api.logs.interface import LogLine, Pods, Target
+from ava.api.passwords import Passwords
+from ava.api.sealing import Sealer
+from ava.api.services import Services, services
+from ava.domain.model import Pool, Quota, User, UserState
+from ava.domain.resources import Resources
+from ava.store.interface import Store
+from ava.store.open import migrate, open_store
+
+NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
+CHEAP = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
+"""Parameters of argon2 with which a test does not wait."""
+WORD = "correct horse battery"
+GIB = 2**30
+OPEN = Limits(login_address="100000/second", login_account="100000/second", submit="100000/second", change="100000/second")
+"""Limits that no test meets that is not about them."""
+SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
+
+
+@cache
+def _template(furnished: bool) -> Path:
+    """Return a ledger with its tables, or with people too, made once."""
+    path = Path(tempfile.mkdtemp(prefix="ava-api-")) / "ledger.db"
+    url = f"sqlite:///{path}"
+    if not furnished:
+        migrate(url)
+        return path
+    shutil.copy(_template(False), path)
+    store = open_store(url)
+    furnish(store)
+    store.close()
+    return path
+
+
+def person(store: Store, name: str, *, admin: bool = False, state: UserState = UserState.ACTIVE) -> User:
+    """Add a person whose password is WORD."""
+    return store.add_user(name, f"{name}@example.org", _hashed(), NOW, admin=admin, state=state)
+
+
+@cache
+def _hashed() -> str:
+    return Passwords(CHEAP).hash(WORD)
+
+
+def furnish(store: Store) -> None:
+    """Add people: root2 (administrator), ann and ben (of group vision), eve (of none), and pools and queues."""
+    person(store, "root2", admin=True)
+    for name in ("ann", "ben", "eve"):
+        person(store, name)
+    store.add_group("vision", Quota(8, 64_000, 512 * GIB, None), NOW)
+    for name in ("ann", "ben"):
+        store.add_member("vision", name, NOW)
+    store.put_pool(Pool("", "cpu", False, {"ava.io/pool": "cpu"}))
+    store.put_pool(Pool("", "gpu", True, {"ava.io/pool": "gpu"}, cpu_ratio=2.0))
+    store.put_queue("default", NOW, quota=Quota(None, None, None))
+    store.put_queue("night", NOW, pool="gpu", quota=Quota(4, None, None), priority=10)
+
+
+@cache
+def frame_of_all() -> FastAPI:
+    """Return the application, made once: a test puts its own services into it."""
+    return frame(cast(Services, None))
+
+
+class FakeLogs:
+    """A source of logs that holds what a test puts there."""
+
+    def __init__(self) -> None:
+        self.lines: list[LogLine] = []
+        self.asked: list[Target] = []
+        self.later: list[LogLine] = []
+
+    async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
+        self.asked.append(target)
+        wanted = [x for x in self.lines if x.pod.startswith(target.prefix) and (since is None or x.time >= since)]
+        return [x for x in wanted if not target.only or x.pod in target.pods][-limit:]
+
+    async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
+        self.asked.append(target)
+        while True:
+            there = pods()
+            while self.later:
+                yield self.later.pop(0)
+            if there is None:
+                return
+            await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
+class Site:
+    """The whole.
+
+    Attributes:
+        now: what the clock shows.
+        call: sends a request as somebody: ``site.call("GET", "/runs", "ann")``.
+    """
+
+    folder: Path
+    furnished: bool = True
+    limits: Limits = OPEN
+    config: Mapping[str, Any] = field(default_factory=dict)
+    now: datetime = NOW
+
+    def __post_init__(self) -> None:
+        path = self.folder / "ledger.db"
+        shutil.copy(_template(self.furnished), path)
+        self.store = open_store(f"sqlite:///{path}")
+        settings = Config(sealing_key=Path("/nowhere"), limits=self.limits, **self.config)
+        self.logs = FakeLogs()
+        self.services = services(
+            self.store,
+            settings,
+            Sealer([Fernet.generate_key()]),
+            passwords=Passwords(CHEAP),
+            logs=self.logs,
+            clock=lambda: self.now,
+        )
+        frame_of_all().state.services = self.services
+        self.app = Guard(frame_of_all(), settings.trusted_proxies)
+        self.loop = asyncio.new_event_loop()
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=self.app, client=("192.0.2.7", 4711)), base_url="https://ava.test"
+        )
+        self._tokens: dict[str, str] = {}
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.http.aclose())
+        self.loop.close()
+        self.store.close()
+
+    def token(self, name: str) -> str:
+        """Return a token of a person, made once."""
+        if name not in self._tokens:
+            secret = new_secret()
+            until = self.now + timedelta(days=1)
+            id = self.store.add_secret(name, "token", digest(secret), self.now, until=until)
+            self._tokens[name] = f"{PREFIX}{id}.{secret}"
+        return self._tokens[name]
+
+    def call(self, method: str, path: str, who: str | None = None, **more: Any) -> httpx.Response:
+        headers = dict(more.pop("headers", {}))
+        if who is not None:
+            headers["authorization"] = f"Bearer {self.token(who)}"
+        address = path if path.startswith("/api") else f"/api/v1{path}"
+        self.http.cookies.clear()
+        return self.loop.run_until_complete(self.http.request(method, address, headers=headers, **more))
+
+    def run(self, who: str = "ann", name: str = "mnist", **spec: Any) -> dict[str, Any]:
+        """Start a training and return it."""
+        answer = self.call("POST", "/runs", who, json={"name": name, "spec": SPEC | spec})
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a request could have made or charged, to be compared."""
+        groups = {g.name: (g.quota, g.used) for g in self.store.groups(limit=500).items}
+        people = {u.name: u for u in self.store.users(limit=500).items}
+        return {
+            "groups": groups,
+            "members": {g: [m.name for m in self.store.members(g)] for g in groups},
+            "users": people,
+            "keys": {(u, kind): dict(self.store.keys(u, kind)) for u in people for kind in ("ssh", "deploy")},
+            "secrets": {u: len(self.store.secrets(u, "token")) + len(self.store.secrets(u, "session")) for u in people},
+            "queues": self.store.queues(),
+            "pools": self.store.pools(),
+            "definitions": self.store.definitions(limit=500).items,
+            "runs": self.store.runs(limit=500).items,
+            "charges": self.store.charges(),
+        }
+
+
+def problems(answer: httpx.Response) -> list[dict[str, str]]:
+    """Return an answer's problems, having looked that it is a whole problem document."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    body = answer.json()
+    assert body["status"] == answer.status_code
+    assert body["problems"]
+    for problem in body["problems"]:
+        empty = [k for k in ("code", "what", "where", "found", "wanted", "remedy") if not problem[k]]
+        assert not empty, (empty, problem)
+    return list(body["problems"])
+
+
+def codes(answer: httpx.Response) -> list[str]:
+    """Return the codes of an answer's problems."""
+    return [p["code"] for p in problems(answer)]
+
+
+NOTHING = Resources()

@@ -1,0 +1,163 @@
+"""Every cell of the role matrix: who may do what is what roles.yml says, and what is not theirs does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ava.api.matrix import table
+from ava.domain.model import UserState
+from tests.unit.ava.api.site import SPEC, WORD, Site, problems
+
+Request = tuple[str, str, Any]
+CALLERS = ("anyone", "user", "owner", "member", "admin")
+"""Who tries: nobody; eve, who is a stranger to all of it; ann, whose it is; ben, of ann's group; the administrator."""
+NAMES = {"anyone": None, "user": "eve", "owner": "ann", "member": "ben", "admin": "root2"}
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
+NEW = "another good password"
+
+
+def _run(site: Site) -> str:
+    return str(site.run()["id"])
+
+
+def _definition(site: Site) -> str:
+    return str(site.call("POST", "/definitions", "ann", json={"name": "kept", "spec": SPEC}).json()["id"])
+
+
+def _own_token(site: Site, who: str | None) -> str:
+    made = site.call("POST", "/tokens", who or "ann", json={}).json()
+    return str(made["id"])
+
+
+# Action to the request that does it, on what is ann's or the group's of ann and ben.
+REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
+    "sessions.open": lambda s, w: ("POST", "/sessions", {"name": "ann", "password": WORD}),
+    "sessions.list": lambda s, w: ("GET", "/sessions", None),
+    "registrations.make": lambda s, w: (
+        "POST",
+        "/registrations",
+        {"name": "newcomer", "email": "n@example.org", "password": NEW},
+    ),
+    "tokens.list": lambda s, w: ("GET", "/tokens", None),
+    "tokens.make": lambda s, w: ("POST", "/tokens", {}),
+    "tokens.end": lambda s, w: ("DELETE", f"/tokens/{_own_token(s, 'ann')}", None),
+    "users.list": lambda s, w: ("GET", "/users", None),
+    "users.make": lambda s, w: ("POST", "/users", {"name": "made", "email": "m@example.org", "password": NEW}),
+    "users.show": lambda s, w: ("GET", "/users/ann", None),
+    "users.change": lambda s, w: ("PATCH", "/users/ann", {"admin": True}),
+    "users.email": lambda s, w: ("PATCH", "/users/ann", {"email": "x@example.org"}),
+    "users.password": lambda s, w: ("PUT", "/users/ann/password", {"current": WORD, "new": NEW}),
+    "users.default-group": lambda s, w: ("PUT", "/users/ann/default-group", {"group": "vision"}),
+    "groups.list": lambda s, w: ("GET", "/groups", None),
+    "groups.list-all": lambda s, w: ("GET", "/groups?all=true", None),
+    "groups.make": lambda s, w: ("POST", "/groups", {"name": "speech"}),
+    "groups.show": lambda s, w: ("GET", "/groups/vision", None),
+    "groups.members": lambda s, w: ("GET", "/groups/vision/members", None),
+    "groups.quota": lambda s, w: ("PUT", "/groups/vision/quota", {"gpu": 4, "cpu": None, "memory": None}),
+    "groups.delete": lambda s, w: ("DELETE", "/groups/vision", None),
+    "groups.join": lambda s, w: ("PUT", "/groups/vision/members/eve", None),
+    "groups.leave": lambda s, w: ("DELETE", "/groups/vision/members/ben", None),
+    "queues.list": lambda s, w: ("GET", "/queues", None),
+    "queues.waiting": lambda s, w: ("GET", "/queues/default/runs", None),
+    "queues.put": lambda s, w: ("PUT", "/queues/day", {"priority": 1}),
+    "pools.list": lambda s, w: ("GET", "/pools", None),
+    "pools.put": lambda s, w: ("PUT", "/pools/fast", {"gpu": True, "selector": {"a": "b"}}),
+    "cluster.show": lambda s, w: ("GET", "/cluster", None),
+    "definitions.list": lambda s, w: ("GET", "/definitions", None),
+    "definitions.list-all": lambda s, w: ("GET", "/definitions?all=true", None),
+    "definitions.make": lambda s, w: ("POST", "/definitions", {"name": "d", "spec": SPEC}),
+    "definitions.show": lambda s, w: ("GET", f"/definitions/{_definition(s)}", None),
+    "definitions.delete": lambda s, w: ("DELETE", f"/definitions/{_definition(s)}", None),
+    "definitions.start": lambda s, w: ("POST", f"/definitions/{_definition(s)}/runs", {}),
+    "runs.list": lambda s, w: ("GET", "/runs", None),
+    "runs.list-all": lambda s, w: ("GET", "/runs?all=true", None),
+    "runs.make": lambda s, w: ("POST", "/runs", {"name": "r", "spec": SPEC}),
+    "runs.show": lambda s, w: ("GET", f"/runs/{_run(s)}", None),
+    "runs.stop": lambda s, w: ("POST", f"/runs/{_run(s)}/stop", None),
+    "runs.why": lambda s, w: ("GET", f"/runs/{_run(s)}/why", None),
+    "runs.pods": lambda s, w: ("GET", f"/runs/{_run(s)}/pods", None),
+    "runs.logs": lambda s, w: ("GET", f"/runs/{_run(s)}/logs", None),
+    "usage.own": lambda s, w: ("GET", "/usage?user=me", None),
+    "usage.group": lambda s, w: ("GET", "/usage?group=vision", None),
+    "usage.all": lambda s, w: ("GET", "/usage?user=ann" if w != "ann" else "/usage?user=ben", None),
+    "keys.list": lambda s, w: ("GET", "/keys/ssh", None),
+    "keys.put": lambda s, w: ("PUT", "/keys/ssh/laptop", {"value": KEY}),
+    "keys.delete": lambda s, w: ("DELETE", "/keys/ssh/none-such", None),
+    "audit.list": lambda s, w: ("GET", "/audit", None),
+}
+# Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
+BUSY = {"groups.delete": 409, "keys.delete": 404}
+UNGROUPED = {("runs.make", "user"): 409, ("runs.make", "admin"): 409}
+
+
+def _relations(caller: str) -> set[str]:
+    return {
+        "anyone": {"anyone"},
+        "user": {"anyone", "user"},
+        "owner": {"anyone", "user", "owner", "member"},
+        "member": {"anyone", "user", "member"},
+        "admin": {"anyone", "user", "admin"},
+    }[caller]
+
+
+def test_every_action_is_tried() -> None:
+    # One's own sessions are ended in test_api_sessions.py: a token has none.
+    assert set(REQUESTS) | {"sessions.end"} == set(table())
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize("action", sorted(REQUESTS))
+def test_a_cell_of_the_matrix_holds(site: Site, action: str, caller: str) -> None:
+    who = NAMES[caller]
+    method, path, body = REQUESTS[action](site, who)
+    if who is not None:
+        site.token(who)
+    before = site.state() if method != "GET" else None
+    answer = site.call(method, path, who, **({} if body is None else {"json": body}))
+    allowed = bool(table()[action] & _relations(caller))
+    # A list of one's own is everybody's who is logged in: there is no stranger to it.
+    if allowed:
+        expected = BUSY.get(action) or UNGROUPED.get((action, caller))
+        assert answer.status_code == expected if expected else answer.is_success, answer.text
+        return
+    found = problems(answer)
+    if who is None:
+        assert (answer.status_code, found[0]["code"]) == (401, "not-logged-in")
+    else:
+        about_one = f"{action.partition('.')[0]}.show"
+        may_see = about_one not in table() or bool(table()[about_one] & _relations(caller))
+        listing = action.endswith((".list", ".list-all", ".make"))
+        expected = 403 if may_see or listing else 404
+        if action in ("tokens.end", "usage.group"):
+            expected = 404
+        assert answer.status_code == expected, answer.text
+    if before is not None:
+        assert site.state() == before
+
+
+@pytest.mark.parametrize("state", [UserState.PENDING, UserState.DISABLED])
+def test_who_is_not_approved_or_shut_out_may_nothing(site: Site, state: UserState) -> None:
+    site.token("eve")
+    site.store.set_user("eve", site.now, state=state)
+    for action, request in sorted(REQUESTS.items()):
+        method, path, body = request(site, "eve")
+        if action in ("sessions.open", "registrations.make"):
+            continue
+        answer = site.call(method, path, "eve", **({} if body is None else {"json": body}))
+        assert answer.status_code == 401, (action, answer.text)
+
+
+def test_an_administrator_of_another_word_for_a_role_is_refused_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table.cache_clear()
+    monkeypatch.setattr(Path, "read_text", lambda self, **_: "runs.show: [everyone]")
+    with pytest.raises(ValueError, match="everyone"):
+        table()
+    monkeypatch.undo()
+    table.cache_clear()
+    assert "runs.show" in table()
