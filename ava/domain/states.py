@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ava.domain.model import Outcome, Phase, PodState, Run
+from ava.domain.names import shown
 
 STALE = timedelta(seconds=60)
 """The operator says that it lives every few seconds; after so long what it saw is no longer shown as true."""
@@ -84,7 +85,8 @@ def show(
     if run.phase is Phase.QUEUED:
         return Shown(State.QUEUED, _waits(run))
     if alive is None or now - alive > stale:
-        return Shown(State.UNKNOWN, _silent(now, alive))
+        asked = "Its end was asked for. " if run.stop is not None else ""
+        return Shown(State.UNKNOWN, asked + _silent(now, alive))
     if run.stop is not None:
         return Shown(State.STOPPING, _stopping(pods))
     return _admitted(run, [p for p in pods if p.attempt == run.attempt])
@@ -104,7 +106,8 @@ def explain(pod: PodState) -> str:
     if not why:
         return ""
     where = f" on {pod.node}" if pod.node else ""
-    said = f" ({pod.message})" if pod.message else ""
+    words = shown(" ".join(pod.message.split()), 300)
+    said = f" ({words})" if words else ""
     return f"Pod {pod.role} {pod.index}{where}: {why}{said}."
 
 
@@ -120,7 +123,10 @@ def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
         return Shown(State.RUNNING, _first(failed))
     waiting = [p for p in pods if p.phase not in ("Running", *ENDED)]
     again = f"Attempt {run.attempt + 1}. " if run.attempt else ""
-    return Shown(State.STARTING, again + (_first(failed) or _first(waiting) or _waits(run)))
+    # The scheduler's own reasons, per node and quota, say more than that no node has room.
+    placed = [p for p in waiting if p.reason != "Unschedulable"]
+    why = _first(failed) or _first(placed) or _waits(run) or _first(waiting)
+    return Shown(State.STARTING, (again + why).strip())
 
 
 def _wanted(run: Run) -> int:
@@ -130,11 +136,12 @@ def _wanted(run: Run) -> int:
 
 
 def _first(pods: Sequence[PodState]) -> str:
-    """Return the first explanation, and how many more there are."""
-    said = [text for pod in pods if (text := explain(pod))]
+    """Return the best explanation there is, and how many more pods have one."""
+    known = sorted(pods, key=lambda pod: not (pod.reason or pod.exit_code))
+    said = [text for pod in known if (text := explain(pod))]
     if not said:
         return ""
-    return said[0] + (f" The same or similar with {len(said) - 1} more." if len(said) > 1 else "")
+    return said[0] + (f" {len(said) - 1} more pods have trouble." if len(said) > 1 else "")
 
 
 def _waits(run: Run) -> str:
