@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 
 from ava.domain.model import Pool
@@ -11,6 +12,8 @@ from ava.domain.placement.pools import pool_for, usable
 from ava.domain.resources import Resources
 from ava.scheduler import read
 from ava.scheduler.read import Object
+
+Turn = tuple[bool, int, str, str]
 
 
 class Cache:
@@ -29,7 +32,9 @@ class Cache:
         self.largest: dict[str, Resources] = {}
         self._wake = wake
         self._waiting: dict[str, Pod] = {}
-        self._gangs: dict[str, dict[str, Pod]] = {}
+        self._members: dict[str, dict[str, Pod]] = {}
+        self._gangs: dict[str, Gang] = {}
+        self._turns: list[Turn] = []
         self._begun: dict[str, set[str]] = {}
         self._assumed: dict[str, Pod] = {}
 
@@ -78,8 +83,7 @@ class Cache:
     def _on_node(self, pod: Pod, thing: Object) -> None:
         self._forget_waiting(pod.key)
         self._assumed.pop(pod.key, None)
-        if pod.size > 1:
-            self._begun.setdefault(pod.gang, set()).add(pod.key)
+        self._begin(pod)
         if (thing.get("status") or {}).get("phase") in read.DONE:
             if self.cluster.pod(pod.key) is not None:
                 self.cluster.drop(pod.key)
@@ -93,10 +97,7 @@ class Cache:
         self._forget_waiting(key)
         self._assumed.pop(key, None)
         pod = read.pod(thing, self._default)
-        if pod.gang in self._begun:
-            self._begun[pod.gang].discard(key)
-            if not self._begun[pod.gang]:
-                del self._begun[pod.gang]
+        self._end(pod)
         if self.cluster.pod(key) is not None:
             self.cluster.drop(key)
         self._wake()
@@ -106,45 +107,67 @@ class Cache:
             return
         self._forget_waiting(pod.key)
         self._waiting[pod.key] = pod
-        self._gangs.setdefault(pod.gang, {})[pod.key] = pod
+        self._members.setdefault(pod.gang, {})[pod.key] = pod
+        self._sort(pod.gang)
         self._wake()
 
     def _forget_waiting(self, key: str) -> None:
         pod = self._waiting.pop(key, None)
         if pod is not None:
-            pods = self._gangs[pod.gang]
-            del pods[key]
-            if not pods:
-                del self._gangs[pod.gang]
+            members = self._members[pod.gang]
+            del members[key]
+            if not members:
+                del self._members[pod.gang]
+            self._sort(pod.gang)
+
+    def _begin(self, pod: Pod) -> None:
+        """Note that a pod of a gang has a node, or is being bound to one."""
+        if pod.size > 1 and pod.key not in self._begun.setdefault(pod.gang, set()):
+            self._begun[pod.gang].add(pod.key)
+            self._sort(pod.gang)
+
+    def _end(self, pod: Pod) -> None:
+        """Note that it has none any more."""
+        members = self._begun.get(pod.gang)
+        if members is not None and pod.key in members:
+            members.discard(pod.key)
+            if not members:
+                del self._begun[pod.gang]
+            self._sort(pod.gang)
+
+    def _sort(self, key: str) -> None:
+        """Put a gang that has changed in its place among all that wait."""
+        old = self._gangs.pop(key, None)
+        if old is not None:
+            del self._turns[bisect_left(self._turns, old.order())]
+        pods = tuple(self._members.get(key, {}).values())
+        if pods:
+            self._gangs[key] = Gang(
+                key,
+                pods,
+                max(pod.size for pod in pods),
+                len(self._begun.get(key, ())),
+                max(pod.priority for pod in pods),
+                min(pod.created for pod in pods),
+            )
+            insort(self._turns, self._gangs[key].order())
 
     def _default(self, gpu: bool) -> str:
         return pool_for(gpu, None, self._pools) or ""
 
     def gangs(self) -> list[Gang]:
-        """Return all that waits for nodes. A gang of which a pod is bound, or being bound, has begun."""
-        found = []
-        for key, members in self._gangs.items():
-            pods = tuple(members.values())
-            first = pods[0]
-            found.append(
-                Gang(
-                    key,
-                    pods,
-                    max(pod.size for pod in pods),
-                    len(self._begun.get(key, ())),
-                    max(pod.priority for pod in pods),
-                    min(pod.created for pod in pods) if len(pods) > 1 else first.created,
-                )
-            )
-        return found
+        """Return all that waits for nodes, in the order of their turns.
+
+        A gang of which a pod is bound, or being bound, has begun.
+        """
+        return [self._gangs[turn[3]] for turn in self._turns]
 
     def assume(self, pods: Iterable[Pod]) -> None:
         """Take pods, which placement has counted already, as being bound."""
         for pod in pods:
             self._forget_waiting(pod.key)
             self._assumed[pod.key] = pod
-            if pod.size > 1:
-                self._begun.setdefault(pod.gang, set()).add(pod.key)
+            self._begin(pod)
 
     def refused(self, pod: Pod, thing: Object | None) -> None:
         """Give an assumption back: the pod was not bound there for sure. ``thing``: the pod as it is known now."""
@@ -152,11 +175,7 @@ class Cache:
             return  # The watch has told more already.
         del self._assumed[pod.key]
         self.cluster.drop(pod.key)
-        members = self._begun.get(pod.gang)
-        if members is not None:
-            members.discard(pod.key)
-            if not members:
-                del self._begun[pod.gang]
+        self._end(pod)
         if thing is not None:
             self.on_pod(None, thing)
         self._wake()

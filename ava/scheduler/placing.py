@@ -87,7 +87,9 @@ class Placer:
             return False
         now = time.monotonic()
         cache, metrics = self._cache, self._metrics
-        gangs = [g for g in cache.gangs() if g.key not in self._later or self._later[g.key][0] <= now]
+        gangs = cache.gangs()
+        if self._later:
+            gangs = [g for g in gangs if g.key not in self._later or self._later[g.key][0] <= now]
         last = time.perf_counter()
 
         def timed(gang: Gang, placed: bool) -> None:
@@ -96,7 +98,7 @@ class Placer:
             metrics.decision.labels("yes" if placed else "no").observe(end - last)
             last = time.perf_counter()
 
-        result = decide(cache.cluster, gangs, most=CHUNK, why=self._why, timed=timed)
+        result = decide(cache.cluster, gangs, most=CHUNK, ordered=True, why=self._why, timed=timed)
         for _, pods in result.placed:
             cache.assume(pods)
             self._binder.put(pods)

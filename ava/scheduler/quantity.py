@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from math import ceil
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,2})|([KMGTPE]i|[numkMGTPE]))?")
+_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,2})|([KMGTPE]i|[numkMGTPE]))?", re.ASCII)
 _SUFFIX = {
     **{f"{letter}i": Decimal(1024) ** n for n, letter in enumerate("KMGTPE", 1)},
     **{letter: Decimal(1000) ** n for n, letter in enumerate("kMGTPE", 1)},

@@ -35,6 +35,7 @@ def decide(
     gangs: Iterable[Gang],
     *,
     most: int | None = None,
+    ordered: bool = False,
     why: Callable[[Gang], bool] = lambda gang: True,
     timed: Callable[[Gang, bool], None] = lambda gang, done: None,
 ) -> Decisions:
@@ -47,6 +48,7 @@ def decide(
         cluster: placed pods are counted in it.
         gangs: all that has pods without a node.
         most: end the pass after so many pods, so that they are bound before the next are looked at.
+        ordered: whether the gangs come in the order of their turns already.
         why: whether reasons are wanted for a gang that waits.
         timed: called after each gang was looked at, with whether it was placed.
     """
@@ -55,7 +57,7 @@ def decide(
     full: set[tuple[int, Shape]] = set()
     count = 0
     with holding(cluster) as holder:
-        for gang in sorted(gangs, key=Gang.order):
+        for gang in gangs if ordered else sorted(gangs, key=Gang.order):
             if most is not None and count >= most:
                 break
             whole = gang.placed > 0 or len(gang.pods) >= gang.size
