@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from ava.api import validation
 from ava.api.answer import encode
 from ava.api.rates import TooMany
+from ava.api.strict import RefusedBody
 from ava.domain.problems import Problem, Refused
 
 log = logging.getLogger("ava.api")
@@ -141,6 +142,8 @@ def install(app: FastAPI) -> None:
 
     def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
+        if isinstance(error, RefusedBody):
+            return of_refusal(error.refusal, request.url.path)
         headers: Any = error.headers
         return of_http(error.status_code, request.url.path, request.method, headers)
 

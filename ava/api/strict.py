@@ -8,9 +8,9 @@ from typing import Annotated, Any, cast
 
 import orjson
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BeforeValidator
+from starlette.exceptions import HTTPException
 
 from ava.api.validation import shown
 from ava.domain.problems import Problem, Refused
@@ -36,18 +36,29 @@ def refused(
     return Refused(status, Problem(code, what, where, found, wanted, remedy))
 
 
+class RefusedBody(HTTPException):
+    """A refusal that the frame lets through while it reads a body, where it takes all else for a broken one."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(refusal.status)
+        self.refusal = refusal
+
+
 class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """Return the body; JSONDecodeError where it is none, Refused where it holds what cannot be kept."""
+        """Return the body; JSONDecodeError where it is none, RefusedBody where it holds what cannot be kept."""
         try:
             data = orjson.loads(await self.body())
         except orjson.JSONDecodeError as error:
             # Neither the document nor its beginning goes along: it may hold a password.
             raise json.JSONDecodeError(error.msg, "", 0) from None
-        for where, text in _texts(data):
-            _clean(text, where)
+        try:
+            for where, text in _texts(data):
+                _clean(text, where)
+        except Refused as refusal:
+            raise RefusedBody(refusal) from None
         return data
 
 
@@ -170,6 +181,3 @@ def _media_type(request: Request) -> None:
             "Send JSON and say so.",
             415,
         )
-
-
-__all__ = ["RequestValidationError", "StrictRequest", "StrictRoute", "StrictSpec", "refused"]

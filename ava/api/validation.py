@@ -42,7 +42,7 @@ _LIMITS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": 
 def problems(errors: Sequence[Any]) -> list[Problem]:
     """Return pydantic's (or FastAPI's) errors as problems, in order."""
     found: list[Problem] = []
-    for error in errors:
+    for error in _plain(errors):
         nested = error.get("ctx", {}).get("error")
         if isinstance(nested, ValidationError):
             # A part that was validated by its own rules (strict.py): its errors stand below its place.
@@ -55,10 +55,19 @@ def problems(errors: Sequence[Any]) -> list[Problem]:
     return found
 
 
+def _plain(errors: Sequence[Any]) -> Sequence[Any]:
+    """Leave out that a list is too short where the reason is that its items are wrong, and so were not counted."""
+    inside = {tuple(e["loc"][:-1]) for e in errors} | {tuple(e["loc"][:-2]) for e in errors}
+    inside |= {tuple(e["loc"][:-3]) for e in errors}
+    return [e for e in errors if e["type"] != "too_short" or tuple(e["loc"]) not in inside]
+
+
 def place(loc: Sequence[int | str]) -> str:
     """Return a place as people write it: ``body.spec.roles[0].replicas``."""
     text = ""
     for part in loc:
+        if part == "[key]":
+            continue
         text += f"[{part}]" if isinstance(part, int) else f".{shown(part)}" if text else shown(part)
     return text
 
@@ -81,7 +90,7 @@ def shown(value: Any, *, hide: bool = False) -> str:
 def _problem(error: Any) -> Problem:
     kind, loc, ctx = str(error["type"]), tuple(error["loc"]), error.get("ctx") or {}
     where = place(loc)
-    name = shown(loc[-1]) if loc else "request"
+    name = shown(loc[-2] if loc[-1] == "[key]" else loc[-1]) if loc else "request"
     hide = bool(SECRET & {str(part) for part in loc})
     if kind == "json_invalid":
         return Problem(
@@ -99,7 +108,7 @@ def _problem(error: Any) -> Problem:
             "field-unknown",
             f"There is no field {name}.",
             where,
-            shown(error.get("input"), hide=hide),
+            name,  # Its value may be a secret whose name was misspelt.
             "a known field",
             _near(name),
         )

@@ -34,7 +34,12 @@ CHEAP = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
 """Parameters of argon2 with which a test does not wait."""
 WORD = "correct horse battery"
 GIB = 2**30
-OPEN = Limits(login_address="100000/second", login_account="100000/second", submit="100000/second", change="100000/second")
+OPEN = Limits(
+    login_address="100000/second",
+    login_account="100000/second",
+    submit="100000/second",
+    change="100000/second",
+)
 """Limits that no test meets that is not about them."""
 SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
 
@@ -94,7 +99,9 @@ class FakeLogs:
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
         self.asked.append(target)
-        wanted = [x for x in self.lines if x.pod.startswith(target.prefix) and (since is None or x.time >= since)]
+        wanted = [
+            x for x in self.lines if x.pod.startswith(target.prefix) and (since is None or x.time >= since)
+        ]
         return [x for x in wanted if not target.only or x.pod in target.pods][-limit:]
 
     async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
@@ -144,7 +151,8 @@ class Site:
         self.app = Guard(frame_of_all(), settings.trusted_proxies)
         self.loop = asyncio.new_event_loop()
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=self.app, client=("192.0.2.7", 4711)), base_url="https://ava.test"
+            transport=httpx.ASGITransport(app=self.app, client=("192.0.2.7", 4711)),
+            base_url="https://ava.test",
         )
         self._tokens: dict[str, str] = {}
 
@@ -185,7 +193,9 @@ class Site:
             "members": {g: [m.name for m in self.store.members(g)] for g in groups},
             "users": people,
             "keys": {(u, kind): dict(self.store.keys(u, kind)) for u in people for kind in ("ssh", "deploy")},
-            "secrets": {u: len(self.store.secrets(u, "token")) + len(self.store.secrets(u, "session")) for u in people},
+            "secrets": {
+                u: len(self.store.secrets(u, "token")) + len(self.store.secrets(u, "session")) for u in people
+            },
             "queues": self.store.queues(),
             "pools": self.store.pools(),
             "definitions": self.store.definitions(limit=500).items,

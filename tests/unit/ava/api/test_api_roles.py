@@ -46,7 +46,11 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "tokens.make": lambda s, w: ("POST", "/tokens", {}),
     "tokens.end": lambda s, w: ("DELETE", f"/tokens/{_own_token(s, 'ann')}", None),
     "users.list": lambda s, w: ("GET", "/users", None),
-    "users.make": lambda s, w: ("POST", "/users", {"name": "made", "email": "m@example.org", "password": NEW}),
+    "users.make": lambda s, w: (
+        "POST",
+        "/users",
+        {"name": "made", "email": "m@example.org", "password": NEW},
+    ),
     "users.show": lambda s, w: ("GET", "/users/ann", None),
     "users.change": lambda s, w: ("PATCH", "/users/ann", {"admin": True}),
     "users.email": lambda s, w: ("PATCH", "/users/ann", {"email": "x@example.org"}),
