@@ -116,8 +116,10 @@ class Leader:
         """Renew until that has not succeeded for too long."""
         while self.leads():
             await asyncio.sleep(max(0.0, min(self._lease.every, self._until - self._clock())))
+            # A try on a dead connection must leave time for one on another.
+            patience = min((self._lease.length - self._lease.margin) / 3, self._until - self._clock())
             try:
-                async with asyncio.timeout(max(0.01, self._until - self._clock())):
+                async with asyncio.timeout(max(0.01, patience)):
                     if not await self._try() and self._lost:
                         self._until = float("-inf")
             except TimeoutError:
