@@ -147,6 +147,10 @@ def install(app: FastAPI) -> None:
         headers: Any = error.headers
         return of_http(error.status_code, request.url.path, request.method, headers)
 
+    def broken(request: Request, error: Exception) -> Response:
+        return internal(request.url.path, str(getattr(request.state, "request_id", "unknown")))
+
+    app.add_exception_handler(Exception, broken)
     app.add_exception_handler(Refused, refused)
     app.add_exception_handler(TooMany, refused)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -43,12 +43,13 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id, begun, status = secrets.token_hex(8), time.perf_counter(), 0
+        request_id, begun, status, whole = secrets.token_hex(8), time.perf_counter(), 0, False
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         scope.setdefault("state", {})["address"] = client_address(scope, headers, self._proxies)
+        scope["state"]["request_id"] = request_id
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, whole
             if message["type"] == "http.response.start":
                 status = int(message["status"])
                 own = {name for name, _ in message.get("headers", [])}
@@ -57,6 +58,7 @@ class Guard:
                     *(h for h in _HEADERS if h[0] not in own),
                     (b"x-request-id", request_id.encode()),
                 ]
+            whole = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         where = scope["path"]
@@ -72,9 +74,11 @@ class Guard:
             log.exception(
                 "request %s: %s %s", request_id, scope["method"], where.encode("unicode_escape").decode()
             )
-            if status:
+            if not status:
+                await errors.internal(where, request_id)(scope, receive, answer)
+            elif not whole:
+                # Half an answer is out: the connection is cut, so that nobody takes it for a whole one.
                 raise
-            await errors.internal(where, request_id)(scope, receive, answer)
         finally:
             route = scope.get("route")
             metrics.request(
