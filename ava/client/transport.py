@@ -30,7 +30,7 @@ class Unreachable(Refused):
             where,
             found,
             "an answer",
-            "Check the address (`ava login --server`), the network and, for certificates, --ca FILE.",
+            "Check the address (--server), the network and, for certificates, --ca FILE.",
         )
         super().__init__(503, problem)
 

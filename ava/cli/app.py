@@ -1,0 +1,95 @@
+"""What every verb is handed, and options that many have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ava.cli import settings
+from ava.domain.problems import Problem, Refused
+
+if TYPE_CHECKING:
+    from ava.client import Client
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class App:
+    """What every verb is handed.
+
+    Attributes:
+        server, ca: named on the command line or in the environment, else as at log-in.
+        token_file: file that holds a token, for programs.
+        connect: makes the client, for tests.
+    """
+
+    server: str | None = None
+    ca: Path | None = None
+    token_file: Path | None = None
+    connect: Callable[..., Client] | None = field(default=None, repr=False)
+
+    def client(self, *, anonymous: bool = False) -> Client:
+        """Return a client; closed when the verb ends.
+
+        Raises:
+            Refused: nobody has logged in, or no server is named.
+        """
+        from ava.client import Client
+
+        known = settings.load()
+        server = self.server or known.server
+        if server is None:
+            raise _refused(
+                "no-server",
+                "No AVA is named.",
+                "--server",
+                "nothing",
+                "https://HOST",
+                "ava --server https://HOST login",
+            )
+        # A token goes to the server that has made it, and to no other one.
+        token = None if anonymous else self._token(known if server == known.server else settings.Settings())
+        ca = self.ca or (Path(known.ca) if known.ca and server == known.server else None)
+        made = (self.connect or Client)(server, token=token, ca=ca)
+        click.get_current_context().call_on_close(made.close)
+        return made
+
+    def _token(self, known: settings.Settings) -> str:
+        if self.token_file is not None:
+            try:
+                return self.token_file.read_text(encoding="ascii").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise _refused(
+                    "token-file",
+                    "The token cannot be read.",
+                    str(self.token_file),
+                    str(error),
+                    "a file with a token",
+                    "Name another file.",
+                ) from error
+        if known.token is None:
+            raise _refused(
+                "not-logged-in", "You are not logged in.", "ava", "no token", "a log-in", "ava login"
+            )
+        return known.token
+
+
+def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: str) -> Refused:
+    return Refused(401, Problem(code, what, where, found, wanted, remedy))
+
+
+def as_json(command: F) -> F:
+    """Add ``--json``."""
+    return click.option(
+        "--json", "json_", is_flag=True, help="Print JSON on standard output and nothing else."
+    )(command)
+
+
+def run_argument(command: F) -> F:
+    """Add the argument RUN."""
+    return click.argument("run", metavar="RUN")(command)

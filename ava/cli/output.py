@@ -1,0 +1,105 @@
+"""Printing: tables, problems and JSON; the one place that knows the console."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ava.domain.problems import Problem
+
+console = Console(highlight=False, soft_wrap=True)
+stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON on standard output, nothing else."""
+    json.dump(_plain(data), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, BaseModel):
+        return data.model_dump(mode="json")
+    if isinstance(data, Iterable) and not isinstance(data, (str, dict)):
+        return [_plain(item) for item in data]
+    return data
+
+
+def visible(text: str) -> str:
+    """Return a text without what would steer the terminal: it may come from somebody else."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Print what is wrong on standard error: each with its place, what was found and wanted, and what to do."""
+    for problem in problems:
+        stderr.print(Text(f"✗ {visible(problem.what)}", style="bold red"))
+        rows = (
+            ("where", problem.where),
+            ("found", problem.found),
+            ("wanted", problem.wanted),
+            ("do", problem.remedy),
+        )
+        for name, value in rows:
+            if value:
+                stderr.print(Text(f"    {name:<7}" + visible(value).replace("\n", "\n           ")))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """Print a table; columns named in ``right`` are numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(visible(cell)) for cell in row))
+    # A pipe takes lines of any length; a terminal folds what does not fit.
+    Console(highlight=False, width=None if console.is_terminal else 1000).print(made)
+
+
+def say(text: str) -> None:
+    """Print a line that is the answer."""
+    console.print(Text(visible(text)))
+
+
+def note(text: str) -> None:
+    """Print a line that only tells a person, on standard error."""
+    stderr.print(Text(visible(text)))
+
+
+def cores(thousandths: int | None) -> str:
+    """Return an amount of CPU."""
+    return "∞" if thousandths is None else f"{thousandths / 1000:g}"
+
+
+def size(count: int | None) -> str:
+    """Return bytes as people read them."""
+    if count is None:
+        return "∞"
+    for unit, factor in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return str(count)
+
+
+def number(count: int | None) -> str:
+    """Return a number; no limit as ∞."""
+    return "∞" if count is None else str(count)
+
+
+def ago(time: datetime | None, now: datetime | None = None) -> str:
+    """Return how long ago something was."""
+    if time is None:
+        return ""
+    seconds = max(0, int(((now or datetime.now(UTC)) - time).total_seconds()))
+    for unit, factor in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= factor:
+            return f"{seconds // factor} {unit}"
+    return f"{seconds} s"

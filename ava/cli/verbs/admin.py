@@ -1,0 +1,161 @@
+"""`ava admin`."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Literal
+
+import click
+
+from ava.cli import specfile
+from ava.cli.app import App, as_json
+from ava.cli.output import note, print_json, table
+
+
+@click.group()
+def admin() -> None:
+    """What administrators do."""
+
+
+def _number(text: str | None, read: Any) -> int | None:
+    """Return an amount of an option: ``none`` is no limit."""
+    if text is None or text == "none":
+        return None
+    found: int | None = read(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no amount; wanted: a number with its unit, or none")
+    return found
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def quota(gpu: str, cpu: str, memory: str, storage: str) -> dict[str, int | None]:
+    """Return a quota from its options."""
+    return {
+        "gpu": _number(gpu, _whole),
+        "cpu": _number(cpu, specfile.cpu),
+        "memory": _number(memory, specfile.memory),
+        "storage": _number(storage, specfile.memory),
+    }
+
+
+def quota_options(command: Any) -> Any:
+    """Add the options of a quota."""
+    for name, default, what in (
+        ("--storage", "none", "In the group's folder."),
+        ("--memory", "0", "At once."),
+        ("--cpu", "0", "Cores at once."),
+        ("--gpu", "0", "At once."),
+    ):
+        command = click.option(name, default=default, show_default=True, metavar="AMOUNT|none", help=what)(
+            command
+        )
+    return command
+
+
+@admin.command()
+@click.option("--state", type=click.Choice(["pending", "active", "disabled"]))
+@as_json
+@click.pass_obj
+def users(app: App, state: Literal["pending", "active", "disabled"] | None, json_: bool) -> None:
+    """List users; with --state pending those who wait for approval."""
+    found = list(app.client().users(state=state))
+    if json_:
+        print_json(found)
+        return
+    rows = [(u.name, u.state, "yes" if u.admin else "", u.email, u.default_group or "") for u in found]
+    table(("NAME", "STATE", "ADMIN", "EMAIL", "DEFAULT GROUP"), rows)
+
+
+@admin.command()
+@click.argument("name")
+@click.argument("state", type=click.Choice(["active", "disabled"]))
+@click.pass_obj
+def user(app: App, name: str, state: str) -> None:
+    """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens."""
+    note(f"{name} is {app.client().change_user(name, state=state).state}.")
+
+
+@admin.command("make-group")
+@click.argument("name")
+@quota_options
+@as_json
+@click.pass_obj
+def make_group(app: App, /, name: str, json_: bool, **amounts: str) -> None:
+    """Make a group with a quota."""
+    made = app.client().make_group(name, quota(**amounts))
+    print_json(made) if json_ else note(f"Group {made.name} is there, gid {made.gid}.")
+
+
+@admin.command("quota")
+@click.argument("group")
+@quota_options
+@click.pass_obj
+def set_quota(app: App, /, group: str, **amounts: str) -> None:
+    """Change what a group may have; not below what it has now."""
+    app.client().set_quota(group, quota(**amounts))
+    note(f"Group {group} has another quota.")
+
+
+@admin.command()
+@click.argument("group")
+@click.argument("users", nargs=-1, required=True)
+@click.option("--remove", is_flag=True, help="Take them out; their runs go on.")
+@click.pass_obj
+def member(app: App, group: str, users: tuple[str, ...], remove: bool) -> None:
+    """Put users into a group."""
+    ava = app.client()
+    for name in users:
+        ava.remove_member(group, name) if remove else ava.add_member(group, name)
+    note(f"Group {group}: " + ", ".join(m.name for m in ava.members(group)))
+
+
+@admin.command("queue")
+@click.argument("name")
+@click.option("--pool", metavar="POOL")
+@click.option("--priority", type=click.IntRange(-1000, 1000))
+@quota_options
+@click.pass_obj
+def put_queue(app: App, /, name: str, pool: str | None, priority: int | None, **amounts: str) -> None:
+    """Make or change a queue."""
+    limits = {k: v for k, v in quota(**amounts).items() if k != "storage"}
+    settings: dict[str, Any] = {"quota": limits, "pool": pool, "priority": priority}
+    app.client().put_queue(name, **{k: v for k, v in settings.items() if v is not None})
+    note(f"Queue {name} is there.")
+
+
+@admin.command("pool")
+@click.argument("name")
+@click.option("--gpu/--no-gpu", required=True, help="Whether it takes runs with GPUs, or those without.")
+@click.option(
+    "--label", "labels", multiple=True, metavar="KEY=VALUE", help="What its nodes have; may be repeated."
+)
+@click.option("--cpu-ratio", type=click.FloatRange(1, 100), default=1.0, show_default=True)
+@click.option("--memory-ratio", type=click.FloatRange(1, 100), default=1.0, show_default=True)
+@click.option(
+    "--gpu-slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods on one card."
+)
+@click.pass_obj
+def put_pool(app: App, /, name: str, gpu: bool, labels: tuple[str, ...], **settings: Any) -> None:
+    """Make or change a pool of nodes."""
+    selector = {k: v for k, _, v in (text.partition("=") for text in labels)}
+    app.client().put_pool(name, gpu=gpu, selector=selector, **settings)
+    note(f"Pool {name} is there.")
+
+
+@admin.command()
+@click.option("--who", metavar="USER")
+@click.option("--object", "object_", metavar="TEXT", help="As the log has it: 'run r1…', 'group vision'.")
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@as_json
+@click.pass_obj
+def audit(app: App, who: str | None, object_: str | None, limit: int, json_: bool) -> None:
+    """Show changes and refused log-ins, newest first."""
+    found = list(islice(app.client().audit(who=who, object=object_, most=limit), limit))
+    if json_:
+        print_json(found)
+        return
+    rows = [(f"{a.time:%Y-%m-%d %H:%M:%S}", a.who, a.action, a.object, a.outcome, a.address) for a in found]
+    table(("TIME (UTC)", "WHO", "ACTION", "OBJECT", "OUTCOME", "ADDRESS"), rows)

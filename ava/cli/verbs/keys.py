@@ -1,0 +1,74 @@
+"""`ava keys`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ava.cli.app import App, as_json
+from ava.cli.output import note, print_json, table
+from ava.domain.problems import Problem, Refused
+
+KIND = click.Choice(["ssh", "deploy"])
+Kind = Literal["ssh", "deploy"]
+
+
+@click.group()
+def keys() -> None:
+    """Store ssh public keys (to get into workbenches) and deploy keys (private, to clone code)."""
+
+
+@keys.command("list")
+@as_json
+@click.pass_obj
+def list_(app: App, json_: bool) -> None:
+    """List your keys; of deploy keys the public part."""
+    ava = app.client()
+    found = [*ava.keys("ssh"), *ava.keys("deploy")]
+    if json_:
+        print_json(found)
+    else:
+        table(
+            ("KIND", "NAME", "FINGERPRINT", "KEY"),
+            [(k.kind, k.name, k.fingerprint, k.value[:60]) for k in found],
+        )
+
+
+@keys.command()
+@click.argument("kind", type=KIND)
+@click.argument("name")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@as_json
+@click.pass_obj
+def put(app: App, kind: Kind, name: str, file: Path, json_: bool) -> None:
+    """Store a key from FILE (- is standard input), or another one in its place."""
+    try:
+        text = sys.stdin.read(20_000) if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = Problem(
+            "file-unreadable",
+            "The key cannot be read.",
+            str(file),
+            type(error).__name__,
+            "a key's file",
+            "Name another file.",
+        )
+        raise Refused(400, problem) from error
+    made = app.client().put_key(kind, name, text)
+    if json_:
+        print_json(made)
+    else:
+        note(f"Stored {kind} key {made.name}, {made.fingerprint}.")
+
+
+@keys.command()
+@click.argument("kind", type=KIND)
+@click.argument("name")
+@click.pass_obj
+def delete(app: App, kind: Kind, name: str) -> None:
+    """Delete a key."""
+    app.client().delete_key(kind, name)
+    note(f"Deleted {kind} key {name}.")

@@ -1,0 +1,110 @@
+"""`ava run`: the quick way to start a training."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from ava.cli import specfile
+from ava.cli.app import App, as_json
+from ava.cli.waiting import after_start
+
+
+def _memory(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    if (found := specfile.memory(value)) is None:
+        raise click.BadParameter(f"{value!r} is no amount; wanted: 8GiB, 512MiB …", ctx, param)
+    return found
+
+
+def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    if (found := specfile.cpu(value)) is None:
+        raise click.BadParameter(f"{value!r} is no number of cores; wanted: 2, 1.5, 500m …", ctx, param)
+    return found
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.option("--image", required=True, metavar="IMAGE", help="Name of the image, as `docker pull` takes it.")
+@click.option("--name", metavar="NAME", help="Of the definition; made from the image where it is left out.")
+@click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each pod.")
+@click.option(
+    "--cpu", default="1", show_default=True, callback=_cpu, metavar="CORES", help="Cores of each pod."
+)
+@click.option(
+    "--memory",
+    default="1GiB",
+    show_default=True,
+    callback=_memory,
+    metavar="SIZE",
+    help="Memory of each pod.",
+)
+@click.option("--replicas", type=click.IntRange(1, 512), default=1, show_default=True, help="Pods.")
+@click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
+@click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
+@click.option("--queue", default="default", show_default=True, metavar="QUEUE")
+@click.option(
+    "--cluster", default="default", show_default=True, metavar="CLUSTER", help="'any': where it fits first."
+)
+@click.option("--priority", type=click.IntRange(0, 100), default=50, show_default=True)
+@click.option("--retries", type=click.IntRange(0, 20), default=0, show_default=True)
+@click.option("--time-limit", type=click.IntRange(1), metavar="SECONDS")
+@click.option(
+    "--data", "data", multiple=True, metavar="NAME[:rw]", help="Data set, below /data/NAME; may be repeated."
+)
+@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
+@click.option("--git", "git", metavar="URL@COMMIT", help="Code to be cloned.")
+@click.option("--git-key", metavar="NAME", help="Your deploy key for it.")
+@click.option("--key", metavar="KEY", help="Two calls with one key make one run.")
+@click.option("--wait", is_flag=True, help="Wait for the end; exit status 1 where it has not succeeded.")
+@click.option("--follow", "-f", is_flag=True, help="Print the log as it comes; then as with --wait.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@as_json
+@click.pass_obj
+def run(
+    app: App,
+    /,
+    command: tuple[str, ...],
+    wait: bool,
+    follow: bool,
+    json_: bool,
+    key: str | None,
+    **chosen: Any,
+) -> int:
+    """Start a training: ava run --image IMAGE --gpu 1 -- python train.py."""
+    ava = app.client()
+    made = ava.start(chosen["name"] or _name(chosen["image"]), _spec(command, chosen), key=key)
+    return after_start(ava, made, wait=wait, follow_=follow, json=json_)
+
+
+def _spec(command: tuple[str, ...], chosen: dict[str, Any]) -> dict[str, Any]:
+    each = {"gpu": chosen["gpu"], "cpu": chosen["cpu"], "memory": chosen["memory"]}
+    spec: dict[str, Any] = {
+        "kind": "training",
+        "image": chosen["image"],
+        "command": list(command),
+        "roles": [{"name": "worker", "replicas": chosen["replicas"], "each": each}],
+        "env": dict(_pairs(chosen["env"])),
+        "data_sets": [{"name": d.removesuffix(":rw"), "write": d.endswith(":rw")} for d in chosen["data"]],
+    }
+    spec |= {k: chosen[k] for k in ("queue", "cluster", "priority", "retries")}
+    spec |= {k: chosen[k] for k in ("gpu_model", "node", "time_limit") if chosen[k] is not None}
+    if chosen["git"]:
+        url, _, commit = chosen["git"].rpartition("@")
+        spec["git"] = {"url": url, "commit": commit} | (
+            {"key": chosen["git_key"]} if chosen["git_key"] else {}
+        )
+    return spec
+
+
+def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    for text in given:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r}: wanted NAME=VALUE", param_hint="--env")
+    return [(name, value) for name, _, value in (text.partition("=") for text in given)]
+
+
+def _name(image: str) -> str:
+    """Return a name made from an image's."""
+    last = image.split("@")[0].rsplit("/", 1)[-1].split(":")[0].lower()
+    return re.sub(r"[^a-z0-9._-]+", "-", last).strip("-._") or "training"

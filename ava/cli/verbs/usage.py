@@ -1,0 +1,40 @@
+"""`ava usage`."""
+
+from __future__ import annotations
+
+import click
+
+from ava.cli.app import App, as_json
+from ava.cli.output import print_json, table
+
+
+@click.command()
+@click.option("--month", metavar="YYYY-MM", help="This one where it is left out.")
+@click.option("--group", metavar="GROUP", help="Of a group of yours.")
+@click.option("--user", metavar="USER", help="Of somebody else, for administrators.")
+@click.option("--csv", "csv_", is_flag=True, help="Print CSV.")
+@as_json
+@click.pass_obj
+def usage(app: App, month: str | None, group: str | None, user: str | None, csv_: bool, json_: bool) -> None:
+    """Show what was used in a month, by user and group."""
+    ava = app.client()
+    if csv_:
+        click.echo(ava.usage_csv(month=month, group=group, user=user), nl=False)
+        return
+    report = ava.usage(month=month, group=group, user=user)
+    if json_:
+        print_json(report)
+        return
+    rows = [
+        (
+            r.user,
+            r.group,
+            str(r.runs),
+            f"{r.gpu_hours:.2f}",
+            f"{r.cpu_hours:.2f}",
+            f"{r.memory_gib_hours:.1f}",
+        )
+        for r in report.rows
+    ]
+    columns = ("USER", "GROUP", "RUNS", "GPU HOURS", "CORE HOURS", "GiB HOURS")
+    table(columns, rows, right=columns[2:])
