@@ -1,0 +1,76 @@
+"""Random work with crashes on SQLite; more of it, and on PostgreSQL, in tests/platform/store."""
+
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ava.store.ledger import charge
+from ava.store.open import open_store
+from tests.unit.ava.store.crashes import Crasher
+from tests.unit.ava.store.machine import LedgerMachine
+
+EXAMPLES, STEPS = 20, 30
+
+
+def machine(migrated, folder):
+    """Return a machine whose ledgers are copies of a migrated file."""
+
+    class OnSqlite(LedgerMachine):
+        operations_done = crashes = 0
+
+        def begin(self):
+            path = folder / "machine.db"
+            for old in folder.glob("machine.db*"):
+                old.unlink()
+            shutil.copy(migrated, path)
+            store = open_store(f"sqlite:///{path}")
+            return store, Crasher(store.engine)
+
+        def end(self):
+            OnSqlite.operations_done += self.operations
+            OnSqlite.crashes += self.crasher.struck
+
+    return OnSqlite
+
+
+def test_no_interleaving_of_work_and_crashes_bends_the_books(migrated, tmp_path):
+    on_sqlite = machine(migrated, tmp_path)
+    run_state_machine_as_test(
+        on_sqlite,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert on_sqlite.operations_done > EXAMPLES * 5
+    assert on_sqlite.crashes > EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        ("release", lambda *_: None),
+        ("charge", lambda *_: ()),
+        (
+            "charge",
+            lambda connection, run, now: [charge(connection, run, now), charge(connection, run, now)][0],
+        ),
+    ],
+    ids=["gives back nothing", "charges nothing", "charges twice"],
+)
+def test_the_machine_sees_books_that_are_wrong(migrated, tmp_path, monkeypatch, part, instead):
+    monkeypatch.setattr(f"ava.store.runs.{part}", instead)
+    only_find = settings(
+        max_examples=200,
+        stateful_step_count=20,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+    )
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine(migrated, tmp_path), settings=only_find)
