@@ -29,6 +29,7 @@ VERBS = {
     "accept": "Measure the cluster against its targets and write the report.",
     "apply": "Install, or bring up to date, what the site file describes.",
     "artifacts": "Build, fetch and check the programs that no package source has.",
+    "ava": "Make the platform's first administrator.",
     "bootstrap": "Pin host keys and install the controller's key on new nodes.",
     "completion": "Print the shell's completion script.",
     "disk": "List, approve and erase the nodes' disks.",

@@ -158,8 +158,8 @@ def test_rights_name_what_is_needed_and_no_star(tmp_path):
     for name in ("ClusterRole ava:operator", "ClusterRole ava:scheduler", "Role leader"):
         for rule in base[name]["rules"]:
             assert "*" not in rule["verbs"] + rule["resources"]
-    read = [r for r in base["ClusterRole ava:operator"]["rules"] if "secrets" in r["resources"]]
-    assert not {"get", "list", "watch"} & {verb for rule in read for verb in rule["verbs"]}
+    bound = {r for rule in base["ClusterRole ava:scheduler"]["rules"] for r in rule["resources"]}
+    assert bound == {"pods", "nodes", "pods/binding", "pods/status", "events"}
     paths = [p["pathPrefix"] for p in base["PodSecurityPolicy ava-runs"]["spec"]["allowedHostPaths"]]
     assert paths == ["/usr/lib/ava", "/mnt/cephfs"]
 

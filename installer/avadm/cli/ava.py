@@ -1,0 +1,98 @@
+"""`avadm ava`: what only the site's administrator does to the platform."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from rich.text import Text
+
+from avadm.cli.main import App, pass_app
+from avadm.cli.output import console, print_json
+from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
+from avadm.findings import Finding
+
+CONFIG = "/etc/ava/config/api.yml"
+SAID = {"made": "is an administrator now", "changed": "was changed", "unchanged": "is one already"}
+LONGEST = 1024
+"""Characters of a password."""
+
+
+@click.group()
+def ava() -> None:
+    """Make the platform's first administrator."""
+
+
+@ava.command("create-admin")
+@click.argument("name")
+@click.option(
+    "--email", metavar="ADDRESS", help="Where mail for them goes; NAME@localhost where it is not given."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@pass_app
+def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
+    """Make a user of the platform who may do everything, or give one these rights and this password.
+
+    The password is asked for, or read from the first line of standard input where that is no terminal. A second time with the
+    same password changes nothing. It goes by standard input all the way: no command line, file or log has it.
+    """
+    from avadm.components.ava import NAMESPACE
+    from avadm.kube.pods import Pods
+
+    site = app.site_file().site
+    if site.components.ava is None:
+        raise AvadmError(
+            Finding(
+                check="no-ava",
+                what="This site has no platform.",
+                where=str(app.resolved_site),
+                found="no components.ava",
+                wanted="components.ava",
+                remedy="Add `ava: {}` below components, then `avadm apply`.",
+            )
+        )
+    password = _password(name)
+    argv = ["python3", "-m", "ava.api.admin", "create-admin", "--config", CONFIG, "--name", name]
+    pods = Pods(app.fleet(), [n.name for n in site.with_role("master")], NAMESPACE, "app=ava,part=api")
+    done = pods.run([*argv, *(["--email", email] if email else [])], f"{password}\n".encode())
+    said = done.stdout.strip()
+    if done.rc == 0 and said in SAID:
+        if as_json:
+            print_json({"site": site.name, "name": name, "did": said})
+        else:
+            console.print(Text(f"{name} {SAID[said]}."))
+        return EXIT_GOOD
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("command terminated with")]
+    told = "\n".join(lines).replace(password, "…") or said or f"exit status {done.rc}"
+    raise AvadmError(
+        Finding(
+            check="create-admin",
+            what=f"{name} was not made an administrator.",
+            where=done.node,
+            found=told,
+            wanted="",
+            remedy="Put that right and run it again."
+            if done.rc == EXIT_FOUND_BAD or "Wanted" in told
+            else "See `avadm doctor --only ava,database`, then run it again.",
+        ),
+        exit_code=EXIT_FOUND_BAD if done.rc == EXIT_FOUND_BAD else EXIT_COULD_NOT_RUN,
+    )
+
+
+def _password(name: str) -> str:
+    """Return the password: asked for twice, or the first line of standard input."""
+    if sys.stdin.isatty():
+        return str(click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True))
+    password = sys.stdin.readline(LONGEST + 2).rstrip("\r\n")
+    if password:
+        return password
+    raise AvadmError(
+        Finding(
+            check="password-missing",
+            what="Standard input has no password.",
+            where="standard input",
+            found="nothing in its first line",
+            wanted="the password, one line",
+            remedy="Run it in a terminal, which asks for it, or hand it a file: avadm ava create-admin NAME < FILE",
+        )
+    )
