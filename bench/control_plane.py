@@ -26,7 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "avadm"
 HYPERKUBE = CACHE / "artifacts/kubernetes/1.9.11/hyperkube"
-ETCD = CACHE / "tools/etcd/usr/bin/etcd"
+ETCD = CACHE / "platform/etcd/usr/bin/etcd"
 ADMISSION = "NamespaceLifecycle,LimitRanger,ExtendedResourceToleration,DefaultTolerationSeconds,Priority"
 START = 60.0
 """Seconds for each program to answer; both cores may be busy."""
@@ -38,7 +38,7 @@ def ready() -> str:
         return f"{HYPERKUBE} is missing: build it with 'avadm artifacts build'"
     if not ETCD.is_file():
         ETCD.parents[2].mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE / "tools") as folder:
+        with tempfile.TemporaryDirectory(dir=ETCD.parents[2]) as folder:
             try:
                 subprocess.run(
                     ["apt-get", "-q", "download", "etcd-server"], cwd=folder, check=True, capture_output=True
@@ -198,7 +198,11 @@ class ControlPlane:
 
     def spawn(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a program with its output in ``NAME.log``; it ends with the control plane, or with this process."""
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "PYTHONPATH": str(Path(__file__).parents[1])}
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        }
         with (self.folder / f"{name}.log").open("ab") as log:
             self._programs[name] = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=self.folder, env=environment, start_new_session=True

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 Address = Annotated[str, Field(pattern=r"^\[?[0-9A-Za-z.:-]*\]?:[0-9]{1,5}$")]
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
@@ -55,8 +56,8 @@ class Database(_Strict):
 class Lease(_Strict):
     """Who of several schedulers acts (ava.kube.leader); ``namespace`` must exist."""
 
-    namespace: str = "ava-system"
-    name: str = "ava-scheduler"
+    namespace: Label = "ava-system"
+    name: Label = "ava-scheduler"
     length: Seconds = 15.0
     margin: Seconds = 5.0
     every: Seconds = 2.0

@@ -1,0 +1,19 @@
+"""Queues of 20 and 10 GPUs, 10,000 random submits, two admitters that take turns at random, a ledger in SQLite."""
+
+from __future__ import annotations
+
+import pytest
+
+from ava.store.open import open_store
+from tests.unit.ava.scheduler.ledgers import Random
+
+pytestmark = pytest.mark.platform
+
+
+def test_no_queue_is_exceeded_in_10000_random_submits() -> None:
+    store = open_store("sqlite://")
+    world = Random(store, seed=10)
+    for n in range(10_000):
+        world.step(n)
+    assert world.full > 100, "the queues were full at times, so their limits were tried"
+    store.close()

@@ -1,0 +1,179 @@
+"""Rounds of admission over a real ledger in SQLite."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ava.domain.model import Kind, Pool, Quota, Topic, UserState
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.pools import DEFAULT
+from ava.domain.placement.room import FIELD, Room, survey
+from ava.domain.problems import Refused
+from ava.domain.spec import Amount, Role, Spec
+from ava.scheduler.admitting import Admitter
+from ava.store.open import open_store
+from tests.unit.ava.domain.placement.states import node
+from tests.unit.ava.scheduler.ledgers import NOW, Random
+
+
+@pytest.fixture
+def store():
+    made = open_store("sqlite://")
+    made.add_group("vision", Quota(16, None, None), NOW)
+    made.add_user("ann", "ann@example.org", "hash", NOW, state=UserState.ACTIVE)
+    made.add_member("vision", "ann", NOW)
+    yield made
+    made.close()
+
+
+def submit(
+    store: Any, name: str, gpu: int, *, cluster: str = "default", queue: str = "default", spec: Any = None
+) -> str:
+    made = Spec(image="i", roles=(Role(each=Amount(gpu=gpu)),), cluster=cluster)
+    plain = made.model_dump(mode="json") if spec is None else spec
+    id = store.put_definition("ann", Kind.TRAINING, name, plain, NOW).id
+    run = store.submit(id, name, NOW, asks=made.asks(), spec=plain, queue=queue, priority=50, cluster=cluster)
+    return str(run.id)
+
+
+def room(name: str, gpus: int, *, waiting: int = 0) -> Room:
+    return survey(Cluster(DEFAULT, [node("n", gpus, labels={})]), name, {}, waiting=waiting)
+
+
+def sign(store: Any, made: Room, *, ago: float = 0) -> None:
+    store.alive(f"scheduler:{made.cluster}", NOW - timedelta(seconds=ago), {FIELD: made.as_dict()})
+
+
+def codes(store: Any, run: str) -> list[str]:
+    return [why["code"] for why in store.run(run).waits_for]
+
+
+def test_what_the_quota_allows_is_admitted_and_the_rest_says_why(store) -> None:
+    first, second = submit(store, "a", 10), submit(store, "b", 10)
+    assert Admitter(store, "default").round(NOW, None) == (1, 1)
+    assert store.run(first).admitted
+    assert codes(store, second) == ["group-quota"]
+    assert store.open_messages(Topic.SCHEDULER) == []
+    assert [m.object for m in store.open_messages(Topic.OPERATOR) if m.kind == "run-admitted"] == [first]
+
+
+def test_reasons_are_written_only_when_they_change(store, monkeypatch) -> None:
+    submit(store, "a", 10)
+    submit(store, "b", 10)
+    admitter = Admitter(store, "default")
+    admitter.round(NOW, None)
+    monkeypatch.setattr(store, "waits_for", lambda run, reasons: pytest.fail("written again"))
+    admitter.round(NOW, None)
+
+
+def test_a_repeated_round_admits_nothing_twice(store) -> None:
+    submit(store, "a", 10)
+    admitter, other = Admitter(store, "default"), Admitter(store, "default")
+    admitter.round(NOW, None)
+    other.round(NOW, None)
+    assert len(store.charges(open_only=True)) == 1
+
+
+def test_messages_stay_open_when_the_round_fails(store, monkeypatch) -> None:
+    submit(store, "a", 1)
+
+    def away(*_: Any, **__: Any) -> Any:
+        raise Refused(503)
+
+    monkeypatch.setattr(store, "admit", away)
+    with pytest.raises(Refused):
+        Admitter(store, "default").round(NOW, None)
+    assert len(store.open_messages(Topic.SCHEDULER)) == 1
+
+
+def test_runs_of_other_clusters_are_left_to_their_schedulers(store) -> None:
+    there = submit(store, "there", 1, cluster="two")
+    mine = Admitter(store, "default")
+    assert mine.round(NOW, None)[0] == 0
+    assert codes(store, there) == ["cluster-silent"]
+    sign(store, room("two", 8))
+    assert mine.round(NOW, None)[0] == 0
+    assert Admitter(store, "two").round(NOW, None)[0] == 1
+
+
+def test_what_another_cluster_will_admit_before_is_not_given_away_here(store) -> None:
+    sign(store, room("two", 16))
+    submit(store, "there", 10, cluster="two")
+    here = submit(store, "here", 10)
+    assert Admitter(store, "default").round(NOW, None)[0] == 0
+    assert codes(store, here) == ["group-quota"]
+
+
+def test_a_cluster_whose_scheduler_is_silent_keeps_nothing_from_the_others(store) -> None:
+    sign(store, room("two", 16), ago=120)
+    submit(store, "there", 10, cluster="two")
+    submit(store, "here", 10)
+    assert Admitter(store, "default").round(NOW, None)[0] == 1
+
+
+def test_a_run_for_any_cluster_goes_where_it_fits_and_is_kept_there(store) -> None:
+    sign(store, room("two", 8))
+    run = submit(store, "a", 8, cluster="any")
+    small = room("default", 4)
+    assert Admitter(store, "default").round(NOW, small)[0] == 0, "it falls to the other one"
+    assert Admitter(store, "two").round(NOW, room("two", 8))[0] == 1
+    assert store.run(run).cluster == "two"
+
+
+def test_several_runs_for_any_cluster_are_spread_over_what_is_free(store) -> None:
+    sign(store, room("two", 8))
+    runs = [submit(store, name, 8, cluster="any") for name in "ab"]
+    own = room("default", 8)
+    first = Admitter(store, "default")
+    first.round(NOW, own)
+    Admitter(store, "two").round(NOW, None)
+    assert sorted(store.run(run).cluster for run in runs) == ["default", "two"]
+
+
+def test_what_was_just_sent_to_a_cluster_counts_there_before_its_pods_are_seen(store) -> None:
+    sign(store, room("two", 8))
+    admitter, own = Admitter(store, "default"), room("default", 8)
+    first = submit(store, "a", 8, cluster="any")
+    admitter.round(NOW, own)
+    assert store.run(first).cluster == "default"
+    second = submit(store, "b", 8, cluster="any")
+    assert admitter.round(NOW + timedelta(seconds=1), own)[0] == 0, (
+        "the room that is told is older than the first"
+    )
+    assert store.run(second).cluster == "any"
+
+
+def test_a_run_that_fits_no_cluster_says_so_and_holds_up_nobody(store) -> None:
+    big = submit(store, "big", 9, cluster="any")
+    submit(store, "small", 8)
+    assert Admitter(store, "default").round(NOW, room("default", 8))[0] == 1
+    assert codes(store, big)[:2] == ["no-cluster", "never-fits"]
+
+
+def test_a_spec_that_cannot_be_read_stops_only_its_own_run(store) -> None:
+    bad = submit(store, "bad", 1, cluster="any", spec={"image": "i", "new": True})
+    submit(store, "good", 1)
+    assert Admitter(store, "default").round(NOW, room("default", 8))[0] == 1
+    assert codes(store, bad) == ["spec-unreadable"]
+
+
+def test_a_queue_of_a_pool_of_the_other_kind_admits_nothing(store) -> None:
+    store.put_pool(Pool("", "cpu", False, {}))
+    store.put_pool(Pool("", "gpu", True, {}))
+    store.put_queue("plain", NOW, pool="cpu")
+    run = submit(store, "a", 1, queue="plain")
+    assert Admitter(store, "default").round(NOW, None)[0] == 0
+    assert codes(store, run) == ["pool-kind"]
+
+
+def test_random_submits_exceed_no_queue_and_no_group() -> None:
+    """10,000 of them are in tests/platform/scheduler."""
+    store = open_store("sqlite://")
+    world = Random(store)
+    for n in range(120):
+        world.step(n)
+    assert world.full > 3
+    store.close()
