@@ -12,6 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
 
 from ava.domain.problems import Problem, Refused
 from ava.store.access import AccessStore
@@ -91,7 +92,14 @@ def _engine(url: str, password_file: Path | None, *, patient: bool = False) -> E
 
 
 def _parsed(url: str) -> URL:
-    parsed = make_url(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        # The text itself may hold a password.
+        problem = Problem(
+            "url-invalid", "This is no URL of a data base.", "database URL", "", "postgresql:// or sqlite://"
+        )
+        raise Refused(400, problem) from error
     if parsed.password is not None:
         problem = Problem(
             "password-in-url",

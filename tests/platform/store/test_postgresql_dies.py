@@ -1,0 +1,86 @@
+"""A PostgreSQL that is killed and comes back: what was acknowledged is there, who waits is woken."""
+
+import threading
+import time
+
+import pytest
+
+from ava.domain.model import Topic
+from ava.domain.problems import Refused
+from ava.store.open import migrate, open_store
+from tests.platform.postgres import Server
+from tests.platform.store.test_concurrency import check, work
+from tests.unit.ava.store.world import World
+
+pytestmark = pytest.mark.platform
+
+
+@pytest.fixture(scope="module")
+def mortal():
+    server = Server(durable=True)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def ledger(mortal):
+    url = mortal.url(mortal.create())
+    migrate(url)
+    store = open_store(url)
+    yield url, World(store)
+    store.close()
+
+
+def test_what_was_acknowledged_survives_kills(mortal, ledger):
+    url, world = ledger
+
+    def kill():
+        mortal.stop("immediate")
+        time.sleep(0.3)
+        mortal.start()
+
+    history = work(url, world, disturb=kill)
+    assert any(o.done is None for o in history.operations), "no answer was lost"
+    check(history, world)
+
+
+def test_without_a_data_base_it_says_so_and_goes_on_when_it_is_back(mortal, ledger):
+    _, world = ledger
+    mortal.stop("fast")
+    for call in (lambda: world.store.run("r1aaaaaaaaaaa"), lambda: world.store.wait(Topic.NOTICE, 1)):
+        begin = time.monotonic()
+        with pytest.raises(Refused) as caught:
+            call()
+        assert caught.value.status == 503
+        assert caught.value.problems[0].remedy
+        assert time.monotonic() - begin < 10
+    mortal.start()
+    assert world.store.user("ann").name == "ann"
+    assert world.store.wait(Topic.NOTICE, 1)
+
+
+def test_who_waits_is_woken_when_the_connection_is_lost(mortal, ledger):
+    _, world = ledger
+    for _ in range(3):
+        world.store.wait(Topic.OPERATOR, 0.2)
+    woken = []
+    thread = threading.Thread(target=lambda: woken.append(world.store.wait(Topic.OPERATOR, 60)))
+    thread.start()
+    time.sleep(0.5)
+    mortal.stop("immediate")
+    thread.join(20)
+    assert woken == [True]
+    mortal.start()
+
+
+def test_closing_does_not_wait_for_who_waits(mortal, ledger):
+    url, _ = ledger
+    store = open_store(url)
+    store.wait(Topic.SCHEDULER, 1)
+    thread = threading.Thread(target=lambda: store.wait(Topic.SCHEDULER, 60))
+    thread.start()
+    time.sleep(0.5)
+    begin = time.monotonic()
+    store.close()
+    thread.join(10)
+    assert not thread.is_alive() and time.monotonic() - begin < 10
