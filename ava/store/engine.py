@@ -10,6 +10,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool
 
 from ava.store.base import WRITES
+from ava.store.errors import unavailable
 
 POOL = 10
 SECONDS = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
@@ -50,7 +51,10 @@ def _postgresql(url: URL, password_file: Path | None, settings: dict[str, str]) 
 
         @event.listens_for(engine, "do_connect")
         def _password(_dialect: Any, _record: Any, _args: Any, parameters: dict[str, Any]) -> None:
-            parameters["password"] = password_file.read_text().rstrip("\r\n")
+            try:
+                parameters["password"] = password_file.read_text(encoding="utf-8").rstrip("\r\n")
+            except (OSError, UnicodeDecodeError) as error:
+                raise unavailable(f"the password cannot be read: {error}") from error
 
     return engine
 
