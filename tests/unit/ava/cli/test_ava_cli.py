@@ -1,0 +1,391 @@
+"""The command `ava`: what it prints, where, and its exit status; the token is nobody else's to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ava.api.logs.interface import LogLine
+from ava.cli import main, output
+from ava.domain.model import Outcome
+from ava.domain.placement.cluster import Cluster
+from ava.domain.placement.model import Node
+from ava.domain.placement.room import survey
+from ava.domain.resources import Resources
+from tests.unit.ava.api.site import GIB, NOW, WORD
+from tests.unit.ava.served import Served
+
+NANO = int(NOW.timestamp()) * 10**9
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def ava(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Run a verb as a user whose home is empty."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in ("AVA_SERVER", "AVA_CA", "AVA_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("ava.cli.waiting.PERIOD", 0.05)
+
+    def run(*argv: str, stdin: str = "") -> Result:
+        monkeypatch.setattr("sys.stdin", _Stdin(stdin))
+        for console in (output.console, output.stderr):
+            console._width = 200
+        capfd.readouterr()
+        code = main.run(list(argv))
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
+
+
+class _Stdin:
+    def __init__(self, text: str) -> None:
+        import io
+
+        self._text, self.buffer = io.StringIO(text), io.BytesIO(text.encode())
+        self.readline, self.read = self._text.readline, self._text.read
+
+    def isatty(self) -> bool:
+        return False
+
+
+@pytest.fixture
+def ann(ava: Run, served: Served) -> Run:
+    assert ava("--server", served.url, "login", "-u", "ann", stdin=f"{WORD}\n").code == 0
+    return ava
+
+
+def test_log_in_keeps_a_token_for_its_owner_alone_and_log_out_ends_it(
+    ann: Run, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "config/ava/login.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert WORD not in file.read_text()
+    assert ann("list").code == 0
+    assert ann("logout").code == 0
+    assert served.store.secrets("ann", "token") == []
+    assert "token" in file.read_text()
+    assert json.loads(file.read_text())["token"] is None
+    answer = ann("list")
+    assert (answer.code, "ava login" in answer.err) == (2, True)
+
+
+def test_a_wrong_password_is_exit_status_2_and_keeps_nothing(
+    ava: Run, served: Served, tmp_path: Path
+) -> None:
+    answer = ava("--server", served.url, "login", "-u", "ann", stdin="wrong wrong wrong\n")
+    assert (answer.code, answer.out) == (2, "")
+    assert "do not belong together" in answer.err
+    assert not (tmp_path / "config/ava/login.json").exists()
+
+
+def test_a_token_that_others_can_read_is_not_used(ann: Run, tmp_path: Path) -> None:
+    (tmp_path / "config/ava/login.json").chmod(0o644)
+    answer = ann("list")
+    assert (answer.code, "chmod 600" in answer.err) == (2, True)
+
+
+def test_the_token_is_not_sent_to_another_server(ann: Run, served: Served) -> None:
+    other = served.url.replace("127.0.0.1", "localhost")
+    answer = ann("--server", other, "list")
+    assert (answer.code, "not logged in" in answer.err) == (2, True)
+
+
+def test_a_program_names_a_file_with_its_token(ava: Run, served: Served, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(served.token("ann") + "\n")
+    answer = ava("--server", served.url, "--token-file", str(file), "groups", "--json")
+    assert [g["name"] for g in json.loads(answer.out)] == ["vision"]
+
+
+def test_run_starts_a_training_and_prints_its_id_alone_on_standard_output(ann: Run, served: Served) -> None:
+    answer = ann(
+        "run",
+        "--image",
+        "local/torch:2",
+        "--gpu",
+        "1",
+        "--cpu",
+        "1.5",
+        "--memory",
+        "2GiB",
+        "--",
+        "python",
+        "-u",
+        "x.py",
+        "--lr",
+        "1",
+    )
+    run = served.store.runs().items[0]
+    assert (answer.code, answer.out) == (0, f"{run.id}\n")
+    assert (run.name, run.asks) == ("torch", Resources(1, 1500, 2 * GIB))
+    assert run.spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
+
+
+def test_waiting_ends_with_the_run_and_its_outcome_is_the_exit_status(ann: Run, served: Served) -> None:
+    def play(outcome: Outcome) -> None:
+        run = served.store.runs(limit=1).items[0].id
+        served.admit(run)
+        served.finish(run, outcome, "Because.")
+
+    for outcome, code in ((Outcome.SUCCEEDED, 0), (Outcome.FAILED, 1)):
+        threading.Timer(0.4, play, [outcome]).start()
+        answer = ann("run", "--image", f"a/{outcome.value}", "--wait")
+        assert (answer.code, f"{outcome.value}. Because." in answer.err) == (code, True)
+
+
+def test_following_prints_the_log_and_ends_with_the_run(ann: Run, served: Served) -> None:
+    def play() -> None:
+        run = served.store.runs(limit=1).items[0].id
+        served.admit(run)
+        served.logs.later = [
+            LogLine(NANO + 1, f"{run}-0-worker-0", "epoch 1 \x1b[31mred"),
+            LogLine(NANO + 2, f"{run}-0-worker-0", "epoch 2"),
+        ]
+        threading.Timer(0.5, served.finish, [run]).start()
+
+    threading.Timer(0.3, play).start()
+    answer = ann("run", "--image", "a/b", "--follow")
+    assert answer.code == 0
+    assert answer.out.splitlines()[1:] == ["epoch 1 \\x1b[31mred", "epoch 2"], (
+        "what would steer the terminal is shown"
+    )
+
+
+def test_a_file_is_submitted_and_human_amounts_are_understood(
+    ann: Run, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.yml"
+    file.write_text(
+        "name: dist\nimage: local/tf:1\ndistributed: tensorflow\nroles:\n"
+        "  - {name: ps, each: {cpu: 500m, memory: 512MiB}}\n  - {name: worker, replicas: 2, each: {gpu: 1, memory: 1.5 GiB}}\n"
+    )
+    assert ann("submit", "-f", str(file), "--check").code == 0
+    assert served.store.runs().items == ()
+    answer = ann("submit", "-f", str(file), "--json")
+    assert json.loads(answer.out)["asks"] == {"gpu": 2, "cpu": 2500, "memory": 512 * 2**20 + 3 * GIB}
+
+
+def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
+    ann: Run, served: Served, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.yml"
+    file.write_text(
+        "name: Bad Name\nimage: a/b\ncomand: [x]\nroles:\n  - name: worker\n    each:\n      memory: lots\nretries: '3'\n"
+    )
+    answer = ann("submit", "-f", str(file))
+    assert answer.code == 2
+    for line in (
+        f"{file}:1: name",
+        f"{file}:3: comand",
+        f"{file}:7: roles[0].each.memory",
+        f"{file}:8: retries",
+    ):
+        assert f"where  {line}" in answer.err
+    assert "Did you mean command?" in answer.err
+    assert served.store.definitions().items == ()
+
+
+def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> None:
+    file = tmp_path / "t.yml"
+    file.write_text("name: a\nimage: a/b\n\nqueue: vip\n")
+    answer = ann("submit", "-f", str(file))
+    assert (answer.code, f"{file}:4: queue" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"image: [", ":1"),
+        (b"- a", "holds no definition"),
+        (b"", "holds no definition"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"a: &a [*a]\nimage: x", "no field a"),
+        (b"name: x\nimage: !!python/object/apply:os.system [id]", "neither YAML"),
+        (b"name: x\nimage: a\ntime_limit: 2026-01-01", "time_limit"),
+        (b"x" * (2**20 + 1), "too large"),
+    ],
+)
+def test_files_that_are_none_are_refused_in_a_sentence(
+    ann: Run, tmp_path: Path, content: bytes, told: str
+) -> None:
+    file = tmp_path / "t.yml"
+    file.write_bytes(content)
+    answer = ann("submit", "-f", str(file), "--check")
+    assert (answer.code, told in answer.err) == (2, True), answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_file_that_is_not_there_and_standard_input(ann: Run, tmp_path: Path, served: Served) -> None:
+    assert "cannot be read" in ann("submit", "-f", str(tmp_path / "none")).err
+    answer = ann("submit", "-f", "-", stdin='{"name": "j", "image": "a/b"}')
+    assert answer.out.strip() == served.store.runs().items[0].id
+
+
+def test_why_tells_each_cause_and_what_to_do(ann: Run, served: Served) -> None:
+    from ava.domain.problems import Problem
+
+    run = served.run()["id"]
+    served.store.waits_for(
+        run,
+        [
+            Problem(
+                "quota-used-up",
+                "The quota of group vision has no room.",
+                "group vision",
+                "0 left",
+                "1 GPU",
+                "Stop one.",
+            )
+        ],
+    )
+    answer = ann("why", "mnist")
+    assert answer.code == 0
+    for part in ("is queued", "next in its queue", "no room", "0 left; wanted: 1 GPU", "Stop one."):
+        assert part in answer.out
+
+
+def test_why_explains_a_pod_that_fails(ann: Run, served: Served) -> None:
+    run = served.run()["id"]
+    served.admit(run, "Failed", reason="OOMKilled", exit_code=137)
+    assert "more memory than its limit" in ann("why", run).out
+
+
+def test_list_show_stop_queue_and_groups(ann: Run, served: Served) -> None:
+    run = served.run()["id"]
+    served.admit(run)
+    assert run in ann("list").out
+    assert [r["id"] for r in json.loads(ann("list", "--json").out)] == [run]
+    shown = ann("show", "mnist").out
+    assert "running" in shown
+    assert f"{run}-0-worker-0" in shown
+    assert "default" in ann("queue").out
+    assert "vision" in ann("groups").out
+    assert "stopping" in ann("stop", run).err
+    assert "stopping" in ann("stop", run).err, "twice does no harm"
+    assert ann("stop", "r0000000000000").code == 2
+
+
+def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann: Run, served: Served) -> None:
+    assert "not said anything" in ann("cluster").err
+    node = Node("n1", Resources(8, 64_000, 256 * GIB), labels={"ava.io/pool": "gpu"}, model="V100")
+    room = survey(Cluster(served.store.pools(), [node]), "default", {})
+    served.store.alive("scheduler", served.now, {"room": room.as_dict()})
+    answer = ann("cluster")
+    assert [w for w in ("n1", "V100", "8/8", "gpu") if w not in answer.out] == []
+    from datetime import timedelta
+
+    served.now += timedelta(minutes=5)
+    assert "does not answer" in ann("cluster").err
+
+
+def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
+    file = tmp_path / "id.pub"
+    file.write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh me@laptop\n"
+    )
+    assert ann("keys", "put", "ssh", "laptop", str(file)).code == 0
+    assert "SHA256:" in ann("keys", "list").out
+    assert ann("keys", "delete", "ssh", "laptop").code == 0
+    assert json.loads(ann("keys", "list", "--json").out) == []
+
+
+def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) -> None:
+    assert (
+        ava(
+            "--server",
+            served.url,
+            "register",
+            "-u",
+            "newcomer",
+            "--email",
+            "n@example.org",
+            stdin=f"{WORD}\n",
+        ).code
+        == 0
+    )
+    ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
+    assert "newcomer" in ava("admin", "users", "--state", "pending").out
+    assert ava("admin", "user", "newcomer", "active").code == 0
+    assert ava("admin", "make-group", "speech", "--gpu", "2", "--cpu", "none", "--memory", "64GiB").code == 0
+    assert ava("admin", "member", "speech", "newcomer").code == 0
+    group = served.store.group("speech")
+    assert (group.quota.gpu, group.quota.cpu, group.quota.memory) == (2, None, 64 * GIB)
+    assert "groups.join" in ava("admin", "audit").out
+
+
+def test_who_may_not_is_told_so(ann: Run) -> None:
+    answer = ann("admin", "users")
+    assert (answer.code, "may not" in answer.err) == (2, True)
+
+
+def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
+    run = served.run()["id"]
+    for verb in (
+        ["list"],
+        ["show", run],
+        ["why", run],
+        ["queue"],
+        ["queue", "default"],
+        ["cluster"],
+        ["usage"],
+        ["groups"],
+        ["tokens", "list"],
+    ):
+        json.loads(ann(*verb, "--json").out)
+
+
+def test_an_unknown_verb_names_the_near_one(ann: Run) -> None:
+    answer = ann("sbmit")
+    assert (answer.code, "Did you mean 'submit'" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(ava: Run, shell: str) -> None:
+    assert "_AVA_COMPLETE" in ava("completion", shell).out
+
+
+def test_every_verb_has_help_and_a_module(ava: Run) -> None:
+    for verb in main.VERBS:
+        answer = ava(verb, "--help")
+        assert (answer.code, "Usage:" in answer.out) == (0, True), verb
+
+
+def test_a_server_that_is_away_is_one_sentence(
+    ann: Run, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ava.client.transport.TRIES", 1)
+    served.server.should_exit = True
+    served.thread.join(10)
+    answer = ann("list")
+    assert (answer.code, "does not answer" in answer.err) == (2, True)
+    assert "Traceback" not in answer.err
+
+
+def test_nothing_secret_is_taken_from_the_environment_or_argv() -> None:
+    from ava.cli.main import cli
+
+    names: list[Any] = [p.envvar for p in cli.params if getattr(p, "envvar", None)]
+    assert set(names) == {"AVA_SERVER", "AVA_CA", "AVA_TOKEN_FILE"}
+    assert not any("password" in o for p in cli.params for o in p.opts)
+    assert "AVA_TOKEN" not in os.environ
