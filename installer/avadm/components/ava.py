@@ -20,6 +20,11 @@ def homes(site: Site) -> list[Node]:
     return [n for n in site.nodes if "worker" in n.roles and "gpu" not in n.roles]
 
 
+def controls(site: Site) -> list[Node]:
+    """Return the nodes through which it is looked at: the masters of a site that has it."""
+    return site.with_role("master") if site.components.ava else []
+
+
 def host(site: Site) -> str:
     """Return the name under which users reach it; "" on a site without it."""
     knobs = site.components.ava
@@ -37,10 +42,11 @@ COMPONENT = Component(
         component="ava",
         artifacts=("ava-image", "ava-init"),
     ),
+    duties={"ava": controls},
     programs=(
         Program(
             "ava",
-            ("master",),
+            ("ava",),
             (
                 "bash",
                 "-c",
@@ -49,5 +55,5 @@ COMPONENT = Component(
             ),
         ),
     ),
-    questions=(Question("ava", ("master",), witnesses=2),),
+    questions=(Question("ava", ("ava",), witnesses=2),),
 )

@@ -207,3 +207,48 @@ def warnings(events, since):
             row["object"] = "%s %s/%s" % (about.get("kind"), about.get("namespace", ""), about.get("name"))
             row["message"], row["at"] = e.get("message", "")[:LONG_LINE], at
     return found
+
+
+def ava(params):
+    """The platform: its deployments and pods, who acts of operator and scheduler (twice, to see a renewal), and the way in."""
+    told = params["ava"]
+    space = "/api/v1/namespaces/" + told["namespace"]
+    first = leases(space, told["leases"])
+    pods = {}
+    for pod in listed(space + "/pods?labelSelector=app%3Dava"):
+        part, status = pod["metadata"]["labels"].get("part", ""), pod.get("status", {})
+        ready = [c["status"] == "True" for c in status.get("conditions") or [] if c["type"] == "Ready"]
+        row = pods.setdefault(part, {"ready": 0, "nodes": [], "restarts": 0})
+        row["ready"] += any(ready)
+        row["nodes"].append(pod["spec"].get("nodeName", ""))
+        row["restarts"] += sum(c.get("restartCount", 0) for c in status.get("containerStatuses") or [])
+    wanted = "/apis/apps/v1/namespaces/" + told["namespace"] + "/deployments?labelSelector=app%3Dava"
+    deployed = dict((d["metadata"]["name"], d["spec"].get("replicas", 1)) for d in listed(wanted))
+    return {
+        "deployed": deployed,
+        "pods": pods,
+        "leases": [first, leases(space, told["leases"])],
+        "way": way_in(told),
+    }
+
+
+def leases(space, names):
+    """Lease to its holder and how often it was renewed; None where nobody ever held it."""
+    found = {}
+    for one in listed(space + "/configmaps"):
+        text = (one["metadata"].get("annotations") or {}).get("ava.io/leader")
+        if one["metadata"]["name"] in names and text:
+            record = json.loads(text)
+            found[one["metadata"]["name"]] = [record.get("holder", ""), record.get("renewals", 0)]
+    time.sleep(4)
+    return dict((name, found.get(name)) for name in names)
+
+
+def way_in(told):
+    """Status of the platform's own page at the ingress' address, and what curl says where there is none."""
+    argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "15", "--output", "/dev/null"]
+    argv += ["--cacert", "/etc/kubernetes/pki/ca.crt", "--resolve", "%(host)s:443:%(address)s" % told]
+    argv += ["--write-out", "%{http_code}", "https://%(host)s/api/v1/openapi.json" % told]
+    code, out, err = call(argv, 20)
+    said = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
+    return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": said[:LONG_LINE]}

@@ -1,9 +1,10 @@
-"""What the doctor's probe needs of the object store, the cache, PostgreSQL and the logs."""
+"""What the doctor's probe needs of the object store, the cache, PostgreSQL, the logs and the platform."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from avadm.components import ava
 from avadm.components.database import PATRONI
 from avadm.site import cache
 from avadm.site.model import Site
@@ -24,6 +25,13 @@ def told(site: Site) -> dict[str, Any]:
         }
     if site.components.database is not None:
         found["database"] = {"port": PATRONI}
+    if site.components.ava is not None:
+        found["ava"] = {
+            "namespace": ava.NAMESPACE,
+            "host": ava.host(site),
+            "address": str(site.network.ingress_vip or ""),
+            "leases": [f"ava-{part}" for part in ava.PARTS if part != "api"],
+        }
     if logs is not None:
         found["logs"] = {"port": logs.port}
     return found

@@ -1,11 +1,11 @@
-"""What the parts of a healthy site say of the object store, the cache and the logs, as plain data."""
+"""What the parts of a healthy site say of the object store, the cache, the logs and the platform, as plain data."""
 
 GIVEN = {
     "stor1": ("objects-gateway",),
     "stor2": ("objects-gateway",),
-    "mast1": ("cache-master",),
-    "mast2": ("cache-master",),
-    "mast3": ("cache-master",),
+    "mast1": ("cache-master", "ava"),
+    "mast2": ("cache-master", "ava"),
+    "mast3": ("cache-master", "ava"),
     "comp1": ("cache-worker", "cache-client", "log-store", "database"),
     "comp2": ("cache-worker", "cache-client", "log-store", "database"),
 }
@@ -63,6 +63,19 @@ def members(said="", **roles):
     }
 
 
+def platform(way=200, said="", renewed=3, **pods):
+    """Return what a master says of the platform; a process' pods may be given as ``api={"ready": 1}``."""
+    leases = {"ava-operator": ["operator-1", 7], "ava-scheduler": ["scheduler-1", 9]}
+    later = {name: [holder, count + renewed] for name, (holder, count) in leases.items()}
+    usual = {"ready": 2, "nodes": ["comp1"], "restarts": 0}
+    return {
+        "deployed": {"api": 2, "operator": 2, "scheduler": 2},
+        "pods": {part: {**usual, **pods.get(part, {})} for part in ("api", "operator", "scheduler")},
+        "leases": [leases, later],
+        "way": {"status": way, "said": said},
+    }
+
+
 def data_parts(name):
     """Return what a node says of these parts."""
     worker = {"Worker_CapacityTotal": 1e9, "Worker_CapacityUsed": 1e9}
@@ -73,6 +86,7 @@ def data_parts(name):
         "cache-client": {"cache_mount": mount()},
         "log-store": {"log_store": store()},
         "database": {"database": members()},
+        "ava": {"ava": platform()},
     }
     found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):

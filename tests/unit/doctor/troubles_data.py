@@ -1,6 +1,6 @@
 """Troubles of the object store, the cache and the logs, as troubles.py has those of all else."""
 
-from tests.unit.doctor.healthy_data import answer, master, members, mount, shipper, store, usage
+from tests.unit.doctor.healthy_data import answer, master, members, mount, platform, shipper, store, usage
 from tests.unit.doctor.troubles import Case, bad, parts, put, warn
 
 REFUSED = "curl: (7) Failed to connect to 10.0.0.11 port 7443: Connection refused"
@@ -61,6 +61,14 @@ def said(**roles):
     return each(CLIENTS, "database", members(**roles))
 
 
+def runs(*, deployed=None, leases=None, **given):
+    """Return a change to what the masters say of the platform."""
+    found = platform(**given)
+    found["deployed"] = found["deployed"] if deployed is None else deployed
+    found["leases"][1] |= leases or {}
+    return each(MASTERS, "ava", found)
+
+
 UNCOUNTED = usage(age=None, timer=None)
 MUTE = members("https://10.0.0.31:8008/cluster: curl: (7) Connection refused")
 NO_ROOM = {"Worker_CapacityTotal": 0.0}
@@ -105,6 +113,15 @@ DATA_CASES = (
         each(CLIENTS, "cache_mount", mount("", lacks=None)),
         "unknown",
     ),
+    warn("ava-pods", "api", "1 of 2 pods", runs(api={"ready": 1})),
+    bad("ava-pods", "scheduler", "none of 2 pods", runs(scheduler={"ready": 0})),
+    bad("ava-pods", "operator", "not deployed", runs(deployed={"api": 2, "scheduler": 2})),
+    warn("ava-pods", "operator", "restarted 7 times", runs(operator={"restarts": 7})),
+    bad("ava-acts", "ava-operator", "nobody acts", runs(leases={"ava-operator": ["", 12]})),
+    bad("ava-acts", "ava-scheduler", "nobody acts", runs(leases={"ava-scheduler": None})),
+    bad("ava-acts", "ava-operator", "does not renew", runs(leases={"ava-operator": ["operator-1", 7]})),
+    bad("ava-way-in", "ingress", "HTTP 502", runs(way=502)),
+    bad("ava-way-in", "ingress", "curl: (60)", runs(way=0, said="curl: (60) certificate")),
     bad("database-member", "comp1", "Connection refused", put("comp1 database", MUTE)),
     bad("database-member", "comp2", "is start failed", said(comp2=("replica", "start failed"))),
     bad("database-member", "comp2", "knows only comp1", said(comp1=("leader", "running"))),

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from avadm.doctor.base import Check
 from avadm.doctor.checks import (
     admission,
+    ava,
     cache,
     calico,
     ceph,
@@ -45,6 +46,7 @@ MODULES = (
     objects,
     cache,
     database,
+    ava,
     logs,
     monitoring,
     certificates,

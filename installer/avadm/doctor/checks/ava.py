@@ -1,0 +1,81 @@
+"""The platform: its processes are ready, one of each kind acts, and users get in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from avadm.components.ava import PARTS
+from avadm.doctor.base import Check, Trouble, bad, warn
+from avadm.doctor.model import Snapshot
+
+RESTARTS = 5
+"""So many of a kind's pods together are worth telling."""
+
+
+def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for part in PARTS:
+        wanted, found = data["deployed"].get(part), data["pods"].get(part, {"ready": 0, "restarts": 0})
+        if wanted is None:
+            yield bad("it is not deployed", part)
+        elif not found["ready"]:
+            yield bad(f"none of {wanted} pods is ready", part)
+        elif found["ready"] < wanted:
+            yield warn(f"{found['ready']} of {wanted} pods are ready", part)
+        elif found["restarts"] >= RESTARTS:
+            yield warn(f"its pods were restarted {found['restarts']} times", part)
+
+
+def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    before, after = data["leases"]
+    for name in sorted(before):
+        if not after[name] or not after[name][0]:
+            yield bad("nobody acts", name)
+        elif before[name] == after[name]:
+            yield bad(f"{after[name][0]} has it and does not renew it", name)
+
+
+def _way(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["way"]["status"] != 200:
+        yield bad(data["way"]["said"] or f"HTTP {data['way']['status']}", "ingress")
+
+
+CHECKS = (
+    Check(
+        "ava-pods",
+        "ava",
+        "a process of the platform that is not ready, or is restarted again and again",
+        "`kubectl get pods --namespace ava-system` on a master, then `kubectl logs`; without the database none gets ready "
+        "(`avadm doctor --only database`). `avadm apply ava` makes what is missing.",
+        "ava",
+        _pods,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="all are ready",
+    ),
+    Check(
+        "ava-acts",
+        "ava",
+        "an operator or scheduler that does not act: runs neither start nor end",
+        "`kubectl logs --namespace ava-system -l part=operator` (or scheduler) on a master says what it waits for.",
+        "ava",
+        _acts,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="one of each acts",
+    ),
+    Check(
+        "ava-way-in",
+        "ava",
+        "users who do not get in: the platform's page through the ingress",
+        "`avadm doctor --only kubernetes,database`: who comes in passes the ingress' address, traefik, a pod of the API.",
+        "ava",
+        _way,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="it answers",
+    ),
+)
