@@ -111,7 +111,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
     )
     if run.definition != definition.id or run.spec != kept:
         raise conflict(
-            "key-reused",
+            "key-used",
             "This key belongs to another run.",
             "Idempotency-Key",
             "Use another key for another run.",

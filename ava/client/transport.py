@@ -60,7 +60,9 @@ def http_client(server: str, ca: Path | None = None) -> httpx.Client:
             ),
         )
     try:
-        context = ssl.create_default_context(cafile=str(ca) if ca else None)
+        context = (
+            ssl.create_default_context(cafile=str(ca) if ca else None) if url.scheme == "https" else False
+        )
     except (OSError, ssl.SSLError) as error:
         raise Refused(
             400,

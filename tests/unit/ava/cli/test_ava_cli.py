@@ -6,8 +6,10 @@ import json
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,21 +144,33 @@ def test_run_starts_a_training_and_prints_its_id_alone_on_standard_output(ann: R
     assert run.spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
 
 
+def _when_started(served: Served, count: int, then: Callable[[str], None]) -> threading.Thread:
+    """Do something as soon as there are so many runs."""
+
+    def watch() -> None:
+        end = time.monotonic() + 60
+        while len(found := served.store.runs(limit=10).items) < count and time.monotonic() < end:
+            time.sleep(0.05)
+        then(found[0].id)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
 def test_waiting_ends_with_the_run_and_its_outcome_is_the_exit_status(ann: Run, served: Served) -> None:
-    def play(outcome: Outcome) -> None:
-        run = served.store.runs(limit=1).items[0].id
+    def play(outcome: Outcome, run: str) -> None:
         served.admit(run)
         served.finish(run, outcome, "Because.")
 
-    for outcome, code in ((Outcome.SUCCEEDED, 0), (Outcome.FAILED, 1)):
-        threading.Timer(0.4, play, [outcome]).start()
+    for count, (outcome, code) in enumerate(((Outcome.SUCCEEDED, 0), (Outcome.FAILED, 1)), 1):
+        _when_started(served, count, partial(play, outcome))
         answer = ann("run", "--image", f"a/{outcome.value}", "--wait")
         assert (answer.code, f"{outcome.value}. Because." in answer.err) == (code, True)
 
 
 def test_following_prints_the_log_and_ends_with_the_run(ann: Run, served: Served) -> None:
-    def play() -> None:
-        run = served.store.runs(limit=1).items[0].id
+    def play(run: str) -> None:
         served.admit(run)
         served.logs.later = [
             LogLine(NANO + 1, f"{run}-0-worker-0", "epoch 1 \x1b[31mred"),
@@ -164,7 +178,7 @@ def test_following_prints_the_log_and_ends_with_the_run(ann: Run, served: Served
         ]
         threading.Timer(0.5, served.finish, [run]).start()
 
-    threading.Timer(0.3, play).start()
+    _when_started(served, 1, play)
     answer = ann("run", "--image", "a/b", "--follow")
     assert answer.code == 0
     assert answer.out.splitlines()[1:] == ["epoch 1 \\x1b[31mred", "epoch 2"], (
