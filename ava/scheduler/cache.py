@@ -28,6 +28,7 @@ class Cache:
 
     def __init__(self, pools: Iterable[Pool], wake: Callable[[], None] = lambda: None) -> None:
         self._pools = usable(pools)
+        self._usual = _usual(self._pools)
         self.cluster = Cluster(self._pools)
         self.largest: dict[str, Resources] = {}
         self._wake = wake
@@ -42,7 +43,7 @@ class Cache:
         """Replace the pools of the ledger."""
         new = usable(pools)
         if new != self._pools:
-            self._pools = new
+            self._pools, self._usual = new, _usual(new)
             self.cluster.set_pools(new)
             self._wake()
 
@@ -153,7 +154,7 @@ class Cache:
             insort(self._turns, self._gangs[key].order())
 
     def _default(self, gpu: bool) -> str:
-        return pool_for(gpu, None, self._pools) or ""
+        return self._usual[gpu]
 
     def gangs(self) -> list[Gang]:
         """Return all that waits for nodes, in the order of their turns.
@@ -195,3 +196,9 @@ class Cache:
             for name, slot in self.cluster.slots.items()
             if slot.free.plus(slot.held).gpu < 0 and slot.node.room.gpu > 0
         ]
+
+
+def _usual(pools: Iterable[Pool]) -> dict[bool, str]:
+    """Return the pool of pods that name none, by whether they ask for GPUs."""
+    known = tuple(pools)
+    return {gpu: pool_for(gpu, None, known) or "" for gpu in (True, False)}

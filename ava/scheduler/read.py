@@ -19,6 +19,9 @@ _WHEN_TRUE = ("OutOfDisk", "MemoryPressure", "DiskPressure", "PIDPressure", "Net
 _MOST = 2**53
 
 
+_namespace = lru_cache(maxsize=4096)(labels.namespace)
+
+
 @lru_cache(maxsize=4096)
 def _cached(text: str, times: int) -> int:
     return quantity(text, times=times)
@@ -88,11 +91,7 @@ def ours(thing: Object) -> bool:
     meta = thing["metadata"]
     marks = meta.get("labels") or {}
     group = marks.get(labels.GROUP) or ""
-    return (
-        marks.get(labels.MANAGED) == "true"
-        and group != ""
-        and meta.get("namespace") == labels.namespace(group)
-    )
+    return marks.get(labels.MANAGED) == "true" and group != "" and meta.get("namespace") == _namespace(group)
 
 
 def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:

@@ -137,7 +137,7 @@ class World:
         while not (found := await what()):
             logs = {name: self.log(name)[-1500:] for name in self.ports}
             assert time.monotonic() < end, f"not within {seconds} s; logs: {logs}"
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.02)
         return found
 
     async def until_bound(self, count: int, seconds: float = 90.0) -> dict[str, str]:

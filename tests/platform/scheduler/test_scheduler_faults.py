@@ -58,13 +58,14 @@ async def filled(world, least: int) -> bool:
 def test_killed_again_and_again_in_the_middle_of_binding(world) -> None:
     async def scene() -> None:
         r = random.Random(5)
-        await hollow.create_nodes(world.client, [hollow.node(f"n{i:02}", gpu=GPUS) for i in range(NODES)])
-        await hollow.create(world.client, gangs(NODES * GPUS + 20, 1))
+        await hollow.create_nodes(world.client, [hollow.node(f"n{i:02}", gpu=GPUS) for i in range(2 * NODES)])
+        await hollow.create(world.client, gangs(2 * NODES * GPUS + 20, 1))
         partial = 0
         for n in range(6):
             before = len(await world.bound())
-            world.start(f"s{n}")
-            await world.until_bound(before + r.randint(3, 20))
+            # One bind at a time, or all is done before the kill comes.
+            world.start(f"s{n}", binds=1)
+            await world.until_bound(before + r.randint(1, 5))
             await asyncio.to_thread(world.stop, f"s{n}", signal.SIGKILL)
             bound = await check(world)
             sizes = {
@@ -74,7 +75,7 @@ def test_killed_again_and_again_in_the_middle_of_binding(world) -> None:
             partial += sum(count < sizes[run] for run, count in bound.items())
         assert partial, "none of the kills came in the middle of a gang: the test shows nothing"
         world.start("last")
-        await world.until(lambda: filled(world, NODES * GPUS - 3), 90)
+        await world.until(lambda: filled(world, 2 * NODES * GPUS - 3), 90)
         await asyncio.sleep(1.0)
         await whole(world)
 
