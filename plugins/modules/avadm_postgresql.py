@@ -15,6 +15,11 @@ description:
   - The server never sees a password, but what SCRAM keeps of it (RFC 5802, 7677).
 options:
   users: {description: Name to password., type: dict, required: true}
+  absent:
+    description: Databases that are dropped, with all that is in them; who is connected is cut off.
+    type: list
+    elements: str
+    default: []
   port: {description: TCP port of the server on this node., type: int, default: 5432}
 """
 
@@ -145,18 +150,27 @@ class Server(object):
                 )
         return told
 
+    def drop(self, names, dry=False):
+        """Drop databases; return what was done, in words."""
+        there = self.sql("SELECT datname FROM pg_database")
+        told = [name for name in names if name in there]
+        for name in () if dry else told:
+            self.sql("DROP DATABASE %s WITH (FORCE)" % name)
+        return ["dropped " + name for name in told]
+
 
 def main():
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
+            "absent": {"type": "list", "elements": "str", "default": []},
             "users": {"type": "dict", "required": True, "no_log": True},
             "port": {"type": "int", "default": 5432},
         },
         supports_check_mode=True,
     )
-    users = module.params["users"]
-    wrong = [name for name in users if not NAME.match(name)]
+    users, absent = module.params["users"], module.params["absent"]
+    wrong = [name for name in list(users) + absent if not NAME.match(name)]
     if wrong:
         module.fail_json(msg="%s cannot be the name of a user and a database." % ", ".join(wrong))
     argv = [
@@ -181,7 +195,9 @@ def main():
     server = Server(sql)
     try:
         primary = server.primary()
-        told = server.keep(users, module.check_mode) if primary else []
+        told = []
+        if primary:
+            told = server.drop(absent, module.check_mode) + server.keep(users, module.check_mode)
     except (PostgresError, OSError) as error:
         if module.check_mode:
             module.exit_json(changed=True, differing=["PostgreSQL does not answer yet"], primary=False)

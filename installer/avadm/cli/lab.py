@@ -135,7 +135,7 @@ def lab() -> None:
     "--with",
     "parts",
     multiple=True,
-    type=click.Choice(["objects", "cache", "logs", "database", "none"]),
+    type=click.Choice(["objects", "cache", "logs", "database", "ava", "none"]),
     help="A component beside ceph, Prometheus and Kubernetes; repeatable; none for none of them [default: all, in a "
     "lab with storage on Debian 12].",
 )

@@ -18,7 +18,7 @@ _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
 _RACKS = 3
 _FIRST_MASTER = 61
 """Number of the first master's address in the subnet: storage nodes have .11 to .50."""
-PARTS = ("objects", "cache", "logs", "database")
+PARTS = ("objects", "cache", "logs", "database", "ava")
 """Parts beside ceph, monitoring and Kubernetes; `lab up --with` chooses among them."""
 GATEWAYS = 2
 """How many storage nodes run an S3 gateway, with the part objects."""
@@ -51,7 +51,7 @@ class Config(BaseModel):
     disk_bytes: Annotated[int, Field(ge=1024 * MIB)] = 10 * 1024 * MIB
     subnet: IPv4Network = IPv4Network("10.77.0.0/24")
     release: Literal["bookworm", "bullseye"] = "bookworm"
-    parts: tuple[Literal["objects", "cache", "logs", "database"], ...] = ()
+    parts: tuple[Literal["objects", "cache", "logs", "database", "ava"], ...] = ()
 
     @property
     def gateway(self) -> IPv4Address:
@@ -91,7 +91,12 @@ class Config(BaseModel):
     @property
     def stored(self) -> bool:
         """Whether there is PostgreSQL: etcd keeps which node is its primary, and a lab without masters has none."""
-        return "database" in self.parts and bool(self.masters)
+        return bool({"database", "ava"} & set(self.parts)) and bool(self.masters)
+
+    @property
+    def platform(self) -> bool:
+        """Whether there is AVA: its pods need masters, and it brings its database along."""
+        return "ava" in self.parts and bool(self.masters)
 
     @property
     def domain(self) -> str:

@@ -187,6 +187,8 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         data["components"]["logs"] = _logs(nodes)
     if config.stored:
         data["components"]["database"] = {"vip": str(config.database_vip)}
+    if config.platform:
+        data["components"]["ava"] = {}
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()

@@ -151,3 +151,11 @@ def test_postgresql_runs_where_there_is_etcd_and_on_two_nodes_with_an_address():
     assert [n.name for n in site.with_role("database")] == ["comp2", "comp3"]
     assert str(site.components.database.vip) == "10.77.0.248"
     assert [n.name for n in made(parts=PARTS, compute=2).with_role("database")] == ["comp1", "comp2"]
+
+
+def test_the_platform_brings_its_database_along_and_needs_masters():
+    assert made().components.ava is None
+    assert made(parts=PARTS, masters=0).components.ava is None
+    site = made(parts=("ava",))
+    assert site.components.ava is not None
+    assert site.components.database is not None

@@ -25,6 +25,8 @@ class Postgres:
             return ["t" if self.standby else "f"]
         if "FROM pg_authid" in text:
             return [f"{name}|{login}|{kept}" for name, (login, kept) in self.users.items()]
+        if text == "SELECT datname FROM pg_database":
+            return list(self.databases)
         if "FROM pg_database" in text:
             return [f"{name}|{owner}|{public}" for name, (owner, public) in self.databases.items()]
         self.done.append(text)
@@ -33,6 +35,8 @@ class Postgres:
             self.users[found[2]] = ("true", found[3])
         elif found := re.match(r"CREATE DATABASE (\w+) OWNER (\w+)$", text):
             self.databases[found[1]] = [found[2], "true"]
+        elif found := re.match(r"DROP DATABASE (\w+) WITH \(FORCE\)$", text):
+            del self.databases[found[1]]
         elif found := re.match(r"ALTER DATABASE (\w+) OWNER TO (\w+)$", text):
             self.databases[found[1]][0] = found[2]
         elif found := re.match(r"REVOKE CONNECT, TEMPORARY ON DATABASE (\w+) FROM PUBLIC$", text):
@@ -87,3 +91,13 @@ def test_a_standby_is_known():
     assert Server(postgres).primary()
     postgres.standby = True
     assert not Server(postgres).primary()
+
+
+def test_a_database_is_dropped_where_it_is_there_and_no_other():
+    postgres = Postgres()
+    Server(postgres).keep(USERS)
+    assert Server(postgres).drop(["ava", "never"], dry=True) == ["dropped ava"]
+    assert "ava" in postgres.databases
+    assert Server(postgres).drop(["ava", "never"]) == ["dropped ava"]
+    assert Server(postgres).drop(["ava"]) == []
+    assert {"postgres", "other"} == set(postgres.databases)
