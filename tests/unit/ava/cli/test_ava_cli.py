@@ -230,11 +230,11 @@ def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"image: [", ":1"),
+        (b"image: [", "t.yml:"),
         (b"- a", "holds no definition"),
         (b"", "holds no definition"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"a: &a [*a]\nimage: x", "no field a"),
+        (b"a: &a [*a]\nimage: x", "cannot be this"),
         (b"name: x\nimage: !!python/object/apply:os.system [id]", "neither YAML"),
         (b"name: x\nimage: a\ntime_limit: 2026-01-01", "time_limit"),
         (b"x" * (2**20 + 1), "too large"),
