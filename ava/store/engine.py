@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool
 
 from ava.store.base import WRITES
-from ava.store.errors import unavailable
+from ava.store.errors import READ_ONLY, unavailable
 
 POOL = 10
 SECONDS = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
@@ -47,6 +47,13 @@ def _postgresql(url: URL, password_file: Path | None, settings: dict[str, str]) 
     engine = create_engine(
         url, connect_args=given, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, pool_timeout=10
     )
+
+    @event.listens_for(engine, "handle_error")
+    def _no_primary(context: ExceptionContext) -> None:
+        # The server has become a standby: its connections are useless, another host takes writes.
+        if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+            context.is_disconnect = True
+
     if password_file is not None:
 
         @event.listens_for(engine, "do_connect")

@@ -9,7 +9,9 @@ from sqlalchemy import exc
 
 from ava.domain.problems import Problem, Refused
 
-_AGAIN = frozenset({"40001", "40P01", "23505"})
+READ_ONLY = "25006"
+"""The server takes no writes: it is, or has become, a standby."""
+_AGAIN = frozenset({"40001", "40P01", "23505", READ_ONLY})
 """Serialization failure, deadlock, unique violation: another transaction was faster. Looked at again, the answer is clear."""
 _DUPLICATE = ("UNIQUE constraint failed", "PRIMARY KEY")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic, UserState
 from ava.domain.names import shown
@@ -18,9 +18,13 @@ from ava.store.base import Base, check_limit, page, reading, refuse, upsert, wri
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.store.settings import queue_row
-from ava.store.submission import check_submission
+from ava.store.submission import check_may_run, check_submission
 from ava.store.tables import queues, runs
 from ava.store.types import plain, plain_document
+
+MOST_REASONS = 100
+FIRST = 100
+"""Queued runs of a user that are looked at before anybody's further ones."""
 
 
 class _Waits(Exception):
@@ -55,7 +59,7 @@ class RunStore(Base):
             return _same(before, definition, key)
         person = user_row(connection, owner, Lock.SHARED)
         what = definition_row(connection, definition, Lock.STAYS)
-        _check_may_run(connection, person, what)
+        check_may_run(connection, person, what)
         group = group_row(connection, person.default_group, Lock.STAYS)
         line = queue_row(connection, queue)
         refuse(
@@ -124,11 +128,21 @@ class RunStore(Base):
 
     @reading
     def waiting(self, connection: Connection, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs: the queue's priority, the run's, then the oldest."""
+        """Return queued runs: the queue's priority, the run's, then the oldest.
+
+        What a user has queued beyond a hundred comes after everybody's first hundred, so that nobody hides the others' runs.
+        """
         check_limit(limit)
-        query = select(runs).join(queues, queues.c.name == runs.c.queue).where(runs.c.phase == Phase.QUEUED)
-        query = query.order_by(queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id).limit(limit)
-        return [records.run(row) for row in connection.execute(query)]
+        order = queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id
+        place = func.row_number().over(partition_by=runs.c.owner, order_by=order)
+        found = select(runs, queues.c.priority.label("line"), (place > FIRST).label("later"))
+        queued = (
+            found.join(queues, queues.c.name == runs.c.queue).where(runs.c.phase == Phase.QUEUED).subquery()
+        )
+        query = select(queued).order_by(
+            queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
+        )
+        return [records.run(row) for row in connection.execute(query.limit(limit))]
 
     @reading
     def active(self, connection: Connection) -> Sequence[Run]:
@@ -152,6 +166,9 @@ class RunStore(Base):
         if row.phase == Phase.FINISHED:
             what = f"The run has finished ({row.outcome})."
             raise _Waits([Problem("run-finished", what, f"run {id}", remedy="Submit it again.")])
+        if user_row(connection, row.owner).state != UserState.ACTIVE:
+            what = f"{row.owner}, whose run it is, may not run anything now."
+            raise _Waits([Problem("user-not-active", what, f"run {id}", remedy="Ask an administrator.")])
         if problems := charge(connection, row, now):
             raise _Waits(problems)
         changes: dict[str, Any] = {"phase": Phase.ADMITTED, "admitted": now, "waits_for": []}
@@ -207,7 +224,7 @@ class RunStore(Base):
     def waits_for(self, connection: Connection, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone; a finished run waits for nothing."""
         row = run_row(connection, run)
-        said = plain_document([reason.as_dict() for reason in reasons], 1000)
+        said = [plain_document(reason.as_dict(), 1000) for reason in reasons[:MOST_REASONS]]
         if row.waits_for != said:
             update = runs.update().where(runs.c.id == run, runs.c.phase != Phase.FINISHED)
             connection.execute(update.values(waits_for=said))
@@ -248,34 +265,3 @@ def _same(row: Row[Any], definition: str, key: str) -> Run:
             found=shown(key),
         )
     return records.run(row)
-
-
-def _check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> None:
-    if person.state != UserState.ACTIVE:
-        raise conflict(
-            "user-not-active",
-            f"{person.name} may not run anything.",
-            "owner",
-            "Ask an administrator.",
-            found=person.state,
-            wanted=UserState.ACTIVE.value,
-        )
-    if person.default_group is None:
-        remedy = "Ask an administrator to put the user into a group."
-        raise conflict(
-            "no-group", f"{person.name} is in no group, so nothing can be charged.", "owner", remedy
-        )
-    if what.deleted is not None:
-        remedy = "Store it again."
-        raise conflict("definition-deleted", f"{what.name} was deleted.", "definition", remedy)
-    if what.kind != Kind.WORKBENCH:
-        return
-    query = select(runs.c.id).where(runs.c.definition == what.id, runs.c.phase != Phase.FINISHED)
-    if (running := connection.execute(query).scalar()) is not None:
-        raise conflict(
-            "workbench-running",
-            f"The workbench {what.name} has a run already.",
-            "definition",
-            "Use that one, or stop it and wait until it has finished.",
-            found=running,
-        )

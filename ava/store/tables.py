@@ -179,6 +179,8 @@ Index(
 )
 _OPEN_RUN = text("phase <> 'finished'")
 Index("runs_open_idx", runs.c.phase, runs.c.id, postgresql_where=_OPEN_RUN, sqlite_where=_OPEN_RUN)
+_QUEUED = text("phase = 'queued'")
+Index("runs_queued_idx", runs.c.owner, postgresql_where=_QUEUED, sqlite_where=_QUEUED)
 for _columns in (
     ("owner", "id"),
     ("owner", "kind", "id"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, DateTime, Integer, String, Text
@@ -27,14 +28,31 @@ def plain(text: str, limit: int = 4096) -> str:
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
-def plain_document(value: Any, limit: int = 4096) -> Any:
-    """Return a document of somebody else's with all its texts plain."""
+def plain_document(value: Any, limit: int = 4096, size: int = 2**16) -> Any:
+    """Return a document of somebody else's as it can be kept: its texts plain, and what is too long or deep left out.
+
+    Args:
+        value: anything.
+        limit: characters of one text.
+        size: bytes of all of it.
+    """
+    try:
+        clean = _plain(value, limit)
+        length = len(json.dumps(clean, allow_nan=False))
+    except RecursionError:
+        return {"left_out": "nested too deeply"}
+    return clean if length <= size else {"left_out": f"{length} bytes"}
+
+
+def _plain(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return plain(value, limit)
     if isinstance(value, Mapping):
-        return {plain(str(k), 200): plain_document(v, limit) for k, v in value.items()}
+        return {plain(str(k), 200): _plain(v, limit) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_document(v, limit) for v in value]
+        return [_plain(v, limit) for v in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value if isinstance(value, bool | int | float | None) else plain(str(value), limit)
 
 

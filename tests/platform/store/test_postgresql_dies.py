@@ -84,3 +84,14 @@ def test_closing_does_not_wait_for_who_waits(mortal, ledger):
     store.close()
     thread.join(10)
     assert not thread.is_alive() and time.monotonic() - begin < 10
+
+
+def test_a_primary_that_has_become_a_standby_is_left_at_once(ledger):
+    _, world = ledger
+    with world.store.engine.connect() as connection:
+        stale = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        connection.exec_driver_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+        connection.commit()
+    world.running()
+    with world.store.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT pg_backend_pid()").scalar() != stale

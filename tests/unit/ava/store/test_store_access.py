@@ -116,6 +116,26 @@ def test_an_attempt_with_bad_characters_is_logged_all_the_same(world):
     )
 
 
+def deep(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("detail", "kept"),
+    [
+        ({"a": deep(100_000)}, {"left_out": "nested too deeply"}),
+        ({str(n): "x" * 1000 for n in range(1000)}, {"left_out": "1010890 bytes"}),
+        ({"a": float("nan"), "b": 2**70, "c": None}, {"a": "nan", "b": 2**70, "c": None}),
+    ],
+)
+def test_an_attempt_with_too_much_is_logged_without_it(world, detail, kept):
+    world.store.log(NOW, who="x", action="a", object="o", outcome="refused", address="::1", detail=detail)
+    assert world.store.audit().items[0]["detail"] == kept
+
+
 @pytest.mark.parametrize("cursor", ["", "x", "-1", "1; DROP TABLE audit", "9" * 40, "٣"])
 def test_a_cursor_of_somebody_elses_making_is_refused(world, cursor):
     assert code(world.store.audit, after=cursor) == (422, "cursor-invalid")

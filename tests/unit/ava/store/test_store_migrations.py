@@ -50,6 +50,7 @@ WRITTEN = {
         " VALUES (:then, 'ann', 'submit', 'run r1aaaaaaaaaaa', 'ok', '::1', '{}')",
         "INSERT INTO keys (user_name, kind, name, value, created) VALUES ('ann', 'ssh', 'laptop', 'ssh-x', :then)",
     ],
+    "0004": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 

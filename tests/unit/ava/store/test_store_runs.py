@@ -219,6 +219,36 @@ def test_runs_wait_by_queue_then_priority_then_age(world):
     assert [r.id for r in world.store.active()] == [admitted.id]
 
 
+def test_a_user_who_queues_hundreds_hides_nobody(world, monkeypatch):
+    monkeypatch.setattr("ava.store.runs.FIRST", 2)
+    world.person("bob", "vision")
+    mine = [world.submit(priority=100, at=later(n)).id for n in range(5)]
+    other = world.submit(owner="bob", priority=0, at=later(9)).id
+    assert [r.id for r in world.store.waiting()] == [*mine[:2], other, *mine[2:]]
+    assert [r.id for r in world.store.waiting(limit=3)] == [*mine[:2], other]
+
+
+def test_a_user_has_so_many_runs_waiting_and_no_more(world, monkeypatch):
+    monkeypatch.setattr("ava.store.submission.MOST_QUEUED", 2)
+    world.person("bob", "vision")
+    first, _ = world.submit(key="first"), world.submit()
+    assert code(world.submit) == (409, "too-many-waiting")
+    assert world.submit(key="first") == first
+    world.submit(owner="bob")
+    world.store.admit(first.id, NOW)
+    world.submit()
+
+
+def test_a_run_of_somebody_shut_out_meanwhile_is_not_admitted(world):
+    world.person("bob", "vision")
+    run = world.submit(owner="bob")
+    world.store.set_user("bob", NOW, state=UserState.DISABLED)
+    assert [p.code for p in world.store.admit(run.id, NOW)] == ["user-not-active"]
+    assert world.store.charges() == []
+    world.store.set_user("bob", NOW, state=UserState.ACTIVE)
+    assert world.store.admit(run.id, NOW) == ()
+
+
 def test_why_it_waits_is_kept_until_it_is_admitted(world):
     run = world.submit()
     world.store.waits_for(run.id, [Problem("quota-used-up", "No room.", "group vision\0")])
