@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ava.api.config import Config, ConfigError
 from ava.api.directory import Directory
+from ava.api.ldap import LdapDirectory
 from ava.api.logs.both import BothLogs
 from ava.api.logs.interface import Logs, NoLogs
 from ava.api.logs.live import LiveLogs
@@ -43,7 +44,7 @@ def _access(path: Path) -> Access:
 
 def directory(config: Config) -> Directory | None:
     """Return the directory that people log in by, None without one."""
-    return None
+    return LdapDirectory(config.ldap) if config.ldap is not None else None
 
 
 def make(config: Config) -> Services:

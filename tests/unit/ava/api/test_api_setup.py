@@ -1,0 +1,212 @@
+"""The settings, the sealing key, the first administrator, and log-in by a directory."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import ldap3
+import pytest
+from cryptography.fernet import Fernet, InvalidToken
+
+from ava.api import admin, setup
+from ava.api.__main__ import main
+from ava.api.config import Config, ConfigError, Database, Ldap, load, split
+from ava.api.directory import DirectoryDown
+from ava.api.ldap import LdapDirectory
+from ava.api.passwords import Passwords
+from ava.api.sealing import Sealer, sealer
+from ava.domain.model import UserState
+from ava.store.open import migrate, open_store
+from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
+
+
+def test_all_that_is_wrong_with_the_settings_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "api.yml"
+    file.write_text("listen: nowhere\nlimits: {submit: often}\ncolour: red\n")
+    assert main(["--config", str(file)]) == 2
+    told = capsys.readouterr().err
+    for part in ("listen", "limits.submit", "colour", "sealing_key", str(file)):
+        assert part in told
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none")
+
+
+def test_the_data_bases_address_has_no_password_and_verifies_the_server() -> None:
+    made = Database(
+        host="10.0.0.5", name="ava", user="ava", passfile=Path("/etc/ava/pg pass"), ca=Path("/etc/ava/ca.crt")
+    )
+    assert made.address() == (
+        "postgresql://ava@10.0.0.5:5432/ava?connect_timeout=5&passfile=%2Fetc%2Fava%2Fpg+pass"
+        "&sslmode=verify-full&sslrootcert=%2Fetc%2Fava%2Fca.crt"
+    )
+
+
+def test_addresses_to_listen_on() -> None:
+    assert split("127.0.0.1:8443") == ("127.0.0.1", 8443)
+    assert split("[::1]:8443") == ("::1", 8443)
+    assert split(":8443") == ("0.0.0.0", 8443)  # noqa: S104
+
+
+def test_a_sealing_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    assert admin.main(["sealing-key", str(file)]) == 0
+    key = file.read_bytes()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert admin.main(["sealing-key", str(file)]) == 0
+    assert file.read_bytes() == key
+    assert sealer(file).open(sealer(file).seal("secret")) == "secret"
+
+
+@pytest.mark.parametrize(
+    ("content", "mode"), [(b"", 0o600), (b"short", 0o600), (None, 0o600), (Fernet.generate_key(), 0o644)]
+)
+def test_a_sealing_key_that_is_none_or_that_others_read_is_refused(
+    tmp_path: Path, content: bytes | None, mode: int
+) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    with pytest.raises(ConfigError, match=str(file)):
+        sealer(file)
+
+
+def test_what_an_older_key_has_sealed_is_opened_and_a_strangers_is_not() -> None:
+    old, new = Fernet.generate_key(), Fernet.generate_key()
+    sealed = Sealer([old]).seal("secret")
+    assert Sealer([new, old]).open(sealed) == "secret"
+    with pytest.raises(InvalidToken):
+        Sealer([new]).open(sealed)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    migrate(url)
+    (tmp_path / "api.yml").write_text(f"sealing_key: {tmp_path / 'key'}\ndatabase: {{url: '{url}'}}\n")
+    return tmp_path / "api.yml"
+
+
+def _admin(monkeypatch: pytest.MonkeyPatch, settings: Path, word: str, name: str = "boss") -> int:
+    monkeypatch.setattr("sys.stdin", io.StringIO(word + "\n"))
+    monkeypatch.setattr(admin, "Passwords", lambda: Passwords(CHEAP))
+    return admin.main(["create-admin", "--config", str(settings), "--name", name])
+
+
+def test_the_first_administrator_is_made_once(
+    monkeypatch: pytest.MonkeyPatch, settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [_admin(monkeypatch, settings, WORD) for _ in range(2)] == [0, 0]
+    assert capsys.readouterr().out.split() == ["made", "unchanged"]
+    store = open_store(load(settings).database.address())
+    kept = store.password("boss")
+    assert store.user("boss").admin
+    assert store.user("boss").state is UserState.ACTIVE
+    assert _admin(monkeypatch, settings, "another long password") == 0
+    assert capsys.readouterr().out.split() == ["changed"]
+    assert store.password("boss") != kept
+    assert WORD not in str(store.audit().items)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "told"),
+    [("short", "boss", "password"), (WORD, "root", "--name"), ("", "boss", "password")],
+)
+def test_an_administrator_of_a_bad_name_or_password_is_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Path,
+    capsys: pytest.CaptureFixture[str],
+    word: str,
+    name: str,
+    told: str,
+) -> None:
+    assert _admin(monkeypatch, settings, word, name) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert not word or word not in said
+
+
+def test_settings_become_services(settings: Path) -> None:
+    admin.main(["sealing-key", str(settings.parent / "key")])
+    made = setup.make(load(settings))
+    assert [q.name for q in made.store.queues()] == ["default"]
+    assert made.directory is None
+    made.store.close()
+
+
+def test_a_password_in_the_data_bases_url_is_refused(settings: Path) -> None:
+    config = Config(sealing_key=Path("/x"), database=Database(url="postgresql://ava:hunter2@h/ava"))
+    with pytest.raises(ConfigError) as caught:
+        setup.store(config)
+    assert "hunter2" not in str(caught.value)
+
+
+LDAP = Ldap(url="ldaps://ldap.example.org", user_dn="uid={name},ou=people,dc=example,dc=org")
+
+
+class Book:
+    """A directory that knows ann by another password than the ledger."""
+
+    def __init__(self) -> None:
+        self.down = False
+
+    def knows(self, name: str, password: str) -> bool:
+        if self.down:
+            raise DirectoryDown("no answer")
+        return (name, password) == ("ann", "the directory's word")
+
+
+def test_a_directory_lets_in_whom_the_ledger_knows(site: Site) -> None:
+    book = Book()
+    site.services.directory = book
+
+    def log_in(name: str, password: str) -> int:
+        return site.call("POST", "/sessions", json={"name": name, "password": password}).status_code
+
+    assert log_in("ann", "the directory's word") == 201
+    assert log_in("nemo", "the directory's word") == 401
+    assert log_in("ben", WORD) == 201, "the ledger's own still get in"
+    book.down = True
+    assert log_in("ann", "the directory's word") == 401
+    assert log_in("ben", WORD) == 201
+    site.store.set_user("ann", site.now, state=UserState.DISABLED)
+    book.down = False
+    answer = site.call("POST", "/sessions", json={"name": "ann", "password": "the directory's word"})
+    assert codes(answer) == ["account-disabled"]
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "found"),
+    [
+        ("ann", "word", True),
+        ("ann", "no", False),
+        ("ann", "", False),
+        ("ben", "word", False),
+        ("ann,ou=x", "word", False),
+    ],
+)
+def test_a_bind_as_the_person_decides(
+    monkeypatch: pytest.MonkeyPatch, name: str, password: str, found: bool
+) -> None:
+    whole = ldap3.Connection
+
+    def filled(*args: Any, **more: Any) -> Any:
+        connection = whole(*args, **more)
+        connection.strategy.add_entry(
+            "uid=ann,ou=people,dc=example,dc=org", {"userPassword": "word", "sn": "a"}
+        )
+        return connection
+
+    monkeypatch.setattr(ldap3, "Connection", filled)
+    assert LdapDirectory(LDAP, ldap3.MOCK_SYNC).knows(name, password) is found
+
+
+def test_a_directory_that_is_away_is_told_apart_from_a_wrong_password() -> None:
+    away = LdapDirectory(Ldap(url="ldaps://127.0.0.1:9", user_dn="uid={name}"))
+    with pytest.raises(DirectoryDown):
+        away.knows("ann", "word")
