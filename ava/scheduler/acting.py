@@ -97,7 +97,10 @@ class Acting:
                 group.create_task(part_of())
 
     async def _patiently(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do something with the ledger; while that is away, again and again."""
+        """Do something with the ledger, again and again until it is done: the ledger may be away, or a run's data be odd.
+
+        Placement goes on meanwhile: what waits in the ledger must not hold up what is paid for.
+        """
         backoff = Backoff(0.5, 15.0)
         while True:
             try:
@@ -105,9 +108,12 @@ class Acting:
             except Refused as error:
                 self._metrics.errors.labels(name).inc()
                 log.warning("%s: %s", name, error)
-                await asyncio.sleep(backoff.next())
+            except Exception:
+                self._metrics.errors.labels(name).inc()
+                log.exception("%s failed", name)
             else:
                 return
+            await asyncio.sleep(backoff.next())
 
     async def _read_pools(self) -> None:
         self.cache.set_pools(await asyncio.to_thread(self._store.pools))

@@ -88,12 +88,13 @@ class Admitter:
         queues = {key: queue for queue in ledger.queues() for key in (queue.id, queue.name)}
         pools = usable(ledger.pools())
         waits: dict[str, list[Problem]] = {}
-        specs: dict[str, tuple[Spec, str]] = {}
+        specs: dict[str, tuple[Spec, str, str | None]] = {}
         able: list[Run] = []
         for run in runs:
             queue = queues.get(run.queue)
             pool = pool_for(run.asks.gpu > 0, queue.pool if queue else None, pools)
-            found = self._ready(run, pool, known, specs)
+            plain = None if queue and queue.pool else pool_for(False, None, pools)
+            found = self._ready(run, pool, plain, known, specs)
             if found:
                 waits[run.id] = found
             else:
@@ -106,9 +107,9 @@ class Admitter:
         for id in done.admit:
             run, chosen = by_id[id], by_id[id].cluster
             if chosen == ANY:
-                spec, pool = specs[id]
-                chosen = choice.cluster_for(id, spec, pool) or ""
-                self._sent.append((now, chosen, gang_of(spec, pool, id)))
+                spec, pool, plain = specs[id]
+                chosen = choice.cluster_for(id, spec, pool, plain=plain) or ""
+                self._sent.append((now, chosen, gang_of(spec, pool, id, plain=plain)))
             if chosen != self._cluster:
                 continue
             problems = ledger.admit(id, now, cluster=chosen if run.cluster == ANY else None)
@@ -122,7 +123,12 @@ class Admitter:
         return count
 
     def _ready(
-        self, run: Run, pool: str | None, known: Mapping[str, Room], specs: dict[str, tuple[Spec, str]]
+        self,
+        run: Run,
+        pool: str | None,
+        plain: str | None,
+        known: Mapping[str, Room],
+        specs: dict[str, tuple[Spec, str, str | None]],
     ) -> list[Problem]:
         """Return why a run is not to be looked at now; for one for any cluster its spec is kept in ``specs``."""
         if pool is None:
@@ -143,7 +149,7 @@ class Admitter:
         if all(reasons):
             what = "No cluster could ever take it."
             return [Problem("no-cluster", what, "cluster"), *(p for problems in reasons for p in problems)]
-        specs[run.id] = (spec, pool)
+        specs[run.id] = (spec, pool, plain)
         return []
 
     def _rooms(self, now: datetime, room: Room | None) -> dict[str, Room]:

@@ -138,6 +138,8 @@ class Teller:
             await asyncio.to_thread(self._ledger.waits_for, run, problems)
         except Refused as error:
             log.debug("reasons of run %s: %s", run, error)
+        except Exception:
+            log.exception("reasons of run %s", run)
 
     def _told(self, key: str) -> str:
         thing = self._thing(key)

@@ -10,17 +10,29 @@ from ava.domain.placement.ever import could_ever_fit
 from ava.domain.placement.model import Gang, Node, Pod, Where
 from ava.domain.placement.plan import place
 from ava.domain.placement.room import Room
-from ava.domain.spec import Spec
+from ava.domain.spec import Role, Spec
 
 ANY = "any"
 _LABEL = "pool-"
 
 
-def gang_of(spec: Spec, pool: str, run: str) -> Gang:
-    """Return the gang that a run's pods will be."""
-    where = Where(pool, node=spec.node, model=spec.gpu_model)
+def gang_of(spec: Spec, pool: str, run: str, *, plain: str | None = None) -> Gang:
+    """Return the gang that a run's pods will be.
+
+    Args:
+        spec: of the run.
+        pool: where the run goes.
+        plain: where roles without GPUs go in a run that has GPUs; None: to ``pool`` too.
+        run: its id, which names the gang.
+    """
+    mixed = spec.asks().gpu > 0 and plain is not None
+
+    def where(role: Role) -> Where:
+        other = plain if mixed and not role.each.gpu else None
+        return Where(other or pool, node=spec.node, model=spec.gpu_model if role.each.gpu else None)
+
     pods = tuple(
-        Pod(f"{run}/{role.name}-{i}", "", role.each.resources(), where, role.name, i, run)
+        Pod(f"{run}/{role.name}-{i}", "", role.each.resources(), where(role), role.name, i, run)
         for role in spec.roles
         for i in range(role.replicas)
     )
@@ -40,12 +52,12 @@ class Choice:
             room = self._rooms[cluster]
             self._rooms[cluster] = room.model_copy(update={"waiting": room.waiting + 1})
 
-    def cluster_for(self, run: str, spec: Spec, pool: str) -> str | None:
+    def cluster_for(self, run: str, spec: Spec, pool: str, *, plain: str | None = None) -> str | None:
         """Return the cluster where the run fits now; of several the one that is fullest afterwards, then by name.
 
         Where it fits nowhere now: of those where it could ever fit the one with fewest runs waiting. None where it never could.
         """
-        gang = gang_of(spec, pool, run)
+        gang = gang_of(spec, pool, run, plain=plain)
         able = [name for name in sorted(self._rooms) if not could_ever_fit(spec, self._rooms[name], pool)]
         fits: list[tuple[int, str]] = []
         for name in able:

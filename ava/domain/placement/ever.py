@@ -15,7 +15,8 @@ def could_ever_fit(spec: Spec, room: Room, pool: str) -> list[Problem]:
     """Return why a run can never start in a cluster, even an idle one; empty where it could, or where that is not sure.
 
     Only what is proven is refused: a pod larger than every node, more pods of a role than all nodes hold, more in all than
-    there is. Nodes in trouble count as if they were well.
+    there is. Nodes in trouble count as if they were well. Roles without GPUs in a run with GPUs may go to any pool here, because
+    the queue decides about that.
     """
     if pool not in room.pools:
         return []
@@ -29,15 +30,28 @@ def could_ever_fit(spec: Spec, room: Room, pool: str) -> list[Problem]:
         if not named or pool not in named[0].pools:
             return [_no_such_node(spec.node, room, pool)]
         kinds = [Kind(pools=named[0].pools, model=named[0].model, size=named[0].size, count=1)]
-    if spec.gpu_model is not None:
+    if spec.gpu_model is not None and spec.asks().gpu:
         models = {kind.model for kind in kinds}
         if spec.gpu_model not in models:
             return [_no_such_model(spec.gpu_model, models, where)]
-        kinds = [kind for kind in kinds if kind.model == spec.gpu_model]
     if pool in room.unsure:
         return []
-    problems = [p for i, role in enumerate(spec.roles) for p in _of_role(role, f"roles[{i}]", kinds)]
-    return problems or _of_all(spec, kinds)
+    problems: list[Problem] = []
+    alike = [role for role in spec.roles if bool(role.each.gpu) == bool(spec.asks().gpu)]
+    for index, role in enumerate(spec.roles):
+        mine = _of_model(kinds, spec, role) if role in alike else _anywhere(spec, room)
+        problems += _of_role(role, f"roles[{index}]", mine) if mine else []
+    return problems or _of_all(alike, _of_model(kinds, spec, alike[0]))
+
+
+def _of_model(kinds: list[Kind], spec: Spec, role: Role) -> list[Kind]:
+    """Return the nodes that have the GPU model that a role with GPUs was promised."""
+    return [kind for kind in kinds if not role.each.gpu or spec.gpu_model in (None, kind.model)]
+
+
+def _anywhere(spec: Spec, room: Room) -> list[Kind]:
+    """Return all nodes, or nothing where one was named: then nothing is proven."""
+    return list(room.kinds) if spec.node is None and not room.unsure else []
 
 
 def _no_such_node(name: str, room: Room, pool: str) -> Problem:
@@ -101,11 +115,12 @@ def _copies(size: Resources, asks: Resources) -> int:
     return min(have // want for have, want in zip(size, asks, strict=True) if want > 0)
 
 
-def _of_all(spec: Spec, kinds: list[Kind]) -> list[Problem]:
-    total = Resources()
+def _of_all(roles: list[Role], kinds: list[Kind]) -> list[Problem]:
+    asks = total = Resources()
+    for role in roles:
+        asks = asks.plus(role.each.resources().times(role.replicas))
     for kind in kinds:
         total = total.plus(kind.size.times(kind.count))
-    asks = spec.asks()
     return [
         Problem(
             "never-fits",

@@ -11,8 +11,10 @@ from ava.domain.placement.fit import Slot
 from ava.domain.placement.model import Gang, Pod
 from ava.domain.resources import Resources
 
-STEPS = 500
+STEPS = 1000
 """Placings tried where the first of each does not lead to the end: a few milliseconds at most."""
+WORK = 40_000
+"""Placings tried times pods, so that a gang of thousands, which costs more at each try, is tried less often."""
 Shape = tuple[object, ...]
 
 
@@ -62,22 +64,23 @@ def place(cluster: Cluster, gang: Gang, *, steps: int = STEPS) -> list[Pod] | No
     done: list[Pod] = []
     ways: list[Iterator[str]] = []
     dead: set[tuple[int, frozenset[tuple[object, ...]]]] = set()
-    budget = steps + len(pods)
+    left = min(steps, WORK // max(1, len(pods)))
     while len(done) < len(pods):
         at = len(done)
         if len(ways) == at:
             ways.append(iter(()) if _known_dead(dead, at, done) else cluster.fitting(pods[at]))
-        name = next(ways[at], None) if budget > 0 else None
+        name = next(ways[at], None) if left > 0 else None
         if name is None:
             ways.pop()
-            if not done or budget <= 0:
+            if not done or left <= 0:
                 for pod in done:
                     cluster.drop(pod.key)
                 return None
+            left -= 1
             dead.add((at, _seen(done)))
             cluster.drop(done.pop().key)
             continue
-        budget -= 1
+        left -= bool(dead)
         placed = replace(pods[at], node=name)
         cluster.put(placed)
         done.append(placed)

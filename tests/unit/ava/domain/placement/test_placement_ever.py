@@ -45,6 +45,10 @@ SITE = room(node("a", 8, model="V100"), node("b", 4, model="P40"), node("c", 0))
         (spec((3, 4)), "gpu", []),
         (spec((4, 4)), "gpu", [("never-fits", "roles[0].replicas")]),
         (spec((2, 4), (1, 5)), "gpu", [("never-fits", "roles")]),
+        (spec((1, 8), (1, 0)), "gpu", []),
+        (spec((1, 8), (512, 0)), "gpu", [("never-fits", "roles[1].replicas")]),
+        (spec((1, 4), (1, 0), gpu_model="P40"), "gpu", []),
+        (spec((1, 0), gpu_model="A100"), "cpu", []),
         (spec((1, 1), cpu=65_000), "gpu", [("never-fits", "roles[0].each.cpu")]),
         (spec((1, 0), memory=513 * GIB), "cpu", [("never-fits", "roles[0].each.memory")]),
         (spec((1, 8), gpu_model="V100"), "gpu", []),
@@ -193,5 +197,9 @@ def test_the_named_node_decides_the_cluster() -> None:
 
 def test_a_run_of_gpus_is_made_of_pods_that_ask_for_its_node_and_model() -> None:
     made = gang_of(spec((2, 1), (1, 0), node="b", gpu_model="V100"), "gpu", "r")
-    assert {p.where for p in made.pods} == {Where("gpu", node="b", model="V100")}
+    assert {p.where for p in made.pods[:2]} == {Where("gpu", node="b", model="V100")}
+    assert made.pods[2].where == Where("gpu", node="b"), "a pod without GPUs needs no model"
+    apart = gang_of(spec((2, 1), (1, 0)), "gpu", "r", plain="cpu")
+    assert [p.where.pool for p in apart.pods] == ["gpu", "gpu", "cpu"]
+    assert gang_of(spec((1, 0)), "other", "r", plain="cpu").pods[0].where.pool == "other"
     assert [(p.role, p.index, p.asks.gpu) for p in made.pods] == [("r0", 0, 1), ("r0", 1, 1), ("r1", 0, 0)]

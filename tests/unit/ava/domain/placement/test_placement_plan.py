@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ava.domain.placement.cluster import Cluster
@@ -82,6 +84,18 @@ def test_the_search_ends_on_a_gang_made_to_keep_it_busy() -> None:
     pods = tuple(pod(f"p{i}", 2, memory=(51 + i % 20) * GIB, cpu=1000 + i) for i in range(31))
     cluster = Cluster(POOLS, nodes)
     assert place(cluster, Gang("g", pods, len(pods))) is None
+    assert all(slot.free == slot.node.room for slot in cluster.slots.values())
+
+
+def test_a_gang_of_thousands_that_ends_in_a_corner_costs_a_fraction_of_a_second() -> None:
+    # The same trap for the search, at the largest size that a definition may have.
+    nodes = [node(f"n{i:03}", 8, memory=100 * GIB, pods=1000) for i in range(256)]
+    many = tuple(pod(f"s{i}", 0, cpu=10, memory=2**24, where=Where("gpu")) for i in range(4600))
+    few = tuple(pod(f"p{i}", 4, memory=(51 + i % 9) * GIB, cpu=1000 + i % 9) for i in range(257))
+    cluster = Cluster(POOLS, nodes)
+    began = time.process_time()
+    assert place(cluster, Gang("g", (*many, *few), 4857)) is None
+    assert time.process_time() - began < 1.0
     assert all(slot.free == slot.node.room for slot in cluster.slots.values())
 
 
