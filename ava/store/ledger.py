@@ -20,20 +20,21 @@ from ava.store.tables import charges, groups, queues
 
 
 def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Problem]:
-    """Charge a run's group and queue; return what has no room, after which the transaction has to be undone."""
+    """Charge a run's group and queue; return what has no room, after which the transaction has to be undone.
+
+    To be called last: the rows of the group and the queue, which everybody wants, are then locked for one commit only.
+    """
     asks = Resources(run.gpu, run.cpu, run.memory)
-    problems = [
+    row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
+    connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
+    return [
         *_take(connection, groups, run.group_name, asks, f"group {run.group_name}"),
         *_take(connection, queues, run.queue, asks, f"queue {run.queue}"),
     ]
-    if not problems:
-        row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
-        connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
-    return problems
 
 
 def release(connection: Connection, run: str, now: datetime) -> None:
-    """End a run's charge and give back what it had."""
+    """End a run's charge and give back what it had. To be called last, as ``charge``."""
     # A clock that was set back must not end a charge before it began.
     end = case((charges.c.began > now, charges.c.began), else_=literal(now, charges.c.began.type))
     update = charges.update().where(charges.c.run == run, charges.c.ended.is_(None)).values(ended=end)

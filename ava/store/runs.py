@@ -169,13 +169,13 @@ class RunStore(Base):
         if user_row(connection, row.owner).state != UserState.ACTIVE:
             what = f"{row.owner}, whose run it is, may not run anything now."
             raise _Waits([Problem("user-not-active", what, f"run {id}", remedy="Ask an administrator.")])
-        if problems := charge(connection, row, now):
-            raise _Waits(problems)
         changes: dict[str, Any] = {"phase": Phase.ADMITTED, "admitted": now, "waits_for": []}
         if cluster is not None and row.cluster == "any":
             changes["cluster"] = cluster
         connection.execute(runs.update().where(runs.c.id == id).values(changes))
         self.tell(connection, now, "run-admitted", id, Topic.OPERATOR, attempt=row.attempt)
+        if problems := charge(connection, row, now):
+            raise _Waits(problems)
 
     @writing
     def stop(self, connection: Connection, run: str, now: datetime, *, by: str) -> Run:
@@ -242,11 +242,11 @@ class RunStore(Base):
         after = connection.execute(
             runs.update().where(runs.c.id == row.id).values(ended).returning(runs)
         ).one()
-        topics = [Topic.SCHEDULER, Topic.NOTICE]
-        if row.phase == Phase.ADMITTED:
-            release(connection, row.id, now)
-            topics.append(Topic.OPERATOR)
+        charged = row.phase == Phase.ADMITTED
+        topics = [Topic.SCHEDULER, Topic.NOTICE, *([Topic.OPERATOR] if charged else [])]
         self.tell(connection, now, "run-finished", row.id, *topics, outcome=outcome.value)
+        if charged:
+            release(connection, row.id, now)
         return records.run(after)
 
 
