@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 from ava.domain.problems import Refused
 from ava.kube.backoff import Backoff
@@ -28,6 +29,10 @@ DEAF = LOOK + 15
 """After so many seconds without a word of the API server what pods do is not known, and no sign of life is given."""
 WATCHDOG = 2.0
 """Seconds between two looks at pods that are being removed."""
+SWEEP = 3600.0
+"""Seconds between two sweeps of the ledger."""
+KEPT = timedelta(days=7)
+"""So long messages stay after they were done, for whoever looks for what happened."""
 WELL = (KubeError, Refused, OSError, TimeoutError)
 """What goes wrong while a part is away, and is right again after."""
 
@@ -64,6 +69,7 @@ class Controller:
                 group.create_task(self._always("pass", self.look_at_all, times.reconcile))
                 group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
                 group.create_task(self._always("sign of life", self.alive, times.alive))
+                group.create_task(self._always("sweep", self.sweep, SWEEP))
         finally:
             self.queue.close()
 
@@ -93,6 +99,10 @@ class Controller:
             "stuck": len(self.watchdog.stuck),
         }
         await self.threads(self.store.alive, part(self.config.cluster), self.reconciler.now(), detail)
+
+    async def sweep(self) -> None:
+        """Remove from the ledger what was done, and sessions that ended, long ago."""
+        await self.threads(self.store.sweep, self.reconciler.now() - KEPT)
 
     async def _work(self) -> None:
         while True:
