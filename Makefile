@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml scripts/setup
+$(STAMP): pyproject.toml ava/pyproject.toml scripts/setup
 	@scripts/setup $(VENV)
 	@touch $@
 
@@ -36,7 +36,7 @@ demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to bui
 lab-down: $(STAMP) ## Remove the lab and all that it made; caches stay.
 	@$(BIN)/avadm lab down --engine
 
-test: lint unit test-core ## What CI runs: lint, unit tests, then a lab with everything and one pass over each component.
+test: lint unit test-platform test-core ## What CI runs: lint, unit tests, the platform's parts, then a lab with everything and one pass over each component.
 
 test-full: $(STAMP) ## All there is, for hours and unattended; goes on where it was stopped, ends in one table (takes the lab down).
 	@$(BIN)/python scripts/test-full $(STAGES)
@@ -47,6 +47,9 @@ lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
 unit: $(STAMP) ## Unit tests: minutes.
 	@scripts/tools
 	@$(BIN)/pytest tests/unit -n 2 --dist loadfile
+
+test-platform: $(STAMP) ## The platform's parts against a real PostgreSQL and a real API server.
+	@scripts/test-platform
 
 test-core: $(STAMP) ## Bring up the lab, install, look whether a second run changes nothing, one pass over each component.
 	@scripts/test-lab core

@@ -69,6 +69,8 @@ def stages() -> list[Stage]:
     return [
         Stage("lint", ("scripts/lint",)),
         Stage("unit", ("make", "--no-print-directory", "unit")),
+        Stage("platform", ("scripts/test-platform",)),
+        Stage("platform faults", ("scripts/test-platform", "platform and slow")),
         Stage("core", pytest("core", "tests/lab"), "lab"),
         *_areas("full"),
         Stage("acceptance run", (f"{BIN}/avadm", "accept", "run", "--effort", "quick"), "lab"),
