@@ -13,6 +13,8 @@ from ava.store.base import WRITES
 from ava.store.errors import READ_ONLY, unavailable
 
 POOL = 10
+OVERFLOW = 5
+"""Two replicas of API, operator and scheduler have to fit into PostgreSQL's 100 connections with their listeners."""
 SECONDS = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 """A primary that is gone without a word is noticed in about 11 s, an unsent statement sooner (``tcp_user_timeout``)."""
 TIMEOUTS = {
@@ -45,7 +47,7 @@ def _postgresql(url: URL, password_file: Path | None, settings: dict[str, str]) 
         # Of several hosts the one that takes writes: after a failover that is another one.
         given["target_session_attrs"] = "read-write"
     engine = create_engine(
-        url, connect_args=given, pool_size=POOL, max_overflow=POOL, pool_pre_ping=True, pool_timeout=10
+        url, connect_args=given, pool_size=POOL, max_overflow=OVERFLOW, pool_pre_ping=True, pool_timeout=10
     )
 
     @event.listens_for(engine, "handle_error")
@@ -70,7 +72,7 @@ def _sqlite(url: URL) -> Engine:
     memory = url.database in (None, "", ":memory:")
     arguments = {"check_same_thread": False, "timeout": SQLITE_BUSY}
     # A data base in memory is its connection: there must never be a second one.
-    pool = {"pool_size": 1, "max_overflow": 0} if memory else {"pool_size": POOL, "max_overflow": POOL}
+    pool = {"pool_size": 1, "max_overflow": 0} if memory else {"pool_size": POOL, "max_overflow": OVERFLOW}
     engine = create_engine(url, connect_args=arguments, poolclass=QueuePool, pool_timeout=10, **pool)
 
     @event.listens_for(engine, "connect")

@@ -80,8 +80,9 @@ class Work(Protocol):
     ) -> Run:
         """Make a run in the owner's default group, queued. The same owner and key again return the same run (N8).
 
-        409 for an owner without a group or shut out, a workbench that has a run already, a definition that is deleted; 422 for
-        what is more than the group's or the queue's whole quota, which could never be admitted.
+        409 for an owner without a group or shut out, or with too many runs waiting (1,000), a workbench that has a run
+        already, a definition that is deleted, a key that was used for another definition; 422 for what is more than the
+        group's or the queue's whole quota, which could never be admitted.
         """
 
     def run(self, id: str) -> Run:
@@ -101,7 +102,10 @@ class Work(Protocol):
         """Return runs."""
 
     def waiting(self, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs as they are looked at: the queue's priority, the run's, then the oldest."""
+        """Return queued runs as they are looked at: the queue's priority, the run's, then the oldest.
+
+        What a user has beyond a hundred comes last: nobody hides the others' runs.
+        """
 
     def active(self) -> Sequence[Run]:
         """Return all admitted runs."""
@@ -110,7 +114,7 @@ class Work(Protocol):
         """Charge group and queue and tell the operator; return why not, empty when done (also when it was before).
 
         Conditional updates in one transaction: no quota is exceeded under any interleaving. ``cluster`` is where a run
-        that asked for ``any`` goes; the run's ``cluster`` becomes that.
+        that asked for ``any`` goes; the run's ``cluster`` becomes that. The run of an owner who was shut out waits.
         """
 
     def stop(self, run: str, now: datetime, *, by: str) -> Run:
