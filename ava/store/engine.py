@@ -63,7 +63,7 @@ def _postgresql(url: URL, password_file: Path | None, settings: dict[str, str]) 
             try:
                 parameters["password"] = password_file.read_text(encoding="utf-8").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as error:
-                raise unavailable(f"the password cannot be read: {error}") from error
+                raise unavailable(error) from error
 
     return engine
 

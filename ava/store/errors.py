@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from sqlalchemy import exc
 
 from ava.domain.problems import Problem, Refused
 
+log = logging.getLogger(__name__)
 READ_ONLY = "25006"
 """The server takes no writes: it is, or has become, a standby."""
 _AGAIN = frozenset({"40001", "40P01", "23505", READ_ONLY})
@@ -34,18 +36,22 @@ def translated() -> Iterator[None]:
             raise error.orig from None
         raise _refused(error) from error
     except exc.TimeoutError as error:
-        raise unavailable("all connections are in use") from error
+        raise unavailable(error) from error
 
 
-def unavailable(found: str) -> Refused:
-    """Return the refusal for a ledger that cannot be asked now."""
+def unavailable(error: BaseException) -> Refused:
+    """Return the refusal for a ledger that cannot be asked now.
+
+    What exactly is wrong (addresses, accounts) concerns the log's readers, not whoever asked.
+    """
+    log.warning("the ledger cannot be asked: %s", str(error).strip().replace("\n", " ")[:1000])
     return Refused(
         503,
         Problem(
             "ledger-unavailable",
             "The ledger's data base does not answer.",
             "data base",
-            found,
+            type(error).__name__,
             "",
             "Try again; the same request made twice is carried out once.",
         ),
@@ -71,4 +77,4 @@ def _refused(error: exc.StatementError) -> Refused:
             422,
             Problem("value-invalid", "A value cannot be kept.", "data base", first, "", "Correct the value."),
         )
-    return unavailable(first)
+    return unavailable(error.orig or error)

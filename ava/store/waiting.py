@@ -61,7 +61,7 @@ class Listener:
             return self._told(self._listening, end)
         except psycopg.Error as error:
             if not self._drop():
-                raise unavailable(str(error).partition("\n")[0][:200]) from error
+                raise unavailable(error) from error
             return True
         finally:
             self._turn.release()

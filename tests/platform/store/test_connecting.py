@@ -7,7 +7,7 @@ from sqlalchemy import exc, text
 
 from ava.store.open import migrate, open_store
 from tests.platform.postgres import PASSWORD
-from tests.unit.ava.store.world import NOW, code
+from tests.unit.ava.store.world import NOW, code, refused
 
 pytestmark = pytest.mark.platform
 
@@ -54,9 +54,12 @@ def test_no_password_stands_in_a_refusal(loopback, tmp_path):
     store.close()
 
 
-def test_a_server_that_is_not_there_is_told_soon(tmp_path):
+def test_a_server_that_is_not_there_is_told_soon_and_where_it_would_be_only_in_the_log(tmp_path, caplog):
     store = open_store(f"postgresql://ava@/ava?host={tmp_path}")
-    assert code(store.users) == (503, "ledger-unavailable")
+    refusal = refused(store.users)
+    assert (refusal.status, refusal.problems[0].code) == (503, "ledger-unavailable")
+    assert str(tmp_path) not in str(refusal.problems)
+    assert str(tmp_path) in caplog.text
     store.close()
 
 
