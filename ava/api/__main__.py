@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -59,6 +60,12 @@ def serve(services: Services, config: Config) -> None:
     outer, inner = servers(services, config)
     beside = threading.Thread(target=inner.run, name="internal", daemon=True)
     beside.start()
+
+    def asked(*_: object) -> None:
+        outer.should_exit = True
+
+    # uvicorn hands a signal that it has obeyed to who had it before: an end that was asked for is exit status 0.
+    signal.signal(signal.SIGTERM, asked)
     try:
         outer.run()
     finally:

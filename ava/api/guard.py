@@ -45,7 +45,8 @@ class Guard:
             return
         request_id, begun, status, whole = secrets.token_hex(8), time.perf_counter(), 0, False
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        scope.setdefault("state", {})["address"] = client_address(scope, headers, self._proxies)
+        forwarded = [v.decode("latin-1") for k, v in scope["headers"] if k == b"x-forwarded-for"]
+        scope.setdefault("state", {})["address"] = client_address(scope, ",".join(forwarded), self._proxies)
         scope["state"]["request_id"] = request_id
 
         async def answer(message: Message) -> None:
@@ -106,16 +107,14 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-def client_address(
-    scope: Scope, headers: dict[str, str], proxies: Sequence[IPv4Network | IPv6Network]
-) -> str:
+def client_address(scope: Scope, forwarded: str, proxies: Sequence[IPv4Network | IPv6Network]) -> str:
     """Return where a request comes from: the last address of X-Forwarded-For that no trusted proxy has.
 
     What stands before it was written by the client and is not believed.
     """
     client = scope.get("client")
     here = str(client[0]) if client else "unknown"
-    chain = [*(part.strip() for part in headers.get("x-forwarded-for", "").split(",") if part.strip()), here]
+    chain = [*(part.strip() for part in forwarded.split(",") if part.strip()), here]
     for text in reversed(chain):
         try:
             address = ipaddress.ip_address(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ava.api import metrics
 from ava.api.directory import DirectoryDown
+from ava.api.rates import network
 from ava.api.services import Services
 from ava.domain.model import User, UserState
 from ava.domain.names import shown
@@ -18,7 +19,7 @@ def user(services: Services, name: str, password: str, address: str) -> User:
     Raises:
         Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429.
     """
-    services.rates.spend("login_address", address, "log-ins")
+    services.rates.spend("login_address", network(address), "log-ins")
     services.rates.check("login_account", name, "refused log-ins of this account")
     found, kept = _account(services, name)
     right = _matches(services, name, kept, password)

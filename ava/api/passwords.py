@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+
+from ava.domain.problems import Problem, Refused
 
 LEAST, MOST = 12, 256
 """Characters. The upper bound keeps a request from costing more than another."""
@@ -23,6 +27,10 @@ AT_ONCE = 4
 """Hashes computed at once: a flood of log-ins takes 76 MiB and leaves threads for others."""
 
 
+PATIENCE = 5.0
+"""Seconds that a log-in waits for its turn."""
+
+
 class Passwords:
     """Hashes and verifies. ``cost`` is pinned above; tests take a cheaper one."""
 
@@ -34,16 +42,36 @@ class Passwords:
 
     def hash(self, password: str) -> str:
         """Return the hash that is kept."""
-        with self._turn:
+        with self._one():
             return self._hasher.hash(password)
 
     def matches(self, kept: str | None, password: str) -> bool:
         """Whether a password is that of the kept hash; None (no such person) takes as long and never matches."""
-        with self._turn:
+        with self._one():
             try:
                 return self._hasher.verify(kept or self._nobody, password) and kept is not None
             except (VerificationError, InvalidHashError):
                 return False
+
+    @contextmanager
+    def _one(self) -> Iterator[None]:
+        """Hold one of the turns; Refused 503 where a flood of log-ins has them, so that they do not take every thread."""
+        if not self._turn.acquire(timeout=PATIENCE):
+            raise Refused(
+                503,
+                Problem(
+                    "busy",
+                    "There are too many log-ins at the moment.",
+                    "request",
+                    f"no turn within {PATIENCE:g} s",
+                    "a turn",
+                    "Try again in some seconds.",
+                ),
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def outdated(self, kept: str) -> bool:
         """Whether the hash was made with other parameters than today's, and is to be made again at log-in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import time
 from collections import defaultdict
@@ -14,6 +15,15 @@ from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from ava.domain.problems import Problem, Refused
+
+
+def network(address: str) -> str:
+    """Return whom an address stands for: itself, or of IPv6 its network of 64 bits, of which one customer has all."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network(f"{found}/64", strict=False)) if found.version == 6 else address
 
 
 class TooMany(Refused):

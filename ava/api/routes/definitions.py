@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query, Response
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from ava.api import paging, shapes, submit
 from ava.api.identity import Caller, Someone
@@ -14,7 +14,9 @@ from ava.api.routes.runs import shown
 from ava.api.schemas.common import Paged
 from ava.api.schemas.requests import DefinitionMake, Start
 from ava.api.schemas.work import DefinitionOut, RunOut
+from ava.api.validation import problems
 from ava.domain.model import Definition, Kind
+from ava.domain.problems import Refused
 from ava.domain.spec import Spec
 
 routes = router("definitions")
@@ -90,9 +92,17 @@ def start(
     found = _definition(who, id, "definitions.start")
     key = submit.key_of(idempotency_key, body.key)
     changes = body.model_dump(exclude_none=True, exclude={"key"})
-    spec = Spec.model_validate(found.spec | changes)
+    spec = _spec(found, changes)
     submit.check(who, who.me, spec)
     with who.change("runs.make", f"definition {found.id}"):
         run = submit.start(who, found, spec, key)
     response.headers["location"] = f"/api/v1/runs/{run.id}"
     return shown(who, [run])[0]
+
+
+def _spec(found: Definition, changes: dict[str, Any]) -> Spec:
+    """Return what is started; Refused 409 for a definition that an earlier version took and this one does not."""
+    try:
+        return Spec.model_validate(found.spec | changes)
+    except ValidationError as error:
+        raise Refused(409, *problems(error.errors(include_url=False))) from None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Literal
 
+from cryptography.fernet import InvalidToken
 from fastapi import Path
 
 from ava.api import sshkeys
@@ -22,25 +22,26 @@ MOST = 50
 """Keys of one kind that a user may have."""
 
 
-def _shown(kind: str, name: str, kept: str) -> KeyOut:
-    """Return what is told of a key: of a deploy key its public part, which was kept beside the sealed one."""
-    line = kept if kind == "ssh" else str(json.loads(kept)["public"])
+def _shown(services: Services, kind: str, name: str, kept: str) -> KeyOut:
+    """Return what is told of a key: of a deploy key, which the ledger has sealed, its public part alone."""
+    line = kept if kind == "ssh" else _public(services, kept)
     return KeyOut(name=name, kind=kind, value=line, fingerprint=sshkeys.fingerprint(line))
 
 
-def deploy_key(services: Services, user: str, name: str) -> str | None:
-    """Return a deploy key in the clear, for who clones with it; None where there is none."""
-    kept = services.store.keys(user, "deploy").get(name)
-    return services.sealer.open(json.loads(kept)["sealed"]) if kept is not None else None
+def _public(services: Services, sealed: str) -> str:
+    try:
+        return sshkeys.private(services.sealer.open(sealed))[1]
+    except InvalidToken:
+        # The key that it was sealed with is no longer among ours: it has to be stored again.
+        return ""
 
 
 @routes.get("/keys/{kind}")
 def list_keys(kind: Kind, who: Someone) -> list[KeyOut]:
     """Return one's own keys; private parts never leave the ledger this way."""
     who.may("keys.list")
-    return [
-        _shown(kind, name, kept) for name, kept in sorted(who.services.store.keys(who.me.name, kind).items())
-    ]
+    there = who.services.store.keys(who.me.name, kind)
+    return [_shown(who.services, kind, name, kept) for name, kept in sorted(there.items())]
 
 
 @routes.put("/keys/{kind}/{name}")
@@ -64,11 +65,13 @@ def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone) -> KeyOut:
     if kind == "ssh":
         kept = sshkeys.public(_given(body.value, body.private_key, "value"))
     else:
-        private, shown = sshkeys.private(_given(body.private_key, body.value, "private_key"))
-        kept = json.dumps({"public": shown, "sealed": who.services.sealer.seal(private)})
-    with who.change("keys.put", f"key {kind}/{name}", fingerprint=_shown(kind, name, kept).fingerprint):
+        private, _ = sshkeys.private(_given(body.private_key, body.value, "private_key"))
+        kept = who.services.sealer.seal(private)
+    with who.change(
+        "keys.put", f"key {kind}/{name}", fingerprint=_shown(who.services, kind, name, kept).fingerprint
+    ):
         store.put_key(me, kind, name, kept, who.services.clock())
-    return _shown(kind, name, kept)
+    return _shown(who.services, kind, name, kept)
 
 
 def _given(wanted: str | None, other: str | None, field: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ava.api import shapes
 from ava.api.identity import Anybody
+from ava.api.rates import network
 from ava.api.routes.common import router
 from ava.api.schemas.people import Registration, UserOut
 from ava.domain.problems import Problem, Refused
@@ -27,7 +28,7 @@ def register(body: Registration, who: Anybody) -> UserOut:
                 "Ask an administrator.",
             ),
         )
-    services.rates.spend("registration", who.address, "registrations")
+    services.rates.spend("registration", network(who.address), "registrations")
     with who.change("registrations.make", f"user {body.name}"):
         hashed = services.passwords.hash(body.password)
         return shapes.user(services.store.add_user(body.name, body.email, hashed, services.clock()))

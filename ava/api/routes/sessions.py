@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from fastapi import Request, Response
 
-from ava.api import login, shapes
-from ava.api.identity import COOKIE, Caller, Someone, csrf, digest, new_secret, services_of
+from ava.api import credentials, login, shapes
+from ava.api.identity import COOKIE, Caller, Someone, csrf, digest, services_of
 from ava.api.routes.common import Ref, router
 from ava.api.schemas.people import Login, SecretOut, SessionOut
 
@@ -24,9 +24,8 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     address = str(request.state.address)
     user = login.user(services, body.name, body.password, address)
     _end_former(request)
-    secret, now = new_secret(), services.clock()
-    until = now + timedelta(hours=services.config.session_hours)
-    id = services.store.add_secret(user.name, "session", digest(secret), now, until=until, label=address)
+    until = services.clock() + timedelta(hours=services.config.session_hours)
+    id, secret = credentials.make(services, user.name, "session", until, address)
     services.audit(user.name, "sessions.open", f"user {user.name}", "done", address)
     response.set_cookie(
         COOKIE,

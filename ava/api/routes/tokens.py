@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ava.api import shapes
-from ava.api.identity import PREFIX, Someone, digest, new_secret
+from ava.api import credentials, shapes
+from ava.api.identity import PREFIX, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.schemas.people import SecretOut, TokenMake, TokenOut
 from ava.domain.problems import Problem, Refused
@@ -37,12 +37,10 @@ def make_token(body: TokenMake, who: Someone) -> TokenOut:
                 "Ask for fewer days.",
             ),
         )
-    secret, now = new_secret(), services.clock()
+    now = services.clock()
     until = now + timedelta(days=body.days)
     with who.change("tokens.make", f"user {who.me.name}", label=body.label, days=body.days):
-        id = services.store.add_secret(
-            who.me.name, "token", digest(secret), now, until=until, label=body.label
-        )
+        id, secret = credentials.make(services, who.me.name, "token", until, body.label)
     return TokenOut(id=id, label=body.label, created=now, until=until, token=f"{PREFIX}{id}.{secret}")
 
 

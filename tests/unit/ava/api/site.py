@@ -139,10 +139,11 @@ class Site:
         self.store = open_store(f"sqlite:///{path}")
         settings = Config(sealing_key=Path("/nowhere"), limits=self.limits, **self.config)
         self.logs = FakeLogs()
+        self.sealing_key = Fernet.generate_key()
         self.services = services(
             self.store,
             settings,
-            Sealer([Fernet.generate_key()]),
+            Sealer([self.sealing_key]),
             passwords=Passwords(CHEAP),
             logs=self.logs,
             clock=lambda: self.now,

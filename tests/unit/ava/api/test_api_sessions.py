@@ -13,8 +13,11 @@ import pytest
 
 from ava.api import identity
 from ava.api.config import Limits
+from ava.api.passwords import Passwords
+from ava.api.rates import network
 from ava.domain.model import UserState
-from tests.unit.ava.api.site import OPEN, SPEC, WORD, Site, codes
+from ava.domain.problems import Refused
+from tests.unit.ava.api.site import CHEAP, OPEN, SPEC, WORD, Site, codes
 
 FORGED = "__Host-ava=s1ilp5dhdve1f.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
@@ -176,8 +179,6 @@ def test_a_new_password_ends_all_else_and_only_it_gets_in(site: Site) -> None:
 
 
 def test_a_hash_of_other_parameters_is_made_again_at_log_in(site: Site) -> None:
-    from ava.api.passwords import Passwords
-
     weak = Passwords({"time_cost": 1, "memory_cost": 16, "parallelism": 1}).hash(WORD)
     site.store.set_user("ann", site.now, password=weak)
     log_in(site)
@@ -189,8 +190,6 @@ def test_a_hash_of_other_parameters_is_made_again_at_log_in(site: Site) -> None:
 
 
 def test_the_pinned_parameters_are_owasps() -> None:
-    from ava.api.passwords import Passwords
-
     assert re.match(r"^\$argon2id\$v=19\$m=19456,t=2,p=1\$", Passwords().hash(WORD))
 
 
@@ -254,3 +253,37 @@ def test_registrations_and_submits_are_limited(tight: Site) -> None:
     assert len(tight.store.runs().items) == 2
     assert len(tight.store.definitions().items) == 2, "the definition of the refused run is not left behind"
     assert tight.call("POST", "/runs", "ben", json={"name": "r", "spec": SPEC}).status_code == 201
+
+
+def test_log_ins_and_tokens_do_not_pile_up(site: Site) -> None:
+    first = log_in(site)
+    for _ in range(52):
+        log_in(site)
+    assert len(site.store.secrets("ann", "session")) == 50
+    assert site.call("GET", "/runs", headers=first).status_code == 401, "the oldest has given way"
+    answers = [site.call("POST", "/tokens", "ben", json={"days": 1}) for _ in range(100)]
+    assert [a.status_code for a in answers] == [201] * 99 + [409], "with the one that asks it is a hundred"
+    assert codes(answers[-1]) == ["too-many-tokens"]
+    site.now += timedelta(days=2)
+    assert site.call("POST", "/tokens", headers=log_in(site, "ben"), json={}).status_code == 201
+    assert len(site.store.secrets("ben", "token")) == 1, "what has ended is cleared away"
+
+
+def test_a_network_of_ipv6_is_one_address_for_limits() -> None:
+    assert network("2001:db8::1") == network("2001:db8::2") != network("2001:db8:0:1::1")
+    assert network("192.0.2.1") != network("192.0.2.2")
+
+
+def test_a_flood_of_log_ins_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ava.api.passwords.PATIENCE", 0.01)
+    passwords = Passwords(CHEAP)
+    with (
+        passwords._one(),
+        passwords._one(),
+        passwords._one(),
+        passwords._one(),
+        pytest.raises(Refused) as caught,
+    ):
+        passwords.matches(None, "word")
+    assert caught.value.status == 503
+    assert not passwords.matches(None, "word"), "afterwards there are turns again"
