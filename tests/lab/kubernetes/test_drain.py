@@ -50,6 +50,8 @@ def web(kube, registry, space):
     spread = [{"weight": 100, "podAffinityTerm": term}]
     spec = {
         "containers": [container],
+        # Where the platform is, two of the lab's workers are for pods that ask for GPUs.
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": spread}},
         # As process 1 it does not heed SIGTERM: it serves on until then, while no new request is led to it.
         "terminationGracePeriodSeconds": 3,

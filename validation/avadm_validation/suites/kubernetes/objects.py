@@ -76,6 +76,8 @@ def spec(containers: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         "volumes": [{"name": "agent", "configMap": {"name": "agent"}}],
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
+        # Where the platform is, GPU nodes are for pods that ask for GPUs; here they are nodes like the others.
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
         **more,
     }
 
