@@ -19,6 +19,7 @@ TIERS = {
 COMPONENTS = {
     "acceptance",
     "accounts",
+    "ava",
     "cache",
     "ceph",
     "cephfs",

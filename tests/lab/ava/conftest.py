@@ -1,0 +1,79 @@
+"""The lab's platform: its host, the way to it, and its administrator."""
+
+import json
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from avadm.components import ava
+from avadm.sitefile.load import load
+
+PASSWORD_FILE = "/root/.avadm-lab-test"
+
+
+@dataclass
+class Platform:
+    """The platform as users and the administrator reach it.
+
+    Attributes:
+        lab: the lab.
+        site: path of the site file.
+        host: the name under which it is reached.
+        address: the ingress' address.
+        master: a master's name.
+    """
+
+    lab: object
+    site: object
+    host: str
+    address: str
+    master: str
+    admin: str = field(default_factory=lambda: f"t{secrets.token_hex(4)}")
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(18))
+
+    def ask(self, path, *options, scheme="https"):
+        """Return status and text of what a user is answered who trusts the site's authority alone."""
+        port = 443 if scheme == "https" else 80
+        line = ["curl", "-s", "-m", "20", "--noproxy", "*", "--cacert", "/etc/kubernetes/pki/ca.crt"]
+        line += ["--resolve", f"{self.host}:{port}:{self.address}", "-w", "'\\n%{http_code} %{redirect_url}'"]
+        said = self.lab.sh(self.master, " ".join([*line, *options, f"{scheme}://{self.host}{path}"]))
+        text, _, status = said.rpartition("\n")
+        return status.strip(), text
+
+    def make_admin(self, password=None, name=None):
+        """Run the verb; return what came of it."""
+        argv = [
+            sys.executable,
+            "-m",
+            "avadm",
+            "--site",
+            str(self.site),
+            "ava",
+            "create-admin",
+            name or self.admin,
+        ]
+        return subprocess.run(
+            argv,
+            input=f"{password or self.password}\n",
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def ctl(self, *words):
+        """Return what the API says as JSON."""
+        return json.loads(self.lab.sh(self.master, f"kubectl {' '.join(words)} -o json"))
+
+
+@pytest.fixture(scope="session")
+def platform(lab):
+    site_file = load(lab.site)
+    site = site_file.site
+    if site.components.ava is None:
+        pytest.skip("this lab has no platform")
+    master = site.with_role("master")[0].name
+    return Platform(lab, lab.site, ava.host(site), str(site.network.ingress_vip), master)
