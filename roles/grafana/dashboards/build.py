@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import ava_platform
 import cache
 import ceph
 import control_plane
+import database
 import fleet
 import gpu
 import hosts
@@ -17,9 +19,11 @@ import objects
 
 TARGET = Path(__file__).parents[1] / "files" / "dashboards"
 DASHBOARDS = {
+    "ava": ava_platform.build,
     "cache": cache.build,
     "ceph": ceph.build,
     "control-plane": control_plane.build,
+    "database": database.build,
     "fleet": fleet.build,
     "gpu": gpu.build,
     "hosts": hosts.build,
