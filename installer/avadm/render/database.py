@@ -95,5 +95,5 @@ def _watched(given: Given, nodes: list[Node], out: Vars) -> None:
     }
     for name, more in added.items():
         out.all[name] = out.all.get(name, {}) | more
-    for more in ("prometheus_more_rules", "grafana_more_dashboards"):
-        out.all[more] = [*out.all.get(more, []), JOB]
+    for rules in ("prometheus_more_rules", "grafana_more_dashboards"):
+        out.all[rules] = [*out.all.get(rules, []), JOB]
