@@ -71,9 +71,9 @@ class Platform:
 
 @pytest.fixture(scope="session")
 def platform(lab):
-    site_file = load(lab.site)
+    site_file = load(lab.site_path)
     site = site_file.site
     if site.components.ava is None:
         pytest.skip("this lab has no platform")
     master = site.with_role("master")[0].name
-    return Platform(lab, lab.site, ava.host(site), str(site.network.ingress_vip), master)
+    return Platform(lab, lab.site_path, ava.host(site), str(site.network.ingress_vip), master)

@@ -47,6 +47,9 @@ def test_no_process_has_the_password_in_its_arguments_or_environment(platform, l
     files = "/proc/[0-9]*/cmdline /proc/[0-9]*/environ"
     line = f"echo {kept} | base64 -d | cut -d: -f5 > /dev/shm/t && grep -lzaf /dev/shm/t {files}"
     for node in {p["spec"]["nodeName"] for p in platform.ctl("get pods --namespace=ava-system")["items"]}:
+        assert lab.sh(node, "grep -lza ava.operator /proc/[0-9]*/cmdline").strip(), (
+            "their processes are seen from here"
+        )
         assert lab.run(node, f"{line}; rm -f /dev/shm/t").stdout.strip() == ""
 
 
