@@ -58,7 +58,7 @@ class Mirror:
         self.kind = kind
         self.objects: dict[Key, Object] = {}
         self.synced = asyncio.Event()
-        self.relists = 0
+        self.relists = self.watches = 0
         self._namespace, self._labels, self._fields = namespace, labels, fields
         self._seconds, self._slack = seconds, slack
         self._listeners: list[Listener] = []
@@ -130,6 +130,7 @@ class Mirror:
     async def _watch(self) -> int:
         """Take changes until the watch ends; return how many there were."""
         taken = 0
+        self.watches += 1
         events = watch(
             self.client,
             self.kind,

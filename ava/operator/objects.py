@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -79,7 +80,7 @@ class Objects:
             return pods.pod(where, self.site)
 
         bodies = [body(place, restarts) for place, restarts in places.items()]
-        await abreast(self.cluster.make(PODS, one, facts.namespace) for one in bodies)
+        await abreast(partial(self.cluster.make, PODS, one, facts.namespace) for one in bodies)
 
     async def remove_pods(self, some: list[Object], *, now: bool = False) -> None:
         """Ask for the end of pods that are not ending yet; ``now``: within a second."""
@@ -91,7 +92,7 @@ class Objects:
 
         # A grace of 0 would forget the pod while its container still runs; 1 s lets the kubelet kill it at once.
         grace = 1 if now else None
-        await abreast(self.cluster.remove(PODS, pod, grace) for pod in some if due(pod))
+        await abreast(partial(self.cluster.remove, PODS, pod, grace) for pod in some if due(pod))
 
     async def remove_rest(self, run: str, namespace: str) -> bool:
         """Remove all but the pods of a run; return False, and remove nothing, where the server still has a pod of it."""
