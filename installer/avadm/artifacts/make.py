@@ -138,6 +138,8 @@ class Maker:
                 files=keep(out, self._reported(artifact, out, log)),
             )
             self.store.put(artifact, out, record)
+            if artifact.sources:
+                self.store.prune(artifact)
         self.tell(artifact.name, "done")
         return record
 

@@ -23,6 +23,8 @@ from avadm.artifacts.manifest import Artifact
 from avadm.errors import DAMAGE
 
 RECORD = "artifact.json"
+VERSIONS = 4
+"""How many versions are kept of an artifact that is made of the checkout's own sources: the last ones, to go back to."""
 
 
 class ArtifactState(StrEnum):
@@ -186,6 +188,16 @@ class ArtifactStore:
         _sync(target.parent)
         with suppress(OSError):
             shutil.rmtree(old)
+
+
+    def prune(self, artifact: Artifact) -> None:
+        """Remove what an artifact's oldest versions have, of one whose versions come with its sources; the lock must be held."""
+        versions = [f for f in (self.root / artifact.name).iterdir() if (f / RECORD).is_file()]
+        own = self.folder(artifact)
+        for old in sorted(versions, key=lambda f: f.stat().st_mtime, reverse=True)[VERSIONS:]:
+            if old != own:
+                shutil.rmtree(old, ignore_errors=True)
+                old.with_name(f"{old.name}.log").unlink(missing_ok=True)
 
 
 def keep(folder: Path, reported: dict[str, str]) -> dict[str, Kept]:

@@ -1,5 +1,6 @@
 """Python packages of an image: the list has every pin, other wheels are refused, what was changed meanwhile is not built."""
 
+import os
 import sys
 import tarfile
 
@@ -10,7 +11,7 @@ from avadm.artifacts import images, manifest, recipe, wheels
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.make import Maker
 from avadm.artifacts.manifest import Artifact, Wanted
-from avadm.artifacts.store import ArtifactStore
+from avadm.artifacts.store import VERSIONS, ArtifactStore
 from avadm.errors import AvadmError
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -102,6 +103,16 @@ def test_the_same_sources_give_the_same_bytes_compiled(sourced):
     short = OWN.replace(".", "")
     assert f"usr/lib/thing/part/__pycache__/one.cpython-{short}.pyc" in names
     assert "usr/lib/thing/part/__pycache__/one.pyc" not in names
+
+
+def test_old_versions_of_sources_go_and_the_last_ones_stay(sourced):
+    make, source = sourced
+    made = []
+    for number in range(VERSIONS + 2):
+        (source / "part/one.py").write_text(f"NUMBER = {number}\n")
+        made.append(make()[1].parent)
+        os.utime(made[-1], (number, number))
+    assert [folder.is_dir() for folder in made] == [False, False, *[True] * VERSIONS]
 
 
 def test_sources_that_are_changed_meanwhile_are_not_built(sourced):
