@@ -1,0 +1,192 @@
+"""The operator on a real API server of 1.9.11: what it makes is taken, and all of it goes."""
+
+import asyncio
+import base64
+import shutil
+
+import pytest
+
+from ava.domain.model import Outcome
+from ava.kube.client import Client
+from ava.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PODS, SECRETS, SERVICES
+from ava.store.open import migrate, open_store
+from tests.platform.hollow import Hollow
+from tests.unit.ava.operator.room import furnish, operating, start
+
+pytestmark = pytest.mark.platform
+KINDS = (PODS, SERVICES, CONFIG_MAPS, SECRETS, NETWORK_POLICIES)
+SPACE = "ava-vision"
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def store(tmp_path, empty):
+    shutil.copy(empty, tmp_path / "ledger.db")
+    store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+    furnish(store)
+    yield store
+    store.close()
+
+
+def on_server(apiserver, store, test, seconds=120):
+    async def go():
+        async with (
+            Client(apiserver.access) as client,
+            Client(apiserver.access) as other,
+            Hollow(other).running() as nodes,
+            operating(client, store),
+            asyncio.timeout(seconds),
+        ):
+            await test(client, nodes)
+
+    asyncio.run(go())
+
+
+async def of_run(client, kind, run):
+    return (await client.list(kind, SPACE, labels=f"ava.io/run={run.id}"))[0]
+
+
+async def until(wanted):
+    while not await wanted():
+        await asyncio.sleep(0.1)
+
+
+async def finished(client, store, run):
+    """Wait until a run is finished; nothing of it is left."""
+
+    async def ended():
+        return store.run(run.id).finished is not None
+
+    await until(ended)
+    left = [thing["metadata"]["name"] for kind in KINDS for thing in await of_run(client, kind, run)]
+    assert left == []
+
+
+def test_a_job_of_50_pods_with_a_name_of_200_characters(apiserver, store):
+    async def test(client, nodes):
+        roles = [{"name": "ps", "replicas": 10}, {"name": "worker", "replicas": 40, "command": ["sleep"]}]
+        run = start(store, name="n" * 200, roles=roles, distributed="tensorflow", tensorboard=True)
+
+        async def running():
+            return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"] * 50
+
+        await until(running)
+        pods = await of_run(client, PODS, run)
+        assert {p["metadata"]["annotations"]["ava.io/name"] for p in pods} == {"n" * 200}
+        assert len(await of_run(client, SERVICES, run)) == 2
+        store.stop(run.id, run.admitted, by="ann")
+        await finished(client, store, run)
+        assert store.run(run.id).outcome is Outcome.STOPPED
+
+    on_server(apiserver, store, test)
+
+
+def test_what_confines_a_pod_is_kept_by_this_server(apiserver, store):
+    """1.9 drops fields that it does not know without a word: what matters is looked for in what it gives back."""
+
+    async def test(client, nodes):
+        run = start(
+            store,
+            command=["sh", "-c", "echo $(HOME) $$"],
+            env={"A": "$(HOME)", "NVIDIA_VISIBLE_DEVICES": "all"},
+        )
+
+        async def made():
+            return bool(await of_run(client, PODS, run))
+
+        await until(made)
+        pod = (await of_run(client, PODS, run))[0]
+        spec, main = pod["spec"], pod["spec"]["containers"][0]
+        user = store.user("ann")
+        assert spec["automountServiceAccountToken"] is False
+        assert not any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC"))
+        assert spec["securityContext"]["runAsUser"] == user.uid >= 1000
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["supplementalGroups"] == [store.group("vision").gid]
+        assert main["securityContext"]["allowPrivilegeEscalation"] is False
+        assert main["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert [v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v] == ["/usr/lib/ava/init"]
+        assert main["command"][0] == "/.ava-init"
+        assert main["command"][-1] == "echo $$(HOME) $$$$"
+        env = {e["name"]: e["value"] for e in main["env"]}
+        assert (env["A"], env["NVIDIA_VISIBLE_DEVICES"]) == ("$$(HOME)", "void")
+        policies = {p["metadata"]["name"]: p["spec"] for p in (await client.list(NETWORK_POLICIES, SPACE))[0]}
+        assert policies["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+        own = [{"podSelector": {"matchLabels": {"ava.io/run": run.id}}}]
+        assert policies[f"run-{run.id}"]["egress"] == [{"to": own}]
+        store.stop(run.id, run.admitted, by="ann")
+        await finished(client, store, run)
+
+    on_server(apiserver, store, test)
+
+
+def test_an_mpi_run_has_keys_of_its_own_and_its_host_list(apiserver, store):
+    async def test(client, nodes):
+        roles = [
+            {"name": "launcher", "command": ["mpirun", "x"]},
+            {"name": "worker", "replicas": 3, "each": {"gpu": 2}},
+        ]
+        git = {"url": "https://git.example.org/x.git", "commit": "a" * 40}
+        run = start(store, roles=roles, distributed="mpi", git=git)
+
+        async def made():
+            return len(await of_run(client, PODS, run)) == 4
+
+        await until(made)
+        secret = (await of_run(client, SECRETS, run))[0]["data"]
+        assert base64.b64decode(secret["key"]).startswith(b"-----BEGIN OPENSSH PRIVATE KEY-----")
+        assert base64.b64decode(secret["known_hosts"]).startswith(b"ava-run ssh-ed25519 ")
+        hostfile = (await of_run(client, CONFIG_MAPS, run))[0]["data"]["hostfile"].splitlines()
+        assert [line.split(" ")[1] for line in hostfile] == ["slots=2"] * 3
+        assert hostfile[0].startswith(f"{run.id}-0-worker-0.run-{run.id}-0.{SPACE}.svc.cluster.local ")
+        pods = {p["metadata"]["name"]: p["spec"] for p in await of_run(client, PODS, run)}
+        assert [c["name"] for c in pods[f"{run.id}-0-launcher-0"]["initContainers"]] == ["code", "peers"]
+        store.stop(run.id, run.admitted, by="ann")
+        await finished(client, store, run)
+
+    on_server(apiserver, store, test)
+
+
+def test_a_restart_of_the_server_in_the_middle_of_a_run_is_survived(apiserver, store):
+    async def test(client, nodes):
+        run = start(store, command=["sleep"], roles=[{"name": "worker", "replicas": 3}])
+
+        async def running():
+            return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"] * 3
+
+        await until(running)
+        await asyncio.to_thread(apiserver.restart)
+        store.stop(run.id, run.admitted, by="ann")
+        await finished(client, store, run)
+
+    on_server(apiserver, store, test)
+
+
+def test_what_does_not_carry_its_label_is_never_touched(apiserver, store):
+    async def test(client, nodes):
+        run = start(store, command=["sleep"])
+
+        async def running():
+            return [p.phase for p in store.pods([run.id])[run.id]] == ["Running"]
+
+        await until(running)
+        foreign = {"metadata": {"name": "foreign", "labels": {"ava.io/run": run.id}}}
+        await client.create(CONFIG_MAPS, foreign, SPACE)
+        store.stop(run.id, run.admitted, by="ann")
+
+        async def ended():
+            return store.run(run.id).finished is not None
+
+        await until(ended)
+        assert (await client.get(CONFIG_MAPS, "foreign", SPACE))["metadata"]["labels"] == {
+            "ava.io/run": run.id
+        }
+        await client.delete(CONFIG_MAPS, "foreign", SPACE)
+
+    on_server(apiserver, store, test)

@@ -1,0 +1,129 @@
+"""Notices reach their owner by a real SMTP server and the site's webhook, once each, and are kept while those are away."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime, timedelta
+
+from aiohttp import web
+from aiosmtpd.controller import Controller
+
+from ava.domain.model import Outcome, Topic
+from ava.operator.config import Notices
+from ava.operator.ledger import Threads
+from ava.operator.metrics import Metrics
+from ava.operator.notices import Courier
+from tests.platform.apiserver import free_port
+from tests.unit.ava.operator.room import furnish, start
+
+
+class Box:
+    """Takes mails; refuses them with ``answer`` where set."""
+
+    def __init__(self):
+        self.mails, self.answer = [], ""
+
+    async def handle_DATA(self, server, session, envelope):
+        if self.answer:
+            return self.answer
+        self.mails.append(envelope)
+        return "250 OK"
+
+
+def deliver(store, test, *, hook=True, tmp_path=None):
+    furnish(store)
+    box, posts, status = Box(), [], [200]
+    smtp = Controller(box, hostname="127.0.0.1", port=free_port())
+    smtp.start()
+
+    async def take(request):
+        if status[0] == 200:
+            posts.append((await request.read(), request.headers))
+        return web.Response(status=status[0])
+
+    async def go():
+        app = web.Application()
+        app.router.add_post("/hook", take)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        said = {"mail": {"host": "127.0.0.1", "port": smtp.port, "sender": "ava@example.org", "tls": "none"}}
+        if hook:
+            (tmp_path / "secret").write_text("s3cret\n")
+            said["webhook"] = {
+                "url": f"http://127.0.0.1:{runner.addresses[0][1]}/hook",
+                "secret_file": str(tmp_path / "secret"),
+            }
+        threads = Threads(2)
+        courier = Courier(store, threads, Notices.model_validate(said), Metrics("default"))
+        try:
+            await test(courier, box, posts, status)
+        finally:
+            threads.close()
+            await runner.cleanup()
+
+    try:
+        asyncio.run(go())
+    finally:
+        smtp.stop()
+
+
+def now():
+    return datetime.now(UTC)
+
+
+def end(store, name="train"):
+    run = start(store, name=name)
+    return store.finish(run.id, Outcome.FAILED, "Pod worker 0: it used more memory than its limit.", now())
+
+
+def test_the_owner_hears_once_by_each_way(store, tmp_path):
+    async def test(courier, box, posts, status):
+        run = end(store)
+        assert await courier.deliver(now()) == 0
+        assert await courier.deliver(now()) == 0
+        assert len(box.mails) == len(posts) == 1
+        text = box.mails[0].content.decode()
+        assert box.mails[0].rcpt_tos == ["ann@example.org"]
+        assert "Subject: training train: failed" in text
+        assert "more memory than its limit" in text
+        raw, headers = posts[0]
+        assert json.loads(raw)["run"] == run.id
+        assert headers["X-AVA-Signature"] == "sha256=" + hmac.new(b"s3cret", raw, hashlib.sha256).hexdigest()
+
+    deliver(store, test, tmp_path=tmp_path)
+
+
+def test_what_one_way_does_not_take_is_tried_again_by_that_way_alone(store, tmp_path):
+    async def test(courier, box, posts, status):
+        end(store)
+        status[0] = 503
+        assert await courier.deliver(now()) == 1
+        assert (len(box.mails), len(posts)) == (1, 0)
+        status[0] = 200
+        assert await courier.deliver(now()) == 0
+        assert (len(box.mails), len(posts)) == (1, 1)
+
+    deliver(store, test, tmp_path=tmp_path)
+
+
+def test_a_notice_that_nobody_takes_is_dropped_after_a_day(store):
+    async def test(courier, box, posts, status):
+        end(store)
+        box.answer = "451 later"
+        assert await courier.deliver(now()) == 1
+        await courier.deliver(now() + timedelta(hours=25))
+        assert list(store.open_messages(Topic.NOTICE)) == []
+        assert box.mails == []
+
+    deliver(store, test, hook=False)
+
+
+def test_a_name_cannot_write_headers(store):
+    async def test(courier, box, posts, status):
+        end(store, "a" * 200)
+        assert await courier.deliver(now()) == 0
+        assert b"\nBcc:" not in box.mails[0].content
+
+    deliver(store, test, hook=False)
