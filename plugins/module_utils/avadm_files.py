@@ -21,6 +21,7 @@ OPTIONS = {
     "content": {"type": "str"},
     "secret": {"type": "str", "no_log": True},
     "base64": {"type": "str", "no_log": True},
+    "link": {"type": "str"},
     "owner": {"type": "str"},
     "mode": {"type": "str", "default": "0644"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -69,6 +70,9 @@ def owned(path, owner):
 
 def difference(entry):
     """Return the before and after texts of a file that differs, else None."""
+    if entry.get("link") and entry["state"] == "present":
+        have = os.readlink(entry["path"]) if os.path.islink(entry["path"]) else ""
+        return None if have == entry["link"] else (to_bytes(have), to_bytes(entry["link"]))
     before = read(entry["path"])
     if entry["state"] == "absent":
         return None if before is None else (before, b"")
@@ -137,6 +141,11 @@ class Files(object):
         folder = os.path.dirname(path)
         if not os.path.isdir(folder):
             os.makedirs(folder, 0o755)
+        if entry.get("link"):
+            made = os.path.join(folder, ".avadm-%d" % os.getpid())
+            os.symlink(entry["link"], made)
+            os.rename(made, path)
+            return
         handle, made = tempfile.mkstemp(dir=self.module.tmpdir)
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

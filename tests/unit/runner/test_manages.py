@@ -46,6 +46,7 @@ RESULTS = [
         *("login u", "file /f", "file /a", "absent /b", "unit d", f"file {DROPIN}", "reload d /a"),
         *("unit t.timer", "file /t", "restart t.timer /t", f"restart d {DROPIN}"),
     ),
+    ("avadm_service", args(packages=["p"], files=FILES), "package p", "file /a", "absent /b"),
     ("avadm_service", args(name="d", state="stopped", files=FILES), "file /a", "absent /b", "stopped d"),
     ("avadm_ceph_pool", args(pools=[{"name": "p"}], rule={"name": "r"}), "rule r", "pool p"),
     ("avadm_ceph_auth", args(entities=[{"entity": "client.a", "key": "k"}]), "entity client.a"),
