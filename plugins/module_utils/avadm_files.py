@@ -153,7 +153,12 @@ class Files(object):
         owner = owner_of(entry)
         self.validate(entry, made)
         # unsafe_writes acts only where the rename is refused (a bind-mounted file): then it is written in place.
-        self.module.atomic_move(made, path, unsafe_writes=True)
+        # What is new there is everybody's as far as the umask lets it, until its mode is set.
+        umask = os.umask(0o077)
+        try:
+            self.module.atomic_move(made, path, unsafe_writes=True)
+        finally:
+            os.umask(umask)
         if owner is not None:
             os.chown(path, *owner)
         os.chmod(path, int(entry["mode"], 8))

@@ -69,7 +69,7 @@ class Service(object):
         self.user()
         files = [one for one in self.given["files"] if not one["artifact"]]
         # Whom the others belong to may be made by the packages.
-        early = [one for one in files if not one["owner"]] if self.given["packages_start"] else []
+        early = [one for one in files if not one["owner"]] if self.given["packages_last"] else []
         self.files.bring(early)
         self.install()
         for folder in self.given["folders"]:
@@ -164,7 +164,10 @@ class Service(object):
             owner = avadm_files.owner_of(wanted)
         except KeyError:
             if not self.check:
-                raise avadm_files.FilesError("%s has no owner: there is no %s." % (path, wanted["owner"]))
+                raise avadm_files.FilesError(
+                    "%s has no owner: there is no %s. Remedy: install the package that makes this user or group."
+                    % (path, wanted["owner"])
+                )
             there = owner = None
         if there and avadm_files.mode_of(path) == mode and avadm_files.owned(path, owner):
             return

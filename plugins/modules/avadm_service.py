@@ -29,10 +29,10 @@ options:
     type: list
     elements: str
     default: []
-  packages_start:
+  packages_last:
     description:
-      - Whether the packages start what they bring. Then the files that belong to nobody in particular are written before, so that
-        it starts as it is to be; folders, artifacts and files with an owner come after, since the packages may make that one.
+      - Whether the files that belong to nobody in particular are written before the packages are installed, which start what they
+        bring or come from where a file says. Folders, artifacts and files with an owner, whom a package may make, come after.
     type: bool
     default: false
   user:
@@ -180,7 +180,7 @@ USER = {
 OPTIONS = {
     "name": {"type": "str"},
     "packages": {"type": "list", "elements": "str", "default": []},
-    "packages_start": {"type": "bool", "default": False},
+    "packages_last": {"type": "bool", "default": False},
     "user": {"type": "dict", "options": USER},
     "folders": {"type": "list", "elements": "dict", "default": [], "options": FOLDER},
     "files": {

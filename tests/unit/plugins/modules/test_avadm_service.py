@@ -124,13 +124,13 @@ def test_what_a_package_starts_at_once_finds_its_files_and_whom_it_makes_owns_th
     node.env |= stub(node.folder / "bin/apt-get", "[ $1 = update ] || ls $NODE > $NODE/apt")
     node.env["PATH"] = f"{node.folder}/bin:{node.env['PATH']}"
     files = [{"path": str(own), "content": "a"}, {"path": str(theirs), "content": "b", "owner": "root"}]
-    found, _ = node.bring(*files, packages=["fio"], packages_start=start)
+    found, _ = node.bring(*files, packages=["fio"], packages_last=start)
     assert found["actions"][0] == "install fio"
     there = (node.folder / "apt").read_text().split()
     assert ("own" in there, "theirs" in there) == (start, False)
     assert (own.read_text(), theirs.read_text()) == ("a\n", "b\n")
     node.runs(-1)
-    assert not node.bring(*files, packages=["fio"], packages_start=start)[0]["changed"]
+    assert not node.bring(*files, packages=["fio"], packages_last=start)[0]["changed"]
 
 
 def test_files_without_a_unit_run_nothing(node):
@@ -231,7 +231,7 @@ def test_timers_run_beside_it_and_their_services_are_read_again(node, monkeypatc
 
     more = {"restart_on": [], "reload_on": [], "settings": None, "health": [], "gate": [], "user": None}
     more |= {"ready_url": None, "own": "", "peers": [], "folders": []}
-    more |= {"packages": [], "packages_start": False}
+    more |= {"packages": [], "packages_last": False}
     fake = SimpleNamespace(params=given | more, run_command=run_command)
     service = avadm_service.Service(fake, check=False)
     monkeypatch.setattr(service.files, "bring", lambda entries: None)
