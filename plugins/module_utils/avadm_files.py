@@ -142,9 +142,7 @@ class Files(object):
         if not os.path.isdir(folder):
             os.makedirs(folder, 0o755)
         if entry.get("link"):
-            made = os.path.join(folder, ".avadm-%d" % os.getpid())
-            os.symlink(entry["link"], made)
-            os.rename(made, path)
+            self.link(entry["link"], path)
             return
         handle, made = tempfile.mkstemp(dir=self.module.tmpdir)
         with os.fdopen(handle, "wb") as stream:
@@ -162,6 +160,16 @@ class Files(object):
         if owner is not None:
             os.chown(path, *owner)
         os.chmod(path, int(entry["mode"], 8))
+
+    def link(self, target, path):
+        """Make a symbolic link, in the place of whatever file or link is there."""
+        made = "%s.avadm-%d" % (path, os.getpid())
+        os.symlink(target, made)
+        try:
+            os.rename(made, path)
+        except OSError:
+            os.unlink(made)
+            raise
 
     def validate(self, entry, made):
         """Have a program judge a file before it takes its place."""

@@ -155,6 +155,11 @@ def test_a_link_takes_the_place_of_what_points_elsewhere(node):
         assert node.bring(wanted)[0]["paths"] == [str(link)]
         assert str(link.readlink()) == "hyperkube"
     assert node.bring(wanted)[0]["paths"] == []
+    link.unlink()
+    link.mkdir()
+    found, _ = node.bring(wanted)
+    assert "could not be written" in found["msg"]
+    assert [path.name for path in link.parent.iterdir()] == ["kubectl"]
 
 
 def test_a_secret_is_told_nowhere(node):
