@@ -113,10 +113,10 @@ def test_a_new_file_is_nobody_elses_before_it_has_its_mode(tmp_path):
     seen = []
 
     def atomic_move(made, path, unsafe_writes):
-        os.rename(made, path)
+        Path(made).rename(path)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(path, 0o666 & ~mask)
+        Path(path).chmod(0o666 & ~mask)
         seen.append(avadm_files.mode_of(path))
 
     before = os.umask(0o022)
