@@ -79,7 +79,7 @@ test-faults: $(STAMP) ## Plant faults on the lab, remove it, then the same on th
 	@$(BIN)/avadm lab down
 	@$(MAKE) --no-print-directory test-ha
 
-molecule: $(STAMP) ## Each role up to docker alone on a small lab (none of Kubernetes): converge twice, verify; the awkward cases.
+molecule: $(STAMP) ## Each role up to docker alone on a small lab, then etcd, masters and gateways on several nodes: converge twice, verify; the awkward cases.
 	@scripts/molecule $(SCENARIO)
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).

@@ -112,13 +112,18 @@ def each(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if words is None:
         yield entry
         return
-    plain = {key: value for key, value in entry.items() if key != "each"}
+    plain = {key: value for key, value in entry.items() if key not in ("each", "as")}
+    kind = entry.get("as", "content")
     for word in words:
         named = {key: plain[key].replace("{}", word) for key in ("path", "src", "template") if key in plain}
-        content = (
-            {"content": json.dumps(words[word], indent=4, sort_keys=True)} if isinstance(words, dict) else {}
-        )
-        yield plain | named | content
+        yield plain | named | ({kind: _content(kind, words[word])} if isinstance(words, dict) else {})
+
+
+def _content(kind: str, value: Any) -> Any:
+    """Return a value of a dictionary as an option of a file."""
+    if kind == "artifact" or isinstance(value, str):
+        return value
+    return json.dumps(value, indent=4, sort_keys=True)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ OPTIONS = {
     "content": {"type": "str"},
     "secret": {"type": "str", "no_log": True},
     "base64": {"type": "str", "no_log": True},
+    "link": {"type": "str"},
     "owner": {"type": "str"},
     "mode": {"type": "str", "default": "0644"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
@@ -69,6 +70,9 @@ def owned(path, owner):
 
 def difference(entry):
     """Return the before and after texts of a file that differs, else None."""
+    if entry.get("link") and entry["state"] == "present":
+        have = os.readlink(entry["path"]) if os.path.islink(entry["path"]) else ""
+        return None if have == entry["link"] else (to_bytes(have), to_bytes(entry["link"]))
     before = read(entry["path"])
     if entry["state"] == "absent":
         return None if before is None else (before, b"")
@@ -137,6 +141,9 @@ class Files(object):
         folder = os.path.dirname(path)
         if not os.path.isdir(folder):
             os.makedirs(folder, 0o755)
+        if entry.get("link"):
+            self.link(entry["link"], path)
+            return
         handle, made = tempfile.mkstemp(dir=self.module.tmpdir)
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -144,10 +151,25 @@ class Files(object):
         owner = owner_of(entry)
         self.validate(entry, made)
         # unsafe_writes acts only where the rename is refused (a bind-mounted file): then it is written in place.
-        self.module.atomic_move(made, path, unsafe_writes=True)
+        # What is new there is everybody's as far as the umask lets it, until its mode is set.
+        umask = os.umask(0o077)
+        try:
+            self.module.atomic_move(made, path, unsafe_writes=True)
+        finally:
+            os.umask(umask)
         if owner is not None:
             os.chown(path, *owner)
         os.chmod(path, int(entry["mode"], 8))
+
+    def link(self, target, path):
+        """Make a symbolic link, in the place of whatever file or link is there."""
+        made = "%s.avadm-%d" % (path, os.getpid())
+        os.symlink(target, made)
+        try:
+            os.rename(made, path)
+        except OSError:
+            os.unlink(made)
+            raise
 
     def validate(self, entry, made):
         """Have a program judge a file before it takes its place."""

@@ -9,10 +9,17 @@ import grp
 import os
 import pwd
 
-from ansible.module_utils import avadm_artifact, avadm_daemon, avadm_files
+from ansible.module_utils import avadm_artifact, avadm_daemon, avadm_files, avadm_packages
 
 UNITS = "/etc/systemd/system/"
-TROUBLES = (avadm_artifact.ArtifactError, avadm_daemon.DaemonError, avadm_files.FilesError)
+TROUBLES = (
+    avadm_artifact.ArtifactError,
+    avadm_daemon.DaemonError,
+    avadm_files.FilesError,
+    avadm_packages.PackageError,
+)
+LISTS_AGE_S = 3600
+"""Package lists that are older are refreshed before packages are installed."""
 
 
 def unit_of(path):
@@ -40,7 +47,7 @@ class Service(object):
 
     def __init__(self, module, check):
         self.module, self.check, self.given = module, check, module.params
-        self.unit = avadm_daemon.whole(self.given["name"])
+        self.unit = avadm_daemon.whole(self.given["name"]) if self.given["name"] else ""
         entries = self.given["files"]
         self.artifacts = [one for one in entries if one["artifact"]]
         self.files = avadm_files.Files(module, check)
@@ -57,15 +64,21 @@ class Service(object):
     def bring(self):
         """Bring it about; return what the module returns."""
         stopped = self.given["state"] == "stopped"
-        timers = [] if stopped else self.timers()
-        result = self.run() if stopped else {}
+        timers = self.timers() if self.unit and not stopped else []
+        result = self.run() if stopped else {"actions": [], "because": []}
         self.user()
+        files = [one for one in self.given["files"] if not one["artifact"]]
+        # Whom the others belong to may be made by the packages.
+        early = [one for one in files if not one["owner"]] if self.given["packages_last"] else []
+        self.files.bring(early)
+        self.install()
         for folder in self.given["folders"]:
             self.folder(folder)
         self.put()
-        self.files.bring([one for one in self.given["files"] if not one["artifact"]])
+        self.files.bring([one for one in files if one not in early])
         if not stopped:
             self.reread()
+        if self.unit and not stopped:
             result = self.run()
         for path in timers:
             more = {"name": unit_of(path), "restart_on": [path], "reload_on": [], "settings": None}
@@ -98,12 +111,23 @@ class Service(object):
 
     def keeps(self, timers):
         """Return what a changed file means to each unit that runs: (unit, restart or reload, path)."""
-        if self.given["state"] == "stopped":
+        if self.given["state"] == "stopped" or not self.unit:
             return []
         gone = [one["path"] for one in self.given["files"] if one["state"] == "absent"]
         told = [(self.given["name"], kind, path) for kind in ("restart", "reload") for path in self.on(kind)]
         told += [(unit_of(path), "restart", path) for path in timers]
         return [one for one in told if one[2] not in gone]
+
+    def install(self):
+        """Install what is missing of its packages."""
+        wanted = self.given["packages"]
+        if not wanted:
+            return
+        packages = avadm_packages.packages_of(self.module)
+        done = avadm_packages.ensure(packages, wanted, LISTS_AGE_S, False, self.check)
+        self.actions += ["install %s" % name for name in sorted(done["installed"])]
+        if packages.update_trouble:
+            self.module.warn("apt-get update: " + packages.update_trouble)
 
     def user(self):
         """Make the login, or mend its home and shell."""
@@ -140,7 +164,10 @@ class Service(object):
             owner = avadm_files.owner_of(wanted)
         except KeyError:
             if not self.check:
-                raise avadm_files.FilesError("%s has no owner: there is no %s." % (path, wanted["owner"]))
+                raise avadm_files.FilesError(
+                    "%s has no owner: there is no %s. Remedy: install the package that makes this user or group."
+                    % (path, wanted["owner"])
+                )
             there = owner = None
         if there and avadm_files.mode_of(path) == mode and avadm_files.owned(path, owner):
             return

@@ -34,6 +34,9 @@ options:
       secret:
         description: The whole content of a file that holds a secret; hidden in results. Instead of I(content).
         type: str
+      link:
+        description: Where a symbolic link points, instead of I(content).
+        type: str
       mode:
         description: Octal mode, quoted.
         type: str

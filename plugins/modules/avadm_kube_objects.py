@@ -22,6 +22,9 @@ options:
     description: How to reach the API, and as whom.
     type: path
     default: /root/.kube/config
+  server:
+    description: URL of the API server that is asked, rather than the one that I(kubeconfig) names.
+    type: str
   unbind:
     description:
       - A label's name. Bindings of roles (of the cluster's and of namespaces') that have it and are not in the manifest are
@@ -124,13 +127,14 @@ class Objects(object):
         prune: namespace, label and kinds of other objects that are; None for none.
     """
 
-    def __init__(self, run, path, kubeconfig, unbind=None, prune=None):
-        self.run, self.path, self.kubeconfig = run, path, kubeconfig
+    def __init__(self, run, path, kubeconfig, unbind=None, prune=None, server=None):
+        self.run, self.path = run, path
         self.unbind, self.prune = unbind, prune
+        self.way = ["--kubeconfig", kubeconfig] + (["--server", server] if server else [])
 
     def kubectl(self, *words):
         """Return what kubectl says; KubeError where it fails."""
-        argv = ["kubectl", "--kubeconfig", self.kubeconfig, "--request-timeout=20s"] + list(words)
+        argv = ["kubectl"] + self.way + ["--request-timeout=20s"] + list(words)
         rc, out, err = self.run(argv)
         if rc != 0:
             raise KubeError("kubectl %s: %s" % (words[0], (err or out).strip()[-600:]))
@@ -205,6 +209,7 @@ def main():
         argument_spec={
             "path": {"type": "path", "required": True},
             "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
+            "server": {"type": "str"},
             "unbind": {"type": "str"},
             "prune": {
                 "type": "dict",
@@ -221,7 +226,7 @@ def main():
     )
     params = module.params
     objects = Objects(
-        module.run_command, params["path"], params["kubeconfig"], params["unbind"], params["prune"]
+        module.run_command, *(params[key] for key in ("path", "kubeconfig", "unbind", "prune", "server"))
     )
     if module.check_mode and not os.path.exists(params["path"]):
         module.exit_json(changed=True, differing=["the manifest is not written yet"])

@@ -9,13 +9,14 @@ DOCUMENTATION = r"""
 module: avadm_service
 short_description: Deploy a service in one task, its user, folders, files and units
 description:
-  - Creates the user and the folders, writes the files, starts the unit and its timers, and waits until it is ready.
+  - Installs the packages, creates the user and the folders, writes the files, starts the unit and its timers, and waits until it
+    is ready.
   - The unit is restarted or reloaded for each of these files that is newer than what runs, so that a run that was killed
     between the two is made good by the next one. See M(avadm_daemon), whose options it has as well.
   - The action plug-in of this name reads files and templates of the role, pushes artifacts as M(avadm_artifact) does, and has
     nodes take turns.
 options:
-  name: {description: As of avadm_daemon., type: str, required: true}
+  name: {description: "As of avadm_daemon. Without one nothing is run, there are files alone.", type: str}
   state:
     description:
       - As of avadm_daemon. A service that is to stand still is stopped before its files are written or removed; its timers are
@@ -23,6 +24,17 @@ options:
     type: str
     choices: [running, stopped]
     default: running
+  packages:
+    description: Its packages, as of avadm_package. They are there before the folders and files.
+    type: list
+    elements: str
+    default: []
+  packages_last:
+    description:
+      - Whether the files that belong to nobody in particular are written before the packages are installed, which start what they
+        bring or come from where a file says. Folders, artifacts and files with an owner, whom a package may make, come after.
+    type: bool
+    default: false
   user:
     description: The system user that it runs as.
     type: dict
@@ -53,12 +65,18 @@ options:
       base64: {description: The whole content in base64; hidden likewise., type: str}
       src: {description: "Name of a file in the role's files, instead of I(content).", type: str}
       template: {description: "Name of a template in the role's templates, instead of I(content).", type: str}
+      link: {description: "Where a symbolic link points, instead of I(content).", type: str}
       artifact: {description: "A file of the cache, as of avadm_artifact, instead of I(content).", type: dict}
       each:
         description:
           - A list of words, or a dictionary; there is a file for each word, or key, which takes the place of C({}) in I(path),
-            I(src) and I(template). What a dictionary has is the content, as JSON.
+            I(src) and I(template). What a dictionary has is the content; what is no text is written as JSON.
         type: raw
+      as:
+        description: What the values of the dictionary of I(each) are, in place of the content.
+        type: str
+        choices: [content, secret, base64, artifact]
+        default: content
       mode: {description: "Octal mode, quoted.", type: str, default: "0644"}
       owner: {description: "USER or USER:GROUP; left as made (root) if absent.", type: str}
       state: {description: Whether the file is there., type: str, choices: [present, absent], default: present}
@@ -111,7 +129,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 actions:
-  description: What was done, in order; login, folder, and what avadm_daemon says.
+  description: What was done, in order; login, install, folder, and what avadm_daemon says.
   type: list
   returned: success
 paths:
@@ -145,6 +163,7 @@ FILE = {
     "template": {"type": "str"},
     "artifact": {"type": "dict"},
     "each": {"type": "raw"},
+    "as": {"type": "str", "choices": ["content", "secret", "base64", "artifact"], "default": "content"},
     "on_change": {"type": "str", "choices": ["restart", "reload", "none"]},
     "validate": {"type": "str"},
 }
@@ -159,6 +178,9 @@ USER = {
     "shell": {"type": "path", "default": "/usr/sbin/nologin"},
 }
 OPTIONS = {
+    "name": {"type": "str"},
+    "packages": {"type": "list", "elements": "str", "default": []},
+    "packages_last": {"type": "bool", "default": False},
     "user": {"type": "dict", "options": USER},
     "folders": {"type": "list", "elements": "dict", "default": [], "options": FOLDER},
     "files": {
@@ -198,7 +220,7 @@ def main():
     except (IOError, OSError, KeyError) as error:
         module.fail_json(
             msg="%s cannot be had: %s. Remedy: see the space and the rights on this node."
-            % (module.params["name"], error)
+            % (module.params["name"] or "What belongs on this node", error)
         )
     if module._diff:
         result["diff"] = service.files.diffs

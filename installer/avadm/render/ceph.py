@@ -77,9 +77,9 @@ def render(given: Given, out: Vars) -> None:
         "ceph_osd_memory_bytes": ceph.osd_memory_mib * MIB,
         "ceph_rbd_rule": rule,
         "ceph_rbd_pools": [pools[p.name] for p in ceph.rbd_pools],
-        "ceph_rbd_clients": [
-            {"pool": p.name, "entity": rbd_entity(p.name), "key": entities[rbd_entity(p.name)].key}
-            for p in ceph.rbd_pools
+        "ceph_rbd_keyrings": [
+            {"path": f"/etc/ceph/ceph.{e}.keyring", "entity": e, "key": entities[e].key}
+            for e in (rbd_entity(p.name) for p in ceph.rbd_pools)
         ],
     }
     if fs := ceph.filesystem:

@@ -102,11 +102,14 @@ def _drop_in(args: Args) -> list[str]:
 
 
 def _service(args: Args, res: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"package {name}" for name in args.get("packages") or [])
     if args.get("user"):
         yield f"login {args['user']['name']}"
     for folder in args.get("folders") or []:
         yield f"file {folder['path']}"
     yield from _files({"files": args.get("files") or []})
+    if not args.get("name"):
+        return
     if args.get("state") == "stopped":
         yield f"stopped {args['name']}"
         return

@@ -42,6 +42,20 @@ def tasks(role, step, word):
     return [one for one in read(role, f"tasks/{step}.yml") if word in str(one)]
 
 
+def service(role, name=None):
+    """Return what a role gives avadm_service for a unit, not yet rendered; without a name, for its first files without one."""
+    steps = (read(role, f"tasks/{path.name}") for path in sorted((ROLES / role / "tasks").glob("*.yml")))
+    given = [one["avadm_service"] for step in steps for one in step if "avadm_service" in one]
+    return next(one for one in given if one.get("name") == name)
+
+
+def written(files, /, **have):
+    """Return path to file of a list of files as avadm_service takes it, rendered; templates are named only."""
+    loaded()
+    action = program("../plugins/action/avadm_service.py", "avadm_service_action")
+    return {one["path"]: one for entry in action.flat(value(files, **have)) for one in action.each(entry)}
+
+
 def value(text, /, **have):
     """Return what Ansible makes of a text with these variables."""
     return Templar(DataLoader(), variables=have).template(text)

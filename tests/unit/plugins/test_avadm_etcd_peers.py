@@ -77,15 +77,32 @@ def told(stage, here):
         "etcd_ca_certificate": FORMER,
         "_etcd_peers": {"stage": stage, "trusted": "what the module says"},
     }
-    (look,) = tasks("etcd", "peers", "avadm_etcd_peers")
+    (look,) = tasks("etcd", "main", "avadm_etcd_peers")
     missing = value(look["avadm_etcd_peers"]["missing"], **have)
     assert missing == {m: url for m, url in have["etcd_members"].items() if m not in here}
-    (write,) = tasks("etcd", "peers", "avadm_files")
-    assert value(write["avadm_files"]["files"][0]["content"], **have) == "what the module says"
-    (alone,) = tasks("etcd", "main", "peers_alone")
-    return holds("_etcd_may_show", **have), holds(alone["when"], **have)
+    first = have["_etcd_files"][0]
+    assert (first["path"], value(first["content"], **have)) == (TRUSTED, "what the module says")
+    (alone,) = tasks("etcd", "main", "etcd_peer_ca_certificate }}'}]")
+    assert value(alone["vars"]["_etcd_now"], **have) == [{"path": TRUSTED, "content": OWN}]
+    return shows(have), holds(alone["when"], **have)
 
 
+def shows(have):
+    """Whether the new certificate is shown in the end; before the others trust it, a member never has it."""
+    have = have | dict.fromkeys(("etcd_server_certificate", "etcd_client_certificate", "etcd_key"), "x")
+    have |= {"_etcd_files": [], "etcd_peer_certificate": "new"}
+    (end,) = tasks("etcd", "main", "_etcd_may_show")
+    (early,) = [one for one in read("etcd", "tasks/main.yml") if "avadm_service" in one]
+    paths = [
+        [one["path"] for one in value(files, **have)]
+        for files in (early["avadm_service"]["files"], end["vars"]["_etcd_now"])
+    ]
+    peer = [SHOWN in found for found in paths]
+    assert not peer[0] or have["_etcd_peers"]["stage"] in ("none", "shown", "new")
+    return peer[1]
+
+
+SHOWN, TRUSTED = "/etc/etcd/pki/peer.crt", "/etc/etcd/pki/peer-ca.crt"
 BOTH = ["m1", "m2"]
 
 
@@ -114,10 +131,11 @@ def test_a_member_goes_on_only_with_all_others(stage, here, wanted):
 def test_nobody_is_started_before_it_is_known_whether_it_may(stage, running):
     """With what a first start of an older release left in /run, a member without data would found an empty cluster."""
     steps = read("etcd", "tasks/main.yml")
-    before = steps.index(tasks("etcd", "main", "configure.yml")[0])
-    (early,) = [t for t in steps[:before] if "restart.yml" in str(t)]
+    before = steps.index(tasks("etcd", "main", "avadm_etcd_member")[0])
+    (early,) = [t for t in steps[:before] if "run.yml" in str(t)]
     restarts = holds(early["when"], _etcd_peers={"stage": stage, "running": running})
     assert restarts is (running and stage in ("old", "both"))
+    assert not [t for t in steps[:before] if t.get("avadm_service", {}).get("name")]
 
 
 def test_members_trust_another_file_than_clients_do_and_its_end_is_watched():

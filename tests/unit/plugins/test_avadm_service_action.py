@@ -56,6 +56,20 @@ def test_there_is_a_file_for_each_word(each, wanted):
     assert all("each" not in one for one in plugin.each(entry))
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "wanted"),
+    [
+        ({}, "PEM\n", {"content": "PEM\n"}),
+        ({"as": "secret"}, "key", {"secret": "key"}),
+        ({"as": "base64"}, "aGE=", {"base64": "aGE="}),
+        ({"as": "artifact"}, {"sha256": "0"}, {"artifact": {"sha256": "0"}}),
+    ],
+)
+def test_what_a_dictionary_has_is_what_the_file_shall_have(kind, given, wanted):
+    (made,) = plugin.each({"path": "/p/{}", "mode": "0755", "each": {"a": given}} | kind)
+    assert made == {"path": "/p/a", "mode": "0755"} | wanted
+
+
 def test_lists_among_the_files_are_taken_as_their_entries():
     assert list(plugin.flat([{"path": "/a"}, [{"path": "/b"}, []], []])) == [{"path": "/a"}, {"path": "/b"}]
 

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from tests.unit.fakes.roles import template, value, variables
+from tests.unit.fakes.roles import service, variables, written
 
 
 def files(**more):
     """Return path to content of what the role writes."""
-    have = variables("docker") | more
-    authorities = json.loads(template("docker/templates/authorities.json.j2", **have))
-    own = value(have["_docker_files"], **have | {"_docker_authorities": []})  # that template
-    return {f["path"]: f.get("content", f.get("secret")) for f in [*own, *authorities]}
+    given = service("docker", "{{ docker_service }}")["files"]
+    made = written(given, **variables("docker") | more)
+    assert all(one["on_change"] == "none" for path, one in made.items() if path != "/etc/docker/daemon.json")
+    return {path: one.get("content", one.get("secret")) for path, one in made.items()}
 
 
 def config(**more):

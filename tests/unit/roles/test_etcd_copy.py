@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.unit.fakes.roles import ROLES, read
+from tests.unit.fakes.roles import ROLES, given, read, written
 from tests.unit.fakes.running import sh
 from tests.unit.roles.test_kube_units import rendered
 
@@ -188,6 +188,14 @@ def test_without_settings_library_or_exporter_nothing_is_hidden(room, what):
     assert room.told() == (AT[0], 1)
 
 
+def store_files(**more):
+    """Return path to file of what the role writes of the store; nothing that runs is restarted for it."""
+    have = given("etcd") | {"inventory_hostname": "n1", "_etcd_peers": {"trusted": "PEM"}} | more
+    made = {path: one for path, one in written(have["_etcd_files"], **have).items() if "/store." in path}
+    assert all(one["on_change"] == "none" for one in made.values())
+    return made
+
+
 KEYS = {"endpoint": "https://o", "access_key": "A", "secret_key": "S"}
 
 
@@ -197,8 +205,8 @@ def test_a_copy_that_fails_or_hangs_does_not_fail_or_hold_up_the_snapshots(store
     have = read("etcd", "vars/main.yml")
     text = rendered("etcd", have["_etcd_snapshot_service"], etcd_store=store)
     after = [line for line in text.splitlines() if line.startswith("ExecStartPost=")]
-    files = rendered("etcd", have["_etcd_store_files"], etcd_store=store)
-    settings = next(one for one in files if one["path"].endswith(".json"))
+    files = store_files(etcd_store=store)
+    settings = files["/etc/avadm/etcd/store.json"]
     if store:
         (line,) = after
         assert line.startswith(
@@ -221,9 +229,9 @@ def test_a_copy_that_fails_or_hangs_does_not_fail_or_hold_up_the_snapshots(store
 )
 def test_the_store_is_known_by_its_authority_or_by_one_of_the_systems(certificate, state, asked):
     given = {"etcd_store": KEYS, "etcd_store_ca_certificate": certificate}
-    files = rendered("etcd", read("etcd", "vars/main.yml")["_etcd_store_files"], **given)
-    assert [(one["path"], one.get("state", "present")) for one in files] == [
-        ("/etc/avadm/etcd/store.crt", state),
-        ("/etc/avadm/etcd/store.json", "present"),
-    ]
-    assert json.loads(files[1]["secret"]) == {**KEYS, "ca": asked}
+    files = store_files(**given)
+    assert {path: one.get("state", "present") for path, one in files.items()} == {
+        "/etc/avadm/etcd/store.crt": state,
+        "/etc/avadm/etcd/store.json": "present",
+    }
+    assert json.loads(files["/etc/avadm/etcd/store.json"]["secret"]) == {**KEYS, "ca": asked}

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 
 import pytest
 
-from tests.unit.fakes.roles import ROLES, given, read, template, value, variables
+from tests.unit.fakes.roles import ROLES, given, read, service, template, value
 
 DEVICE = {"inventory_hostname": "n1", "_vip_device": "eth7"}
 SERVERS = {"m1": "10.0.0.21", "m2": "10.0.0.22"}
@@ -83,7 +83,7 @@ def test_one_that_is_killed_is_started_again_and_cleaned_up_after():
     assert unit["ExecStopPost"].startswith("-/bin/sh -c ")
     command = shlex.split(unit["ExecStopPost"])[-1]
     (path,) = [word for word in shlex.split(command) if word.startswith("/etc/")]
-    written = [file["path"] for file in variables("vip")["_vip_keepalived_files"] if "content" in file]
-    assert any(fnmatch(value(one, _vip_name="api"), path) for one in written)
+    files = [file for file in service("vip", "keepalived")["files"] if "template" in file]
+    assert any(fnmatch(value(file["path"], _vip_name="api"), path) for file in files)
     # One address that is not there keeps no other.
     assert "-force" in shlex.split(command)

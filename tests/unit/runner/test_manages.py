@@ -46,6 +46,7 @@ RESULTS = [
         *("login u", "file /f", "file /a", "absent /b", "unit d", f"file {DROPIN}", "reload d /a"),
         *("unit t.timer", "file /t", "restart t.timer /t", f"restart d {DROPIN}"),
     ),
+    ("avadm_service", args(packages=["p"], files=FILES), "package p", "file /a", "absent /b"),
     ("avadm_service", args(name="d", state="stopped", files=FILES), "file /a", "absent /b", "stopped d"),
     ("avadm_ceph_pool", args(pools=[{"name": "p"}], rule={"name": "r"}), "rule r", "pool p"),
     ("avadm_ceph_auth", args(entities=[{"entity": "client.a", "key": "k"}]), "entity client.a"),
@@ -114,8 +115,7 @@ READS = (
     r"timeout \d+ stat --file-system --format=%T \S+|hostname -s|ip -o -4 addr show to \S+|mountpoint -q \S+",
     r"docker exec calico-node calico-node -felix-ready -bird-ready|docker info --format .+",
     r"kubectl( --[a-z-]+=\S+)* get .+",
-    r"chronyc -n tracking|nvidia-smi --query-gpu=\S+ --format=\S+|\S+ --version",
-    r"/usr/local/sbin/avadm-etcd health|/usr/local/sbin/avadm-(objects|EXPRESSION)-health \S+",
+    r"nvidia-smi --query-gpu=\S+ --format=\S+|\S+ --version",
     r"/usr/local/lib/avadm/alluxio/fuse-there|EXPRESSION --help|df --output=size --block-size=1M EXPRESSION",
 )
 CHECKING = {"assert", "command", "fail", "import_tasks", "include_tasks", "stat", "uri", "wait_for"}

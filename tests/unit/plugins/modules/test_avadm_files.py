@@ -3,6 +3,7 @@
 import os
 import pwd
 from pathlib import Path
+from types import SimpleNamespace
 
 import avadm_sysctl
 import pytest
@@ -105,3 +106,24 @@ def test_a_file_that_is_no_text_is_written_as_it_is(tmp_path):
     path.write_bytes(b"\x99\x01\x0d\x04")
     path.chmod(0o644)
     assert avadm_files.difference(wanted) is None
+
+
+def test_a_new_file_is_nobody_elses_before_it_has_its_mode(tmp_path):
+    """Ansible gives what is new there the mode that the umask leaves."""
+    seen = []
+
+    def atomic_move(made, path, unsafe_writes):
+        Path(made).rename(path)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(path).chmod(0o666 & ~mask)
+        seen.append(avadm_files.mode_of(path))
+
+    before = os.umask(0o022)
+    try:
+        fake = SimpleNamespace(atomic_move=atomic_move, tmpdir=str(tmp_path))
+        avadm_files.Files(fake, check=False).bring([entry(tmp_path / "key", mode="0640")])
+        assert (seen, avadm_files.mode_of(tmp_path / "key")) == ([0o600], 0o640)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)

@@ -2,8 +2,8 @@
 
 import os
 
-import avadm_package as module
 import pytest
+from ansible.module_utils import avadm_packages as module
 
 INSTALLED = "ii \tcurl\tamd64\t7.88-1\t\nii \tmawk\tamd64\t1.3\tawk, compat (= 1)\nrc \tgone\tamd64\t1\t\n"
 

@@ -115,6 +115,53 @@ def test_login_and_folders_are_there_before_the_files(node):
     assert node.bring(folders=[{"path": str(folder), "mode": "0700"}])[0]["changed"] is False
 
 
+@pytest.mark.parametrize("start", [True, False])
+def test_what_a_package_starts_at_once_finds_its_files_and_whom_it_makes_owns_the_others(node, start):
+    """apt notes which files are there when it is called."""
+    own, theirs = node.folder / "own", node.folder / "theirs"
+    listed = "fio\\tfio\\tamd64\\t3\\t\\n"
+    node.env |= stub(node.folder / "bin/dpkg-query", f"[ ! -f $NODE/apt ] || printf 'ii \\t{listed[5:]}'")
+    node.env |= stub(node.folder / "bin/apt-get", "[ $1 = update ] || ls $NODE > $NODE/apt")
+    node.env["PATH"] = f"{node.folder}/bin:{node.env['PATH']}"
+    files = [{"path": str(own), "content": "a"}, {"path": str(theirs), "content": "b", "owner": "root"}]
+    found, _ = node.bring(*files, packages=["fio"], packages_last=start)
+    assert found["actions"][0] == "install fio"
+    there = (node.folder / "apt").read_text().split()
+    assert ("own" in there, "theirs" in there) == (start, False)
+    assert (own.read_text(), theirs.read_text()) == ("a\n", "b\n")
+    node.runs(-1)
+    assert not node.bring(*files, packages=["fio"], packages_last=start)[0]["changed"]
+
+
+def test_files_without_a_unit_run_nothing(node):
+    given = {"name": None, "rolling": 1}
+    found, said = node.bring(
+        node.file(), {"path": "/etc/systemd/system/x-y.timer", "state": "absent"}, **given
+    )
+    assert (found["changed"], found["keeps"], said) == (True, [], [])
+    assert node.conf.read_text() == "a\n"
+    assert not node.bring(node.file(), **given)[0]["changed"]
+
+
+def test_a_link_takes_the_place_of_what_points_elsewhere(node):
+    link = node.folder / "etc/kubectl"
+    wanted = {"path": str(link), "link": "hyperkube", "on_change": "none"}
+    assert node.bring(wanted, _ansible_check_mode=True)[0]["changed"]
+    assert not link.is_symlink()
+    for before in (None, "elsewhere"):
+        if before:
+            link.unlink()
+            link.symlink_to(before)
+        assert node.bring(wanted)[0]["paths"] == [str(link)]
+        assert str(link.readlink()) == "hyperkube"
+    assert node.bring(wanted)[0]["paths"] == []
+    link.unlink()
+    link.mkdir()
+    found, _ = node.bring(wanted)
+    assert "could not be written" in found["msg"]
+    assert [path.name for path in link.parent.iterdir()] == ["kubectl"]
+
+
 def test_a_secret_is_told_nowhere(node):
     node.conf.parent.mkdir()
     node.conf.write_text("former-secret")
@@ -189,6 +236,7 @@ def test_timers_run_beside_it_and_their_services_are_read_again(node, monkeypatc
 
     more = {"restart_on": [], "reload_on": [], "settings": None, "health": [], "gate": [], "user": None}
     more |= {"ready_url": None, "own": "", "peers": [], "folders": []}
+    more |= {"packages": [], "packages_last": False}
     fake = SimpleNamespace(params=given | more, run_command=run_command)
     service = avadm_service.Service(fake, check=False)
     monkeypatch.setattr(service.files, "bring", lambda entries: None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes.roles import ROLES, tasks, template
+from tests.unit.fakes.roles import ROLES, service, template, variables, written
 from tests.unit.fakes.running import sh, stub
 
 UNIT = "ceph_client/templates/avadm-cephfs.service.j2"
@@ -29,10 +29,21 @@ def test_a_mount_by_the_kernel_finds_its_key_in_every_release():
     assert line[0] == "10.0.0.1,10.0.0.2"
     options = dict(o.partition("=")[::2] for o in line[1].split(","))
     assert options["name"] == "cephfs"
-    (written,) = tasks("ceph_client", "configure", "ceph_client_kind == 'kernel'")
-    (file,) = written["avadm_files"]["files"]
-    assert file["path"].replace("{{ ceph_client_entity }}", "client.cephfs") == options["secretfile"]
-    assert (file["mode"], "secret" in file) == ("0600", True)
+    files = service("ceph_client", "avadm-cephfs")["files"]
+    have = variables("ceph_client") | VARIABLES | {"ceph_client_key": "k"}
+    file = written(files, **have | {"ceph_client_kind": "kernel"})[options["secretfile"]]
+    assert (file["mode"], file["secret"]) == ("0600", "k")
+    assert options["secretfile"] not in written(files, **have)
+
+
+@pytest.mark.parametrize("kind", ["fuse", "kernel"])
+def test_a_mount_is_not_taken_from_its_users_for_any_file(kind):
+    given = service("ceph_client", "avadm-cephfs")
+    have = variables("ceph_client") | VARIABLES | {"ceph_client_key": "k", "ceph_client_kind": kind}
+    made = written(given["files"], **have)
+    assert {one["on_change"] for one in made.values()} == {"none"}
+    assert not {"settings", "restart_on", "reload_on"} & given.keys()
+    assert made["/etc/ceph/ceph.client.cephfs.keyring"]["secret"] == "[client.cephfs]\n\tkey = k\n"
 
 
 @pytest.fixture

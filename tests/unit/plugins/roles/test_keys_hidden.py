@@ -17,13 +17,13 @@ from tests.unit.fakes.running import sh
 
 ROOT = Path(__file__).parents[4]
 KEY = "AQBcorrectHorseBatteryStaple=="
-REMEDY = "Install the daemon's package first."
+REMEDY = "Remedy: install the package that makes this user or group."
 PLAYBOOK = f"""
 - hosts: all
   gather_facts: false
-  vars: {{ceph_mgr_name: a, ceph_mgr_key: "{KEY}"}}
+  vars: {{ceph_mgr_name: a, ceph_mgr_key: "{KEY}", ceph_mgr_packages: []}}
   tasks:
-    - ansible.builtin.include_tasks: {ROOT}/roles/ceph_mgr/tasks/configure.yml
+    - ansible.builtin.include_tasks: {ROOT}/roles/ceph_mgr/tasks/main.yml
 """
 INVENTORY = (
     f"all: {{hosts: {{n1: {{ansible_connection: local, ansible_python_interpreter: {sys.executable}}}}}}}"
