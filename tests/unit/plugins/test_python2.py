@@ -12,7 +12,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 PATTERNS = (
     "plugins/module*/**/*.py",
-    "installer/avadm/**/*_probe.py",
+    "nodeside/**/*.py",
     "validation/avadm_validation/tools/*.py",
     "roles/etcd/files/avadm-etcd-copy",
     "roles/packet_filter/files/avadm-packet-filter",
@@ -89,4 +89,4 @@ def test_what_a_module_says_of_itself_is_yaml(path):
 
 
 def test_all_kinds_are_among_them():
-    assert {p.parent.name for p in FILES} >= {"modules", "module_utils", "engine", "checks", "tools"}
+    assert {p.parent.name for p in FILES} >= {"modules", "module_utils", "nodeside", "doctor", "tools"}
