@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Makes and removes volumes for pods: folders in cephfs, block images, files on a node's own disk (see the kinds).
 
 Several may run: whatever one does, another may have done already. The first of them acts at once, each further one
@@ -11,8 +10,8 @@ import re
 import threading
 import time
 
-from volumes_api import Api, ApiError
-from volumes_common import NotYet, VolumeError, bytes_of
+from ..kubeapi import Api, ApiError
+from .common import NotYet, VolumeError, bytes_of
 
 MADE_BY = "pv.kubernetes.io/provisioned-by"
 WANTED_OF = "volume.beta.kubernetes.io/storage-provisioner"
@@ -253,7 +252,3 @@ def main():
         changed.wait(pause)
         # What is asked for together is served in one round.
         time.sleep(0.2)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,11 +4,11 @@ import os
 import re
 import shutil
 
-from volumes_api import ApiError
-from volumes_common import MIB, NotYet, VolumeError, modes_of
-from volumes_fit import misfit
-from volumes_format import make_filesystem
-from volumes_images import DRIVER, flex
+from ..kubeapi import ApiError
+from .common import MIB, NotYet, VolumeError, modes_of
+from .fit import misfit
+from .format import make_filesystem
+from .images import DRIVER, flex
 
 CHOSEN = "avadm.io/local-node"
 HOSTNAME = "kubernetes.io/hostname"

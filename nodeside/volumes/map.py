@@ -13,7 +13,7 @@ import re
 import time
 from contextlib import contextmanager
 
-from volumes_common import NotYet, VolumeError, must, run
+from .common import NotYet, VolumeError, must, run
 
 RUN = "/run/avadm/volumes"
 LEASE, LEASE_S = "avadm-open", 120

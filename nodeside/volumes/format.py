@@ -1,14 +1,14 @@
 """The one place that writes a file system: on what its caller made just now, and only if that is proven blank (K1).
 
-The proof is the one that disks get (avadm_disks: signatures, wipefs, blkid, content): a probe that fails or does not
+The proof is the one that disks get (blank: signatures, wipefs, blkid, content): a probe that fails or does not
 end has proven nothing, and is a refusal. The program that mounts volumes for pods does not have this module.
 """
 
 import os
 
-from ansible.module_utils import avadm_disks
-from ansible.module_utils.avadm_devices import Device
-from volumes_common import VolumeError, must, run
+from ..disks import blank
+from ..disks.naming import Device
+from .common import VolumeError, must, run
 
 PROBE_S, WRITE_S = 120, 900
 MKFS = (
@@ -38,7 +38,7 @@ def doubts(path, run=run):
     except OSError as error:
         return ["cannot be opened: %s" % os.strerror(error.errno)]
     try:
-        avadm_disks.prove_content(Probes(run), device, handle)
+        blank.prove_content(Probes(run), device, handle)
     finally:
         os.close(handle)
     return device.reasons

@@ -42,8 +42,9 @@ def metrics(text, stores):
     return "\n".join(out) + "\n"
 
 
-def main(argv):
+def main(argv=None):
     """Ask and write; exit status 1 where the shipper does not answer."""
+    argv = argv or sys.argv
     control, socket, out, stores = argv[1], argv[2], argv[3], argv[4:]
     asked = subprocess.Popen([control, "stats", "-c", socket], stdout=subprocess.PIPE)
     text = asked.communicate()[0].decode("utf-8", "replace") if asked else ""
@@ -52,7 +53,3 @@ def main(argv):
     os.chmod(out + ".new", 0o644)
     os.rename(out + ".new", out)
     return 1 if asked.returncode else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv))

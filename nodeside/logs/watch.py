@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """What a store's lines say, as metrics for the node exporter: rates, new error patterns, known troubles.
 
 Run once a minute by a timer, on each store, for that store alone: with two, each tells what it has, and alerts take the
@@ -18,7 +17,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from log_patterns import normalised
+from .patterns import normalised
 
 LAG_S = 15
 """Seconds that a line may take to arrive and still be counted."""
@@ -292,7 +291,3 @@ def main():
     write(config["state"], json.dumps(watch.state()), 0o600)
     write(config["out"], told(watch, found, facts, True), 0o644)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Gives Services of the type LoadBalancer their addresses, out of a range of the site.
 
 keepalived holds the addresses on one of the ingress nodes, whose kube-proxy leads what comes there to the pods. This
@@ -13,7 +12,7 @@ import threading
 import time
 from ipaddress import IPv4Address
 
-from volumes_api import Api, ApiError
+from .kubeapi import Api, ApiError
 
 PATH = "/api/v1/services"
 SOURCE = "avadm.io/load-balancer"
@@ -250,7 +249,3 @@ def main():
         changed.wait(balancer.round())
         # What is asked for together is served in one round.
         time.sleep(0.1)
-
-
-if __name__ == "__main__":
-    main()

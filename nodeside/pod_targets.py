@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Tells Prometheus which pods ask to be scraped: those with the annotation prometheus.io/scrape: "true".
 
 Those behind a Service with it are told too, each pod once: one that asks itself is asked as it says itself.
@@ -14,7 +13,7 @@ import os
 import re
 import time
 
-from volumes_api import Api, ApiError
+from .kubeapi import Api, ApiError
 
 PODS = "/api/v1/pods"
 SERVICES = "/api/v1/services"
@@ -203,7 +202,3 @@ def main():
             # What was found stays: a pod does not stop because the API does.
             print(error, flush=True)
             time.sleep(5)
-
-
-if __name__ == "__main__":
-    main()

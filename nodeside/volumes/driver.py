@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Mounts block volumes for pods: kubelet's FlexVolume driver avadm/volume. Python 3.5 or later.
 
 usage: volume init | mount FOLDER OPTIONS | unmount FOLDER
@@ -14,10 +13,8 @@ import re
 import sys
 from contextlib import contextmanager
 
-sys.path.insert(0, "/usr/local/lib/avadm/volumes")
-
-from volumes_common import VolumeError, must, run
-from volumes_map import RUN, Images, is_mounted, mounts
+from .common import VolumeError, must, run
+from .map import RUN, Images, is_mounted, mounts
 
 CONFIG = "/etc/avadm/volumes/node.json"
 NAME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -157,7 +154,3 @@ def main():
         return 1
     print(json.dumps(answer))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,7 +4,7 @@ Kubernetes 1.9 cannot make a volume where the pod will be (that came with 1.11):
 the pod to that node, so whoever makes it looks first whether the pod could run there.
 """
 
-from volumes_common import VolumeError, bytes_of
+from .common import VolumeError, bytes_of
 
 
 def misfit(node, running, pod):

@@ -2,8 +2,8 @@
 
 import json
 
-from volumes_common import MIB, NotYet, VolumeError, modes_of, must
-from volumes_format import WRITE_S, make_filesystem
+from .common import MIB, NotYet, VolumeError, modes_of, must
+from .format import WRITE_S, make_filesystem
 
 DRIVER = "avadm/volume"
 CLONE_OF = "avadm.io/clone-of"

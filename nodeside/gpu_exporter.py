@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Serves the metrics of each GPU to Prometheus, as nvidia-smi tells them, under the names of dcgm-exporter 1.x.
 
 For drivers of the time of Ubuntu 16.04: no package there has an exporter of NVIDIA's own. XID errors, which nvidia-smi
@@ -191,7 +190,3 @@ def main():
     xids = {}
     threading.Thread(target=follow, args=(given.log, xids), daemon=True).start()
     Server((address, int(port)), handler(given.program, xids, socket.gethostname())).serve_forever()
-
-
-if __name__ == "__main__":
-    main()

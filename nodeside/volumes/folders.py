@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from volumes_common import VolumeError
+from .common import VolumeError
 
 NODE_LABEL = "avadm.io/cephfs"
 

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """Keeps pods' volumes off a node whose cephfs is not mounted.
 
 usage: node.py MOUNT NODE KUBECONFIG [LABEL=VALUE ...]
@@ -89,7 +88,3 @@ def main():
                 (there, time.monotonic()) if label(node, kubeconfig, there, sys.argv[4:]) else (None, at)
             )
         time.sleep(PERIOD_S)
-
-
-if __name__ == "__main__":
-    main()
