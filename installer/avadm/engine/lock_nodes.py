@@ -115,7 +115,14 @@ class LockNodes:
         given = dict.fromkeys(self.names if nodes is None else nodes, params)
         seen = Seen()
         for node, said in ask(
-            self.fleet, self._python, lock.do, given, read=mapping, timeout=TIMEOUT
+            # Cut off, a lock that was taken or given back could not be told from one that was not.
+            self.fleet,
+            self._python,
+            lock.do,
+            given,
+            read=mapping,
+            timeout=TIMEOUT,
+            cut=False,
         ).items():
             if said.value is None:
                 seen.silent[node] = said.why

@@ -53,9 +53,10 @@ def ask(
     read: Callable[[Any], T] = lambda found: found,
     timeout: float = 60.0,
     stamped: bool = False,
+    cut: bool = True,
     told: Told = lambda *_: None,
 ) -> dict[str, Answer[T]]:
-    """Call a function on nodes, on all at once, each in one round trip; ctrl-C closes their connections.
+    """Call a function on nodes, on all at once, each in one round trip.
 
     Args:
         fleet: how to reach them.
@@ -65,6 +66,7 @@ def ask(
         read: makes a value of the function's answer; one that it cannot take (`errors.DAMAGE`) counts as none.
         timeout: seconds that a node has.
         stamped: whether the node's clock is read before and after.
+        cut: whether ctrl-C closes the nodes' connections; else it waits for what is on its way.
         told: is called as answers come.
     """
     command = f"{shlex.quote(python)} -"
@@ -84,8 +86,9 @@ def ask(
                 answers[asked[future]] = future.result()
                 told(asked[future], done, len(asked))
         except BaseException:
-            # The pool would wait for the slowest node.
-            fleet.close(given)
+            # The pool waits for the slowest node.
+            if cut:
+                fleet.close(given)
             raise
     return {node: answers[node] for node in given}
 

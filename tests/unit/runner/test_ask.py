@@ -177,6 +177,20 @@ def test_ctrl_c_closes_what_it_would_wait_for():
     assert fleet.closed == ["a", "b"]
 
 
+def test_what_must_not_be_cut_off_is_waited_for():
+    class Late(Here):
+        def run(self, node, command, **more):
+            if node == "a":
+                raise KeyboardInterrupt
+            ended.append(super().run(node, command, **more))
+            return ended[0]
+
+    ended, fleet = [], Late()
+    with pytest.raises(KeyboardInterrupt):
+        ask(fleet, sys.executable, lock.do, {"a": QUIET, "b": QUIET}, cut=False)
+    assert (fleet.closed, [one.rc for one in ended]) == ([], [0])
+
+
 def test_parameters_are_no_words_of_a_command_line():
     asked = []
 
