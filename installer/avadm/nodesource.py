@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import threading
+from functools import cache
 from pathlib import Path
 
 import nodeside
 
 FOLDER = Path(nodeside.__file__).parent
+# Python 3.11 counts the depth of all threads' trees together and takes it for an error (cpython 106905).
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def modules(name: str) -> dict[str, Path]:
@@ -24,11 +28,14 @@ def modules(name: str) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+@cache
 def _imports(name: str, path: Path) -> list[str]:
     """Return what a module imports relatively; of ``from .a import b`` both a and a.b, whichever of them is a module."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    with _ONE_AT_A_TIME:
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.level:
             parts = package.split(".")
             base = ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])

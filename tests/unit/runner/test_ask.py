@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import nodeside
+from avadm import nodesource
 from avadm.runner import ask as asking
 from avadm.runner.ask import FOLDER, answer, ask, mapping, modules, script
 from nodeside import loader, lock, versions
@@ -155,6 +157,14 @@ def test_each_node_gets_its_own_and_answers_are_told_as_they_come():
     assert seen == given
     assert sorted(name for name, _, _ in told) == ["a", "b", "c"]
     assert [about[1:] for about in told] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_questions_of_several_threads_are_made_at_once():
+    nodesource._imports.cache_clear()
+    functions = [facts.collect, parts.ask, versions.ask, report.every] * 8
+    with ThreadPoolExecutor(32) as pool:
+        found = list(pool.map(lambda f: sorted(modules(f.__module__)), functions))
+    assert found == found[:4] * 8
 
 
 def test_ctrl_c_closes_what_it_would_wait_for():
