@@ -209,16 +209,17 @@ def made_kinds(config, api):
     kinds = []
     if "cephfs" in config:
         import cephfs
-        from volumes_folders import Cephfs
+
+        from .folders import Cephfs
 
         kinds.append(Cephfs(dict(config["cephfs"], turn=config["turn"]), cephfs))
     if "rbd" in config:
-        from volumes_images import Rbd
-        from volumes_map import Images
+        from .images import Rbd
+        from .map import Images
 
         kinds.append(Rbd(config, Images(dict(config["rbd"], node=config["node"])), api))
     if "local" in config:
-        from volumes_local import Local
+        from .local import Local
 
         kinds.append(Local(dict(config["local"], node=config["node"]), api))
         kinds[-1].tidy()

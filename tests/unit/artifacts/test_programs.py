@@ -90,3 +90,20 @@ def test_it_is_read_by_the_python_of_the_oldest_nodes(name):
 def test_each_program_is_installed_by_a_phase():
     named = {a.removeprefix(programs.PREFIX) for p in PHASES for a in p.artifacts if programs.ours(a)}
     assert named == set(PROGRAMS)
+
+
+@pytest.mark.parametrize(("kind", "module"), [("cephfs", "folders"), ("rbd", "images"), ("local", "local")])
+def test_each_kind_of_volumes_is_in_the_archive(kind, module, tmp_path):
+    """Only a node that makes volumes of a kind imports what makes them."""
+    path = variables("nodeside-volumes", tmp_path)["files"]["program"]["path"]
+    (tmp_path / "cephfs.py").touch()  # of ceph's packages
+    own = {"pool": "p", "entity": "client.x", "mapper": "krbd", "root": "/", "mount": "/x"}
+    own |= {"local": str(tmp_path), "capacity": 1, "tells": False}
+    made = (
+        f"import sys; sys.path[:0] = [{path!r}, {str(tmp_path)!r}]\n"
+        "from nodeside.volumes import provisioner\n"
+        f"kinds = provisioner.made_kinds({ {'node': 'n', 'turn': 0, kind: own}!r}, None)\n"
+        "print(*(type(kind).__module__ for kind in kinds))"
+    )
+    done = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, cwd="/")
+    assert done.stdout == f"nodeside.volumes.{module}\n", done.stderr
