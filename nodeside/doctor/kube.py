@@ -9,7 +9,7 @@ import os
 import re
 import time
 
-from .system import LONG_LINE, Failed, fetch, must, slurp
+from .system import LONG_LINE, Failed, call, fetch, must, slurp
 
 KUBECONFIG = "/root/.kube/config"
 POD_FIELDS = 300  # troubled pods that are told
