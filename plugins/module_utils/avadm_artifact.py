@@ -5,6 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import glob
 import hashlib
 import os
 import pwd
@@ -14,6 +15,8 @@ import stat
 # Root's own folder: nobody can put a link in the way.
 INCOMING = "/var/lib/avadm/incoming"
 _BLOCK = 1 << 20
+# What runs may not have been restarted yet since the last time, or the time before.
+VERSIONS = 3
 
 
 class ArtifactError(Exception):
@@ -57,6 +60,15 @@ def settle(one, incoming):
     os.chown(beside, 0, 0)
     os.chmod(beside, int(one["mode"], 8))
     os.rename(beside, path)
+    for old in newest(one["artifact"].get("versions"))[VERSIONS:]:
+        os.unlink(old)
+
+
+def newest(pattern):
+    """Return the files of a pattern, the last that was written first; none for no pattern."""
+    return sorted(
+        glob.glob(pattern) if pattern else [], key=lambda path: os.stat(path).st_mtime, reverse=True
+    )
 
 
 def ensure(files, pushed, login, check_mode, incoming=None):

@@ -1,7 +1,7 @@
 # Runs on nodes: python 2.7 and 3.
 """Makes and starts OSDs on devices that are proven blank; each step can be done again after a cut.
 
-The OSD's UUID and key are written down before the cluster hears of them (avadm_osd.Journal), and
+The OSD's UUID and key are written down before the cluster hears of them (ownership.Journal), and
 `ceph osd new` gives the same id for the same UUID and key: a run that was cut off goes on with that id.
 """
 
@@ -18,7 +18,8 @@ import re
 import time
 import uuid
 
-from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
+# Those that these import are named as well: mitogen sends what it finds by a whole name.
+from ansible.module_utils.nodeside.disks import blank, content, naming, ownership  # noqa: F401
 
 BOOTSTRAP = "/var/lib/ceph/bootstrap-osd/ceph.keyring"
 DATA = "/var/lib/ceph/osd/ceph-%d"
@@ -38,9 +39,9 @@ class Maker(object):
     """Makes the OSDs of one node.
 
     Args:
-        machine: avadm_machine.Machine.
+        machine: machine.Machine.
         run: callable(argv, data) -> (rc, stdout, stderr); data goes to the command's standard input.
-        journal: avadm_osd.Journal.
+        journal: ownership.Journal.
         min_bytes: the least size of a device, for the probe just before writing.
         clock, sleep: time.time and time.sleep, replaced in tests.
     """
@@ -119,8 +120,8 @@ class Maker(object):
 
     def look_again(self, device, own=False):
         """Find and probe it once more, open for writing: nothing may have changed since the first time."""
-        avadm_devices.recheck(self.machine, device)
-        avadm_disks.probe(self.machine, device, self.min_bytes, writable=True, own=own)
+        naming.recheck(self.machine, device)
+        blank.probe(self.machine, device, self.min_bytes, writable=True, own=own)
         if device.reasons:
             raise OsdError("it is no longer blank: %s" % ", ".join(device.reasons))
 
@@ -142,7 +143,7 @@ class Maker(object):
         if device.approved.get("device_class"):
             argv += ["--crush-device-class", device.approved["device_class"]]
         self.run("ceph-volume", argv)
-        return avadm_osd.logical_volumes(self.machine, device.real)[0][0]
+        return ownership.logical_volumes(self.machine, device.real)[0][0]
 
     def activate(self, number, uuid):
         """Bring back an lvm OSD's folder (node re-installed, a run cut off); return if it was missing."""

@@ -69,10 +69,12 @@ started:
 
 import time
 
-from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
-from ansible.module_utils.avadm_machine import Machine
 from ansible.module_utils.avadm_osd_maker import Maker, OsdError
 from ansible.module_utils.basic import AnsibleModule
+
+# Those that these import are named as well: mitogen sends what it finds by a whole name.
+from ansible.module_utils.nodeside.disks import blank, content, naming, ownership  # noqa: F401
+from ansible.module_utils.nodeside.disks.machine import Machine
 
 
 def entry_for(device, osd, entries):
@@ -138,7 +140,7 @@ def main():
             "fsid": {"type": "str", "required": True},
             "bootstrap_key": {"type": "str", "required": True, "no_log": True},
             "backend": {"type": "str", "choices": ["lvm", "raw"], "default": "lvm"},
-            "min_bytes": {"type": "int", "default": avadm_disks.MIN_BYTES},
+            "min_bytes": {"type": "int", "default": blank.MIN_BYTES},
             "timeout": {"type": "int", "default": 120},
         },
         supports_check_mode=True,
@@ -148,13 +150,13 @@ def main():
     def run(argv, data=None):
         return module.run_command(argv, data=data, binary_data=True, environ_update={"LC_ALL": "C"})
 
-    machine, journal = Machine(run), avadm_osd.Journal()
+    machine, journal = Machine(run), ownership.Journal()
     entries = journal.entries()
-    devices = avadm_devices.survey(machine, given["devices"])
+    devices = naming.survey(machine, given["devices"])
     least = given["min_bytes"]
-    judged = [(d,) + avadm_osd.judge(machine, d, given["fsid"], entries, least) for d in devices]
-    described = [avadm_osd.describe(*one) for one in judged]
-    refused = avadm_osd.refusals(devices)
+    judged = [(d,) + ownership.judge(machine, d, given["fsid"], entries, least) for d in devices]
+    described = [ownership.describe(*one) for one in judged]
+    refused = ownership.refusals(devices)
     if refused:
         module.fail_json(msg=refused, devices=described)
     missing = [d.path for d, state, _osd in judged if state != "osd"]

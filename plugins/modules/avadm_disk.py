@@ -41,16 +41,17 @@ devices:
   returned: always
 """
 
-from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd
-from ansible.module_utils.avadm_machine import Machine
+# Those that these import are named as well: mitogen sends what it finds by a whole name.
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.nodeside.disks import blank, content, naming, ownership  # noqa: F401
+from ansible.module_utils.nodeside.disks.machine import Machine
 
 
 def look(machine, approvals, fsid, journal, min_bytes):
     """Return what is found about each approval."""
-    devices = avadm_devices.survey(machine, approvals)
+    devices = naming.survey(machine, approvals)
     return [
-        avadm_osd.describe(device, *avadm_osd.judge(machine, device, fsid, journal, min_bytes))
+        ownership.describe(device, *ownership.judge(machine, device, fsid, journal, min_bytes))
         for device in devices
     ]
 
@@ -61,13 +62,13 @@ def main():
         argument_spec={
             "devices": {"type": "list", "elements": "dict", "required": True},
             "fsid": {"type": "str", "default": ""},
-            "min_bytes": {"type": "int", "default": avadm_disks.MIN_BYTES},
+            "min_bytes": {"type": "int", "default": blank.MIN_BYTES},
         },
         supports_check_mode=True,
     )
     machine = Machine(lambda argv: module.run_command(argv, environ_update={"LC_ALL": "C"}))
     given = module.params
-    journal = avadm_osd.Journal().entries()
+    journal = ownership.Journal().entries()
     found = look(machine, given["devices"], given["fsid"], journal, given["min_bytes"])
     module.exit_json(changed=False, devices=found)
 

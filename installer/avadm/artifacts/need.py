@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from avadm.artifacts import programs
 from avadm.artifacts.manifest import Artifact, named
 from avadm.artifacts.store import ArtifactState, ArtifactStore
 from avadm.findings import Finding
@@ -14,15 +15,20 @@ from avadm.site.model import Site
 
 def needed(site: Site, phases: Iterable[Phase] = PHASES) -> list[Artifact]:
     """Return the artifacts of all phases that have nodes in a site, in the order of need."""
+    return named(tuple(name for name in _names(site, phases) if not programs.ours(name)))
+
+
+def _names(site: Site, phases: Iterable[Phase]) -> list[str]:
     names = [name for p in phases if p.artifacts and p.hosts(site) for name in p.artifacts]
-    return named(tuple(dict.fromkeys(names)))
+    return list(dict.fromkeys(names))
 
 
 def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     """Return the variable ``artifacts``: name to version and files, of what the site needs and the cache has."""
     store = store or ArtifactStore.default()
     told = {a.name: store.variables(a) for a in needed(site)}
-    return {name: value for name, value in told.items() if value is not None}
+    made = {name: programs.variables(name) for name in _names(site, PHASES) if programs.ours(name)}
+    return {name: value for name, value in told.items() if value is not None} | made
 
 
 def missing(phases: Iterable[Phase], store: ArtifactStore | None = None) -> list[Finding]:
@@ -31,7 +37,8 @@ def missing(phases: Iterable[Phase], store: ArtifactStore | None = None) -> list
     users: dict[str, list[str]] = {}
     for phase in phases:
         for name in phase.artifacts:
-            users.setdefault(name, []).append(phase.name)
+            if not programs.ours(name):
+                users.setdefault(name, []).append(phase.name)
     findings = []
     for artifact in named(tuple(users)):
         state = store.state(artifact, deep=True)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from importlib.resources import files
 from statistics import median_low
 from typing import Any
 
 from avadm.checks.base import Clock, PreflightContext
 from avadm.checks.peers import Peer, peers
 from avadm.components import taken
-from avadm.disks.code import proof
+from avadm.disks.approvals import approvals
 from avadm.render.core import keyring, late_packages, packages
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet, Result
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
+from nodeside.preflight import facts as asking
 
 TIMEOUT = 180.0  # seconds; a first fetch of package lists over a slow line
 TRIES = 3  # of measuring a clock anew, in each pass
@@ -26,7 +25,6 @@ PASSES = (
     8,
     1,
 )  # clocks measured at once: a few, and those that are not sure even then alone, undisturbed by others
-PARTS = ("net_probe", "sources_probe", "probe")
 
 
 def collect(
@@ -41,55 +39,33 @@ def collect(
         fleet: how to reach them.
         only: the facts that are needed; all where None.
     """
-    script = probe()
-    asked = peers(nodes, site.network)
-    command = f"date +%s.%N; {shlex.quote(profile.python)} -; date +%s.%N"
-
-    def ask(node: Node) -> Result:
-        stdin = _parameters(site, profile, node, asked[node.name], only) + script
-        return fleet.run(node.name, command, timeout=TIMEOUT, stdin=stdin.encode())
-
-    # Not `map`, which gives all nodes the same stdin: each node has its own packages and devices.
-    with ThreadPoolExecutor(len(nodes), thread_name_prefix="facts") as pool:
-        try:
-            results = dict(zip([n.name for n in nodes], pool.map(ask, nodes), strict=True))
-        except BaseException:
-            # ctrl-C: the pool would wait for the slowest node.
-            fleet.close(n.name for n in nodes)
-            raise
+    around = peers(nodes, site.network)
+    given = {node.name: _parameters(site, profile, node, around[node.name], only) for node in nodes}
+    answers = ask(fleet, profile.python, asking.collect, given, read=mapping, timeout=TIMEOUT, stamped=True)
     facts: dict[str, Any] = {}
     unreachable: dict[str, str] = {}
     clocks: dict[str, Clock] = {}
-    for name, result in results.items():
-        if result.error is not None:
-            unreachable[name] = result.error
-            continue
-        stamps, found = _parse(result.stdout)
-        if found is None:
-            said = result.stderr.strip().splitlines()
+    for name, answer in answers.items():
+        if answer.value is None:
+            silent = answer.result.error is not None
             unreachable[name] = (
-                f"{profile.python} on {name} gave no facts: {said[-1] if said else f'exit {result.rc}'}"
+                answer.why if silent else f"{profile.python} on {name} gave no facts: {answer.why}"
             )
             continue
-        facts[name] = {**found, "clock": stamps}
-        if stamps is not None:
-            clocks[name] = clock_of(result, *stamps)
+        facts[name] = {**answer.value, "clock": answer.stamps}
+        if answer.stamps is not None:
+            clocks[name] = clock_of(answer.result, *answer.stamps)
     if only is None or "clock" in only:
         sharpen(clocks, fleet, site.time.max_skew_ms)
     return PreflightContext(site, profile, nodes, facts, unreachable, clocks)
 
 
-def probe() -> str:
-    """Return the script that collects the facts, one text for one round trip."""
-    return "".join((files("avadm.checks") / f"{name}.py").read_text() for name in PARTS)
-
-
 def _parameters(
     site: Site, profile: Profile, node: Node, asked: list[Peer], only: Collection[str] | None
-) -> str:
-    """Return the line of Python that goes before the probe."""
+) -> dict[str, Any]:
+    """Return what a node is asked with."""
     foreign = {r.name: r.ca for r in site.components.kubernetes.registries}
-    params = {
+    return {
         "packages": packages(site, node, profile) + late_packages(site, node, profile),
         "proxy": site.packages.proxy,
         "sources": site.packages.sources,
@@ -102,27 +78,9 @@ def _parameters(
         "ssh_port": site.ssh.port,
         "time": site.time.servers,
         "registries": foreign if {"master", "worker"} & set(node.roles) else {},
-        "proof": proof(site, node) if only is None or "proof" in only else None,
+        "proof": approvals(site, node) if node.devices and (only is None or "proof" in only) else None,
         "only": None if only is None else sorted(only),
     }
-    # A literal of JSON inside a literal of Python: json.dumps twice gives one that 2.7 and 3 both read.
-    return f"PARAMS = {json.dumps(json.dumps(params))}\n"
-
-
-def _parse(stdout: str) -> tuple[tuple[float, float] | None, Any]:
-    """Return the two time stamps and the facts between them."""
-    lines = stdout.strip().split("\n")
-    facts: Any = None
-    for line in lines:
-        if line.startswith("{"):
-            try:
-                facts = json.loads(line)
-            except ValueError:
-                continue
-    try:
-        return (float(lines[0]), float(lines[-1])), facts
-    except ValueError:
-        return None, facts
 
 
 def clock_of(result: Result, first: float, last: float) -> Clock:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from avadm.components import BY_NAME, COMPONENTS, Program, duties
 from avadm.findings import Finding
 from avadm.render.monitoring_tls import asked_with
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
+from nodeside import versions
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
@@ -51,8 +49,6 @@ def collect(
     """
     site = site_file.site
     chosen = list(site.nodes if nodes is None else nodes)
-    folder = files("avadm.checks")
-    script = "".join((folder / f"{name}.py").read_text() for name in ("opener_probe", "versions_probe"))
     witness = next((n.name for n in chosen if "mon" in n.roles), None)
 
     def asked(name: str) -> bool:
@@ -61,9 +57,9 @@ def collect(
     patience = 0.0 if phase is None else PATIENCE
     ceph = asked("ceph")
 
-    def ask(node: Node) -> tuple[dict[str, Any] | None, str]:
+    def params(node: Node) -> dict[str, Any]:
         programs = [p for p in _asked(site, node) if asked(p.name)]
-        params = {
+        return {
             "addresses": [str(node.address), "127.0.0.1"],
             "ports": {p.name: p.metrics for p in programs if p.metrics},
             "guarded": asked_with(site, site_file.profile),
@@ -72,26 +68,17 @@ def collect(
             "cluster": ceph and node.name == witness,
             "patience": patience,
         }
-        stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}"
-        command = f"{shlex.quote(site_file.profile.python)} -"
-        result = fleet.run(node.name, command, timeout=TIMEOUT + patience, stdin=stdin.encode())
-        if not result.ok:
-            said = result.stderr.strip().splitlines()
-            return None, result.error or (said[-1] if said else f"exit {result.rc}")
-        try:
-            return json.loads(result.stdout), ""
-        except ValueError:
-            return None, "the answer is no JSON"
 
-    with ThreadPoolExecutor(len(chosen), thread_name_prefix="versions") as pool:
-        answers = dict(zip([n.name for n in chosen], pool.map(ask, chosen), strict=True))
-    facts = {name: fact for name, (fact, _) in answers.items() if fact is not None}
+    given = {node.name: params(node) for node in chosen}
+    python, timeout = site_file.profile.python, TIMEOUT + patience
+    answers = ask(fleet, python, versions.ask, given, read=mapping, timeout=timeout)
+    facts = {name: answer.value for name, answer in answers.items() if answer.value is not None}
     cluster = [fact.pop("ceph_versions", None) for fact in facts.values()]
     return {
         "nodes": facts,
         "ceph_versions": next((c for c in cluster if c), None),
         "components": _components(facts),
-        "unreachable": {name: reason for name, (fact, reason) in answers.items() if fact is None},
+        "unreachable": {name: answer.why for name, answer in answers.items() if answer.value is None},
     }
 
 

@@ -55,7 +55,13 @@ COMPONENT = Component(
         ("kube_addons", "coredns", "ingress", "load_balancer", "kube_state_metrics", "prometheus_pods"),
         ("vip", "kube_volumes"),
         only_with="master",
-        artifacts=("coredns", "traefik", "kube-state-metrics"),
+        artifacts=(
+            "coredns",
+            "traefik",
+            "kube-state-metrics",
+            "nodeside-balancer",
+            "nodeside-pod-targets",
+        ),
     ),
     packages={"ingress": Packages(base=("ingress",))},
     ports=(

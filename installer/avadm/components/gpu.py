@@ -15,6 +15,7 @@ COMPONENT = Component(
         ("docker",),
         ("gpu",),
         ("gpu_driver", "gpu_runtime", "gpu_exporter"),
+        artifacts=("nodeside-gpu-exporter",),
     ),
     packages={"gpu": Packages(late=("gpu_driver", "gpu_runtime", "gpu_exporter"))},
     ports=(

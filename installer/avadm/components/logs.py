@@ -51,7 +51,7 @@ COMPONENT = Component(
         ("base", "monitoring"),
         (),
         ("log_store", "log_shipper", "log_watch"),
-        artifacts=("victoria-logs",),
+        artifacts=("victoria-logs", "nodeside-log-shipper", "nodeside-log-watch"),
         component="logs",
     ),
     duties={STORE: log_stores, SHIPPER: shippers},

@@ -166,7 +166,8 @@ class Phase:
         component: key of components that the phase installs; where the site file has none no node takes part.
         only_with: role in the site file; without a node that has it no node takes part.
         chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
-        artifacts: names in artifacts/manifest.yml of what the phase installs from the cache.
+        artifacts: names in artifacts/manifest.yml, or of programs of nodeside (artifacts/programs.py), of what the phase installs
+            from the cache.
     """
 
     name: str

@@ -37,6 +37,7 @@ COMPONENT = Component(
         ("addons", "cephfs", "rbd"),
         ("mon", "master", "client"),
         ("kube_volumes",),
+        artifacts=("nodeside-volumes",),
         makes="filesystem",
         only_with="master",
     ),

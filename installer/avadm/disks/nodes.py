@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from avadm.disks.code import approvals, script
+from avadm.disks.approvals import approvals
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.runner import access
+from avadm.runner import ask as asking
+from avadm.runner.ask import Answer, Function
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Node, Site
+from nodeside.disks import report
 
 TIMEOUT = 600.0  # seconds; each blank disk is read for 96 MiB
 
@@ -25,7 +25,7 @@ class Disk:
 
     Attributes:
         node: the node's name.
-        report: what avadm_disk_report.every said of it.
+        report: what nodeside's disks.report.every said of it.
     """
 
     node: str
@@ -80,33 +80,31 @@ class Disk:
         }
 
 
-def ask(fleet: Fleet, python: str, node: str, call: str, given: object, timeout: float = TIMEOUT) -> Any:
-    """Have a function of the nodes' code run on a node and return its answer.
+def ask(
+    fleet: Fleet, python: str, node: str, function: Function, given: object, timeout: float = TIMEOUT
+) -> Any:
+    """Have a function of nodeside run on a node and return its answer.
 
     Raises:
         AvadmError: the node cannot be reached, or gave no answer.
     """
-    command = f"{shlex.quote(python)} -"
-    result = fleet.run(node, command, timeout=timeout, stdin=script(call, given).encode())
-    for line in reversed(result.stdout.splitlines()):
-        if line.startswith(("{", "[")):
-            try:
-                return json.loads(line)
-            except ValueError:
-                break
-    said = (result.stderr.strip().splitlines() or [f"exit status {result.rc}"])[-1]
-    if result.error is not None:
-        raise AvadmError(access.finding("disk-node", node, result.error))
-    raise AvadmError(
-        Finding(
-            check="disk-node",
-            what="The node could not be asked about its disks.",
-            where=node,
-            found=said,
-            wanted="an answer",
-            remedy="See `avadm preflight --check reachability`.",
-            host=node,
-        )
+    answer: Answer[Any] = asking.ask(fleet, python, function, {node: given}, timeout=timeout)[node]
+    if answer.value is None:
+        raise AvadmError(_silent(node, answer))
+    return answer.value
+
+
+def _silent(node: str, answer: Answer[Any]) -> Finding:
+    if answer.result.error is not None:
+        return access.finding("disk-node", node, answer.result.error)
+    return Finding(
+        check="disk-node",
+        what="The node could not be asked about its disks.",
+        where=node,
+        found=answer.why,
+        wanted="an answer",
+        remedy="See `avadm preflight --check reachability`.",
+        host=node,
     )
 
 
@@ -114,22 +112,10 @@ def survey(
     fleet: Fleet, site: Site, python: str, nodes: Sequence[Node], fsid: str = ""
 ) -> tuple[list[Disk], list[Finding]]:
     """Return all disks of the nodes, and a finding for each node that could not be asked."""
-
-    def one(node: Node) -> list[Disk] | AvadmError:
-        try:
-            found = ask(fleet, python, node.name, "avadm_disk_report.every", approvals(site, node, fsid))
-        except AvadmError as error:
-            return error
-        return [Disk(node.name, report) for report in found]
-
-    with ThreadPoolExecutor(len(nodes), thread_name_prefix="disks") as pool:
-        try:
-            answers = list(pool.map(one, nodes))
-        except BaseException:
-            fleet.close(n.name for n in nodes)
-            raise
-    disks = [disk for answer in answers if not isinstance(answer, AvadmError) for disk in answer]
-    return disks, [f for answer in answers if isinstance(answer, AvadmError) for f in answer.findings]
+    given = {node.name: approvals(site, node, fsid) for node in nodes}
+    answers: dict[str, Answer[Any]] = asking.ask(fleet, python, report.every, given, timeout=TIMEOUT)
+    disks = [Disk(name, one) for name, answer in answers.items() for one in answer.value or ()]
+    return disks, [_silent(name, answer) for name, answer in answers.items() if answer.value is None]
 
 
 def choose(disks: Sequence[Disk], name: str) -> Disk | Finding:

@@ -17,6 +17,7 @@ from avadm.records import summary
 from avadm.records.runfolder import RunFolder, write_atomic
 from avadm.runner.fleet import Fleet
 from avadm.site.model import Site
+from nodeside.disks import zap
 
 NO_STORE = 66
 """Exit status of a node without a monitor's store."""
@@ -28,7 +29,7 @@ CONFIG = "/etc/ceph/ceph.conf"
 
 
 def target(disk: Disk) -> dict[str, Any]:
-    """Return what names a disk to avadm_zap: it must still be that one when it is erased."""
+    """Return what names a disk to nodeside's zap: it must still be that one when it is erased."""
     report = disk.report
     if not report["approval"]:
         raise AvadmError(_refusal(disk, report["reasons"]))
@@ -42,7 +43,7 @@ def target(disk: Disk) -> dict[str, Any]:
 
 def refuse_used(fleet: Fleet, site: Site, python: str, disk: Disk, fsid: str) -> None:
     """Raise AvadmError with all that forbids that a disk is erased; ``fsid`` is our cluster's, "" where there is none."""
-    seen = ask(fleet, python, disk.node, "avadm_zap.look", target(disk))
+    seen = ask(fleet, python, disk.node, zap.look, target(disk))
     reasons = list(seen["reasons"])
     osds = {
         str(one["fsid"]): one
@@ -142,7 +143,7 @@ def erase(fleet: Fleet, site: Site, python: str, disk: Disk) -> RunFolder:
     folder.write_json("zap.json", record)
     trouble: AvadmError | None = None
     try:
-        answer = ask(fleet, python, disk.node, "avadm_zap.zap", target(disk))
+        answer = ask(fleet, python, disk.node, zap.zap, target(disk))
     except AvadmError as error:
         # The connection may have broken when the node had begun.
         record["result"], trouble = "not known", error

@@ -21,7 +21,7 @@ from avadm.sitefile.load import SiteFile
 KUBE = ("master", "worker")
 
 QUESTIONS: tuple[Question, ...] = tuple(q for c in COMPONENTS for q in c.questions)
-"""A new kind of question: one line in its component, and a function of that name in one of the files *_probe.py."""
+"""A new kind of question: one line in its component, and a function of that name in a module of nodeside/doctor."""
 CERTIFICATES = sorted({pattern for c in COMPONENTS for pattern in c.certificates})
 """Patterns of the files with certificates that avadm writes on nodes."""
 

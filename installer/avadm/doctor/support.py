@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import shlex
-import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.resources import files as resources
 from pathlib import Path
-from typing import Any
 
 from avadm import __version__
 from avadm.components import COMPONENTS
@@ -21,11 +15,12 @@ from avadm.doctor.checks import CHECKS
 from avadm.doctor.collect import collect
 from avadm.doctor.model import Snapshot, parse
 from avadm.doctor.redaction import Cleaner, secrets_of
-from avadm.errors import DAMAGE
 from avadm.records.ledger import state_folder
 from avadm.records.runfolder import list_runs
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
+from nodeside import support
 
 TIMEOUT = 180.0
 """Seconds for a node's journal and configurations."""
@@ -113,28 +108,13 @@ def make(
 def _nodes(content: _Content, site_file: SiteFile, fleet: Fleet, since: str) -> None:
     """Take journal, configurations and versions of every node."""
     params = {"patterns": CONFIGURATIONS, "since": since, "most": JOURNAL}
-    script = (resources("avadm.doctor") / "extracts_probe.py").read_text(encoding="utf-8")
-    stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{script}".encode()
-    command = f"{shlex.quote(site_file.profile.python)} -"
-    names = [n.name for n in site_file.site.nodes]
-
-    def ask(name: str) -> tuple[dict[str, Any] | None, str]:
-        result = fleet.run(name, command, timeout=TIMEOUT, stdin=stdin)
-        try:
-            return json.loads(zlib.decompress(base64.b64decode(result.stdout.strip(), validate=True))), ""
-        except (*DAMAGE, zlib.error):
-            said = (result.stderr.strip().splitlines() or [f"exit {result.rc}"])[-1]
-            return None, result.error or said
-
-    with ThreadPoolExecutor(len(names), thread_name_prefix="support") as pool:
-        try:
-            answers = dict(zip(names, pool.map(ask, names), strict=True))
-        except BaseException:
-            fleet.close(names)
-            raise
-    for name, (found, why) in answers.items():
+    python, names = site_file.profile.python, [n.name for n in site_file.site.nodes]
+    given = dict.fromkeys(names, params)
+    answers = ask(fleet, python, support.extracts, given, read=mapping, timeout=TIMEOUT)
+    for name, answer in answers.items():
+        found = answer.value
         if found is None:
-            content.left_out[f"nodes/{name}"] = f"the node gave nothing: {content.cleaner.text(why)}"
+            content.left_out[f"nodes/{name}"] = f"the node gave nothing: {content.cleaner.text(answer.why)}"
             continue
         for path, text in found["files"].items():
             if text:

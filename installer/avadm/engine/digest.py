@@ -16,6 +16,7 @@ from avadm.render import Vars
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
+_NODESIDE = re.compile(rb"\bansible\.module_utils\.nodeside\.(\w+)")
 _TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
 
 
@@ -84,7 +85,13 @@ class Digests:
             # A plug-in may name another.
             files = {m for m in named - found if m.is_file()}
             found |= files
-        return [*sorted(found), *_files(folder / "module_utils")]
+        found |= set(_files(folder / "module_utils"))
+        # A folder of nodeside is one whole, and none of those that modules use imports another.
+        shared = {name.decode() for f in found for name in _NODESIDE.findall(f.read_bytes())}
+        return [
+            *sorted(found),
+            *(f for name in sorted(shared) for f in _files(self._home / "nodeside" / name)),
+        ]
 
 
 def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, str]]:

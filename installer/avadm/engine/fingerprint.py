@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import secrets
-import shlex
 import threading
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from avadm.errors import DAMAGE
 from avadm.records.runfolder import write_atomic
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet
 from avadm.runner.manages import CLUSTER, UNPROVEN, kind
+from nodeside.fingerprint import values
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
@@ -140,13 +139,8 @@ class Asker:
     def __init__(self, site_file: SiteFile, fleet: Fleet, salt: str) -> None:
         self._fleet = fleet
         self._salt = salt
-        self._python = shlex.quote(site_file.profile.python)
+        self._python = site_file.profile.python
         self._mons = [n.name for n in site_file.site.with_role("mon")]
-        folder = files("avadm.engine")
-        names = ("cluster_probe.py", "container_probe.py", "fingerprint_probe.py")
-        parts = [(folder / name).read_text() for name in names]
-        lines = "".join(parts).splitlines(keepends=True)
-        self._script = "".join(line for line in lines if not line.startswith("from avadm."))
 
     def ask(self, wanted: Mapping[str, Collection[str]]) -> Answers:
         """Return the values of each host's items; those of WHOLE are asked of a monitor node that answers."""
@@ -169,29 +163,18 @@ class Asker:
         return answers
 
     def _round(self, items: Mapping[str, Collection[str]], answers: Answers) -> None:
-        if not items:
-            return
-        with ThreadPoolExecutor(len(items), thread_name_prefix="fingerprint") as pool:
-            for host, said in zip(items, pool.map(lambda h: self._one(h, items[h]), items), strict=True):
-                if isinstance(said, dict):
-                    answers.values[host] = said
-                else:
-                    answers.silent[host] = said
+        given = {host: {"salt": self._salt, "items": sorted(set(some))} for host, some in items.items()}
+        for host, said in ask(
+            self._fleet, self._python, values.values, given, read=_texts, timeout=TIMEOUT
+        ).items():
+            if said.value is None:
+                answers.silent[host] = said.why
+            else:
+                answers.values[host] = said.value
 
-    def _one(self, host: str, items: Collection[str]) -> dict[str, str] | str:
-        params = json.dumps({"salt": self._salt, "items": sorted(set(items))})
-        stdin = f"PARAMS = {json.dumps(params)}\n{self._script}"
-        result = self._fleet.run(host, f"{self._python} -", timeout=TIMEOUT, stdin=stdin.encode())
-        if not result.ok:
-            said = result.stderr.strip().splitlines()
-            return result.error or (said[-1] if said else f"exit {result.rc}")
-        try:
-            data = json.loads(result.stdout)
-        except ValueError:
-            return "the answer is no JSON"
-        return (
-            {str(k): str(v) for k, v in data.items()} if isinstance(data, dict) else "the answer is no object"
-        )
+
+def _texts(found: Any) -> dict[str, str]:
+    return {str(item): str(value) for item, value in mapping(found).items()}
 
 
 def split(managed: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.records.ledger import Ledger
 from avadm.runner.access import findings
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet
+from nodeside import lock
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
@@ -71,8 +69,7 @@ class LockNodes:
         self._known = {n.name for n in site.nodes}
         self.folder = f"{FOLDER}/{site.name}"
         self.fleet = fleet
-        self._python = shlex.quote(site_file.profile.python)
-        self._script = (files("avadm.engine") / "lock_probe.py").read_text()
+        self._python = site_file.profile.python
         self._join(Ledger.of(site_file.path, site.name, tolerant=True).keepers)
 
     @property
@@ -113,29 +110,24 @@ class LockNodes:
         token: str = "",
         nodes: Collection[str] | None = None,
     ) -> Seen:
-        """Do one verb of lock_probe.py on all nodes at once, each in one round trip."""
+        """Do one verb of nodeside's lock on all nodes at once, each in one round trip."""
         params = {"folder": self.folder, "verb": verb, "owner": owner, "token": token}
-        stdin = f"PARAMS = {json.dumps(json.dumps(params))}\n{self._script}".encode()
+        given = dict.fromkeys(self.names if nodes is None else nodes, params)
         seen = Seen()
-
-        def one(node: str) -> dict[str, Any] | str:
-            result = self.fleet.run(node, f"{self._python} -", timeout=TIMEOUT, stdin=stdin)
-            try:
-                data = json.loads(result.stdout) if result.ok else None
-            except ValueError:
-                data = None
-            if isinstance(data, dict):
-                return data
-            said = result.stderr.strip().splitlines()
-            return result.error or (said[-1] if said else f"exit {result.rc}")
-
-        chosen = self.names if nodes is None else list(nodes)
-        with ThreadPoolExecutor(max(1, len(chosen)), thread_name_prefix="lock") as pool:
-            for node, said in zip(chosen, pool.map(one, chosen), strict=True):
-                if isinstance(said, dict):
-                    seen.answers[node] = said
-                else:
-                    seen.silent[node] = said
+        for node, said in ask(
+            # Cut off, a lock that was taken or given back could not be told from one that was not.
+            self.fleet,
+            self._python,
+            lock.do,
+            given,
+            read=mapping,
+            timeout=TIMEOUT,
+            cut=False,
+        ).items():
+            if said.value is None:
+                seen.silent[node] = said.why
+            else:
+                seen.answers[node] = said.value
         return seen
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from avadm.errors import AvadmError
 from avadm.findings import Finding
-from avadm.runner import access, nodecode
+from avadm.runner import access
+from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet
+from nodeside.kube import drain
 
 CALL_S = 120.0  # what calls of kubectl may take together; those that wait have their own seconds besides
 
@@ -37,25 +37,24 @@ class Masters:
             do: ``look``, ``cordon``, ``uncordon`` or ``drain``.
             names: the nodes.
             wait: seconds that it may take beside the calls' own.
-            given: what else avadm_drain.answer takes.
+            given: what else nodeside's kube.drain.answer takes.
 
         Raises:
             AvadmError: no master could be asked, or the last one asked could not do it.
         """
-        asked = nodecode.script(
-            ("avadm_drain",), "avadm_drain.answer", {"do": do, "names": list(names), **given}
-        )
+        asked = {"do": do, "names": list(names), **given}
         findings: list[Finding] = []
         for master in self.names:
-            command, timeout = f"{shlex.quote(self.python)} -", CALL_S + wait
-            result = self.fleet.run(master, command, timeout=timeout, stdin=asked.encode())
-            if result.error is not None:
-                findings.append(access.finding("kubernetes-master", master, result.error))
+            answers = ask(
+                self.fleet, self.python, drain.answer, {master: asked}, read=mapping, timeout=CALL_S + wait
+            )
+            answer = answers[master]
+            if answer.result.error is not None:
+                findings.append(access.finding("kubernetes-master", master, answer.result.error))
                 continue
-            answer = _answer(result.stdout)
-            if answer is not None and "error" not in answer:
-                return dict(answer["nodes"])
-            said = answer["error"] if answer else result.stderr.strip().rpartition("\n")[2]
+            if answer.value is not None and "error" not in answer.value:
+                return dict(answer.value["nodes"])
+            said = answer.value["error"] if answer.value else answer.why
             what = f"Kubernetes did not {do} {', '.join(names)}."
             remedy = (
                 "See whether `kubectl get nodes` works there as root; `avadm apply masters` mends a master."
@@ -72,12 +71,3 @@ class Masters:
                 )
             )
         raise AvadmError(findings)
-
-
-def _answer(text: str) -> dict[str, Any] | None:
-    """Return the JSON object in the last line of what a node printed."""
-    try:
-        found = json.loads((text.strip().splitlines() or [""])[-1])
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None

@@ -9,9 +9,9 @@ from tests.lab.kubernetes.conftest import wait
 
 pytestmark = pytest.mark.lab
 VOLUMES = "/api/v1/persistentvolumes"
-ASK = """import json, sys
-sys.path.insert(0, "/usr/local/lib/avadm/volumes")
-from volumes_api import Api, ApiError
+ASK = """import glob, json, os, sys
+sys.path.insert(0, max(glob.glob("/usr/lib/avadm/volumes-*.pyz"), key=os.path.getmtime))
+from nodeside.kubeapi import Api, ApiError
 config, method, path, body = sys.argv[1:]
 try:
     Api(json.load(open(config))).call(method, path, json.loads(body))

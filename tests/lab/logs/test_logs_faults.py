@@ -64,7 +64,7 @@ def test_a_store_whose_disk_is_full_takes_nothing_and_loses_nothing(lab, ways, m
 
 def test_a_new_error_and_a_known_trouble_are_told(lab, ways, marker):
     store, node = next(iter(ways)), lab.nodes[-1]["name"]
-    watch = "/usr/local/lib/avadm/logs/log_watch.py --config=/etc/avadm/log-watch/config.json"
+    watch = "$(ls -t /usr/lib/avadm/log-watch-*.pyz | head -n 1) --config=/etc/avadm/log-watch/config.json"
     state = json.loads(lab.sh(store, "cat /var/lib/avadm-log-watch/state.json"))
     lab.sh(store, f"systemctl start avadm-log-watch; python3 {watch} --learnt")
     word = "".join(chr(ord("g") + int(c, 16)) for c in marker.split("-")[1])

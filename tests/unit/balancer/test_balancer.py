@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.fakes.roles import program
+from nodeside import balancer
 
 POOL = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
-program("kube_volumes/files/volumes_api.py")  # on a node it lies beside it
-balancer = program("load_balancer/files/balancer.py")
 
 
 def service(name, at=0, has=(), kind="LoadBalancer", **spec):

@@ -1,11 +1,9 @@
 import copy
-import json
 import sys
 
 import pytest
 
 from avadm.checks.base import Clock, PreflightContext
-from avadm.checks.collect import probe
 from avadm.site import profile
 from tests.unit.fakes import sites
 
@@ -73,11 +71,3 @@ def context(site):
 @pytest.fixture
 def mine():
     return profile.load("lab-bookworm").model_copy(update={"python": sys.executable, "packages": {}})
-
-
-@pytest.fixture
-def names():
-    """What the probe's parts define; they have asked for nothing."""
-    found = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None, "keys": {}})}
-    exec(compile(probe(), "probe.py", "exec"), found)  # noqa: S102
-    return found

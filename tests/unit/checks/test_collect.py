@@ -11,6 +11,7 @@ import pytest
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS
 from avadm.checks.versions import collect as collect_versions
+from nodeside.preflight import devices
 from tests.unit.fakes.nodes import answer, given
 
 
@@ -48,12 +49,12 @@ def test_facts_of_this_machine(site, mine):
     assert abs(difference - 5000) < context.clocks["stor1"].error_ms + context.clocks["stor2"].error_ms + 1
 
 
-def test_a_holder_is_told_by_its_device_mapper_name(names, tmp_path):
+def test_a_holder_is_told_by_its_device_mapper_name(tmp_path):
     (tmp_path / "holders" / "dm-3" / "dm").mkdir(parents=True)
     (tmp_path / "holders" / "dm-3" / "dm" / "name").write_text("ceph--1-osd--block--2\n")
     (tmp_path / "holders" / "md0").mkdir()
-    assert names["holders"](str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
-    assert names["holders"](str(tmp_path / "none")) == []
+    assert devices.holders(str(tmp_path)) == ["ceph--1-osd--block--2", "md0"]
+    assert devices.holders(str(tmp_path / "none")) == []
 
 
 def test_ctrl_c_closes_the_connections_that_it_would_wait_for(site, mine):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from avadm.checks import probe
+from nodeside.preflight import packages
 
 KNOWN = "chrony:\n  Installed: (none)\n  Candidate: 4.3\n"
 BUSY = (
@@ -29,7 +29,7 @@ def test_a_busy_cache_is_asked_once_more(monkeypatch, updates, asked, trouble):
             return said[-1][0], "", said[-1][1]
         return 0, KNOWN if said and said[-1][0] == 0 else "", ""
 
-    monkeypatch.setattr(probe, "call", call)
-    found = probe.packages(["chrony"], [])
+    monkeypatch.setattr(packages, "call", call)
+    found = packages.packages(["chrony"], [])
     assert (len(said), found["trouble"] is not None) == (asked, trouble)
     assert found["candidates"] == {"chrony": None if trouble else "4.3"}

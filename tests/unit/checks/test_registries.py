@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from avadm.checks.sources_probe import registries
+from nodeside.preflight.sources import registries
 from tests.unit.fakes.made import Signer, https
 
 

@@ -1,4 +1,3 @@
-import json
 import re
 import subprocess
 import time
@@ -10,6 +9,7 @@ from ruamel.yaml import YAML
 from avadm.checks import versions
 from avadm.checks.versions import PARTS, PROGRAMS, judge
 from avadm.plan.phases import PHASES
+from nodeside import versions as probe
 
 OLD = "16.2.11"
 WANTED = {"ceph": "16.2.", "prometheus": "2.42.", "node_exporter": "1.5."}
@@ -172,17 +172,7 @@ def test_what_a_unit_runs_is_asked_and_not_what_lies_on_disk(tmp_path):
     assert re.search(r"\d+\.\d+", said.stdout), "sleep's own version"
 
 
-@pytest.fixture
-def names():
-    """What the probe's file defines; it has asked for nothing."""
-    text = (Path(versions.__file__).parent / "versions_probe.py").read_text()
-    nothing = {"addresses": [], "ports": {}, "commands": {}, "ceph": False, "cluster": False, "patience": 0}
-    names = {"PARAMS": json.dumps(nothing)}
-    exec(compile(text, "probe", "exec"), names)  # noqa: S102
-    return names
-
-
-def test_the_probe_asks_again_for_what_does_not_answer_yet(names):
+def test_the_probe_asks_again_for_what_does_not_answer_yet():
     asked = []
 
     def ask(wanted):
@@ -190,15 +180,15 @@ def test_the_probe_asks_again_for_what_does_not_answer_yet(names):
         return {name: "1.0" for name in wanted if name == "soon" or len(asked) > 1}
 
     wanted = {"soon": 1, "later": 2}
-    assert names["patiently"](ask, wanted, time.time() + 20) == {"soon": "1.0", "later": "1.0"}
+    assert probe.patiently(ask, wanted, time.time() + 20) == {"soon": "1.0", "later": "1.0"}
     assert asked == [{"soon", "later"}, {"later"}]
     asked.clear()
-    assert names["patiently"](ask, wanted, time.time()) == {"soon": "1.0"}
+    assert probe.patiently(ask, wanted, time.time()) == {"soon": "1.0"}
     assert len(asked) == 1, "without patience it is asked once"
 
 
-def test_the_probe_reads_a_version_from_what_a_program_says(names):
-    said = names["programs"](
+def test_the_probe_reads_a_version_from_what_a_program_says():
+    said = probe.programs(
         {
             "a": ["echo", "Kubernetes v1.9.11"],
             "b": ["false"],

@@ -8,7 +8,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from avadm.engine.cluster_lock import held
 from avadm.engine.controller import machine, owner, started
 from avadm.engine.lock_nodes import LockNodes
 from avadm.sitefile.load import load
+from nodeside import lock as node_lock
 from tests.unit.fakes.cli import MONS, SITE, refusal, refusals
 
 
@@ -267,15 +267,13 @@ def test_a_take_that_is_heard_of_too_late_leaves_no_lock(avadm, nodes, monkeypat
     assert not lock(nodes, "stor2").exists()
 
 
-def test_of_two_breakers_none_removes_what_the_other_took(nodes, tmp_path):
+def test_of_two_breakers_none_removes_what_the_other_took(nodes, tmp_path, monkeypatch):
     """Between a breaker's look and its removal the other one must not get in."""
-    script = {}
-    exec((files("avadm.engine") / "lock_probe.py").read_text(), script)  # noqa: S102 - our own script
     plant(nodes, ("stor1",))
     folder = str(lock(nodes, "stor1").parent)
     take = {"folder": folder, "verb": "take", "token": "theirs"}
     won = []
-    holder = script["Store"].holder
+    holder = node_lock.Store.holder
     looked = threading.Barrier(2, timeout=0.5)
 
     def slow(store):
@@ -284,10 +282,10 @@ def test_of_two_breakers_none_removes_what_the_other_took(nodes, tmp_path):
             looked.wait()
         return found
 
-    script["Store"].holder = slow
+    monkeypatch.setattr(node_lock.Store, "holder", slow)
 
     def breaker(name):
-        if script["main"]({**take, "owner": {"token": name}})["done"]:
+        if node_lock.do({**take, "owner": {"token": name}})["done"]:
             won.append(name)
 
     with ThreadPoolExecutor(2) as pool:

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.unit.fakes.nodes import Nodes, answer
+from tests.unit.fakes.nodes import Nodes, answer, called, given
 
 SITE = """# Our room.
 version: 1
@@ -48,14 +48,14 @@ class Node:
     def __init__(self, root):
         self.locks = Nodes(root)
         self.disks = [report()]
-        self.answers = {"avadm_zap.look": {"reasons": [], "osds": [], "unread": ""}}
-        self.answers["avadm_zap.zap"] = {"reasons": [], "wiped": [[0, 1]], "after": report()}
+        self.answers = {"disks.zap.look": {"reasons": [], "osds": [], "unread": ""}}
+        self.answers["disks.zap.zap"] = {"reasons": [], "wiped": [[0, 1]], "after": report()}
         self.osds = {"osds": []}
         self.asked, self.error = [], None
 
     @property
     def erased(self):
-        return "avadm_zap.zap" in self.asked
+        return "disks.zap.zap" in self.asked
 
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if self.error:
@@ -64,15 +64,12 @@ class Node:
             if self.osds == "none":
                 return answer(node, command, rc=66)
             return answer(node, command, json.dumps(self.osds), rc=1 if self.osds is None else 0)
-        call = stdin.decode().rsplit("json.dumps(", 1)[1].partition("(")[0]
-        if call == "main":
+        call = called(stdin)
+        if call == "lock.do":
             return self.locks.run(node, command, stdin=stdin)
         self.asked.append(call)
-        literal = stdin.decode().rsplit("json.loads(", 1)[1].rpartition(")) + ")[0]
-        self.given = json.loads(json.loads(literal.rstrip(")")))
-        return answer(
-            node, command, json.dumps({**self.answers, "avadm_disk_report.every": self.disks}[call])
-        )
+        self.given = given(stdin)
+        return answer(node, command, json.dumps({**self.answers, "disks.report.every": self.disks}[call]))
 
     def close(self, nodes=None):
         pass

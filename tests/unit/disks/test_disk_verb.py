@@ -173,7 +173,7 @@ def test_zap_without_a_terminal_and_a_serial_touches_nothing(avadm, node):
 
 
 def test_zap_refuses_what_is_used_before_it_asks(zapped, node):
-    node.answers["avadm_zap.look"]["reasons"] = ["is mounted at /"]
+    node.answers["disks.zap.look"]["reasons"] = ["is mounted at /"]
     assert refusal(zapped()).found == "is mounted at /"
     assert not node.erased
 
@@ -185,7 +185,7 @@ def marked(node, cluster, unread=""):
     """Let the disk be refused by its node, which was installed anew, and bear an OSD's mark."""
     node.disks = [report(state="refused", reasons=["what ceph has written on it cannot be read"])]
     osds = [] if unread else [{"id": 3, "fsid": "u", "cluster": cluster}]
-    node.answers["avadm_zap.look"] = {"reasons": [], "osds": osds, "unread": unread}
+    node.answers["disks.zap.look"] = {"reasons": [], "osds": osds, "unread": unread}
 
 
 @pytest.fixture
@@ -273,13 +273,13 @@ def test_nodes_are_told_which_cluster_is_ours(avadm, node):
 
 
 def test_zap_that_leaves_something_says_so(zapped, node, entry):
-    node.answers["avadm_zap.zap"]["after"] = report(state="refused", reasons=["has data at byte 9"])
+    node.answers["disks.zap.zap"]["after"] = report(state="refused", reasons=["has data at byte 9"])
     assert refusal(zapped()).found == "has data at byte 9"
     assert entry()[1]["result"] == "not blank"
 
 
 def test_zap_whose_connection_broke_is_written_down_as_not_known(zapped, node, entry):
-    node.answers["avadm_zap.zap"] = "no JSON object"
+    node.answers["disks.zap.zap"] = "no JSON object"
     assert refusal(zapped())
     assert entry()[1]["result"] == "not known"
 

@@ -1,13 +1,13 @@
-"""The lab's site files with the parts that a test wants, and the script that nodes run."""
+"""The lab's site files with the parts that a test wants, and what nodes are asked."""
 
 import base64
 
 import pytest
 
-from avadm.doctor.collect import probe
 from avadm.lab.layout import Config, nodes
 from avadm.lab.sitefile import text
 from avadm.sitefile.load import load
+from nodeside.doctor import parts, system
 from tests.unit.fakes.cli import called
 
 __all__ = ["called"]
@@ -27,12 +27,24 @@ def site(tmp_path):
     return made
 
 
+class Names:
+    """What the modules of the doctor's questions define, by name; to set one sets it in each that has it."""
+
+    def get(self, name, default=None):
+        return next((vars(m)[name] for m in (parts, *parts.MODULES) if name in vars(m)), default)
+
+    def __getitem__(self, name):
+        return vars(next(m for m in (parts, *parts.MODULES) if name in vars(m)))[name]
+
+    def __setitem__(self, name, value):
+        for module in (parts, *parts.MODULES, system):
+            if name in vars(module):
+                setattr(module, name, value)
+
+
 @pytest.fixture(scope="session")
 def script():
-    """The script's names; without PARAMS it runs nothing."""
-    scope = {"__name__": "probe"}
-    exec(probe(), scope)  # noqa: S102  our own script
-    return scope
+    return Names()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The script that nodes run: as a whole on this machine, and its readers of what programs say."""
 
-import ast
 import json
 import re
 import socket
@@ -8,17 +7,17 @@ import subprocess
 import sys
 import threading
 import time
-from importlib.resources import files
 from types import SimpleNamespace
 
 import pytest
 
-from avadm.doctor.collect import FILES, probe
 from avadm.doctor.parts import QUESTIONS, patterns
+from avadm.runner.ask import script as program
+from nodeside.doctor import parts
 
 
-def run(*parts):
-    text = f"PARAMS = {json.dumps(json.dumps({'parts': dict.fromkeys(parts, 20)}))}\n{probe()}"
+def run(*names):
+    text = program(parts.ask, {"parts": dict.fromkeys(names, 20)})
     done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -28,16 +27,8 @@ def test_every_part_has_its_function(script):
     assert [p.name for p in QUESTIONS if not callable(script.get(p.name))] == []
 
 
-@pytest.mark.parametrize("name", [*FILES, "extracts_probe"])
-def test_it_is_ascii_and_has_nothing_that_python_2_lacks(name):
-    text = (files("avadm.doctor") / f"{name}.py").read_bytes().decode("ascii")
-    bad = ["JoinedStr", "AnnAssign", "AsyncFunctionDef", "NamedExpr", "Nonlocal", "YieldFrom", "Starred"]
-    newer = [n for n in ast.walk(ast.parse(text)) if type(n).__name__ in bad]
-    assert [n.lineno for n in newer if not isinstance(getattr(n, "ctx", None), ast.Store)] == []
-
-
 def test_what_reads_times_is_loaded_before_any_thread():
-    check = f"{probe()}\nassert '_strptime' in sys.modules"
+    check = "import sys, nodeside.doctor.parts\nassert '_strptime' in sys.modules"
     subprocess.run([sys.executable, "-"], input=check, text=True, check=True, timeout=60)
 
 
@@ -60,7 +51,7 @@ def test_a_part_that_fails_hides_no_other():
 def test_a_part_that_hangs_is_given_up(script, monkeypatch):
     monkeypatch.setitem(script, "memory", lambda params: time.sleep(5))
     begun = time.monotonic()
-    found = script["main"]({"parts": {"memory": 1, "addresses": 10}})
+    found = script["ask"]({"parts": {"memory": 1, "addresses": 10}})
     assert time.monotonic() - begun < 4
     assert found["errors"] == {"memory": "no answer within 1 s"}
     assert "127.0.0.1" in found["parts"]["addresses"]

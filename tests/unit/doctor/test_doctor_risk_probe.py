@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from avadm.doctor.collect import probe
+from avadm.runner.ask import script
+from nodeside.doctor import parts
 
 FLAGS = ["--anonymous-auth=false", "--read-only-port=0", "--v"]
 
@@ -44,7 +45,7 @@ def played(tmp_path):
 
 def test_a_servers_build_and_flags_are_read_from_its_process(played):
     params = {"parts": {"defences": 20}, "packages": {"no-such-package": "1"}}
-    text = f"PARAMS = {json.dumps(json.dumps(params))}\n{probe()}"
+    text = script(parts.ask, params)
     env = {**os.environ, "PATH": f"{played}/bin:{os.environ['PATH']}"}
     argv = [sys.executable, "-"]
     done = subprocess.run(

@@ -6,6 +6,7 @@ import pytest
 
 from avadm.doctor import collect as collecting
 from avadm.doctor.parts import QUESTIONS
+from avadm.runner import ask as asking
 from tests.unit.doctor.healthy import NODES, data, snapshot
 from tests.unit.doctor.troubles import lose, put, silent
 from tests.unit.fakes.nodes import answer, given
@@ -139,7 +140,7 @@ def test_where_no_node_answers_it_could_not_look(avadm, fleet):
 
 def test_an_answer_that_is_no_answer_is_silence():
     said = answer("a", "", rc=127, err="python3: not found")
-    assert "python3: not found" in collecting.answer(said).silent
+    assert "python3: not found" in collecting.said(asking.answer(said, dict)).silent
 
 
 def test_the_healthy_site_has_nodes_of_every_role_that_is_asked():

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from avadm.engine import container_probe
-from avadm.engine.container_probe import Containers
+from nodeside.fingerprint import containers
+from nodeside.fingerprint.containers import Containers
 
 REFUSED = "Error: etcdserver: authentication failed, invalid user ID or password"
 
@@ -21,7 +21,7 @@ def etcdctl(*argv: str, refused: str = REFUSED) -> str:
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, call: Callable[..., str]) -> Containers:
-    monkeypatch.setattr(container_probe, "call", call)
+    monkeypatch.setattr(containers, "call", call)
     return Containers()
 
 

@@ -1,9 +1,10 @@
-"""Nodes that are folders: they keep the site's lock and the copies of its ledger by the real script."""
+"""Nodes that are folders: they keep the site's lock and the copies of its ledger by the real code."""
 
 import json
 import shlex
 
 from avadm.runner.fleet import Result
+from nodeside import lock
 
 FOLDER = "/var/lib/avadm"
 WHOLE = ("health", "entity", "fs", "pool")
@@ -15,8 +16,13 @@ def answer(node, command, out="", rc=0, err="", error=None):
 
 
 def given(stdin):
-    """Return what a script of ours is asked with: the JSON text in its first line."""
+    """Return what a function of ours is given: the JSON text in the first line."""
     return json.loads(json.loads(stdin.decode().partition("\n")[0].partition(" = ")[2]))
+
+
+def called(stdin):
+    """Return the name of the function that is called: MODULE.FUNCTION below nodeside, from the second line."""
+    return json.loads(stdin.decode().splitlines()[1].partition(" = ")[2]).removeprefix("nodeside.")
 
 
 class Nodes:
@@ -49,10 +55,9 @@ class Nodes:
             self.asked.append(node)
             found = {item: self.values.get(self.key(node, item), "!absent") for item in asked["items"]}
             return answer(node, command, json.dumps(found))
-        first, _, script = stdin.decode().replace(FOLDER, str(self.root / node)).partition("\n")
-        module = {}
-        exec(script, module)  # noqa: S102 - our own script
-        return answer(node, command, json.dumps(module["main"](given(first.encode()))))
+        assert called(stdin) == "lock.do"
+        asked["folder"] = asked["folder"].replace(FOLDER, str(self.root / node))
+        return answer(node, command, json.dumps(lock.do(asked)))
 
     def put(self, node, content, path, *, mode=0o644):
         if node in self.silent:

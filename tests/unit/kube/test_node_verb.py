@@ -9,11 +9,13 @@ from click.testing import CliRunner
 
 from avadm.cli.main import App, cli
 from avadm.kube import drain as module
-from avadm.runner.nodecode import script
+from avadm.runner.ask import script
 from avadm.runner.reason import Reason, Why
 from avadm.sitefile.load import load
+from nodeside.kube import drain
 from tests.unit.fakes.cli import refusals
 from tests.unit.fakes.nodes import answer
+from tests.unit.fakes.nodes import given as asked
 
 SITE = """
 version: 1
@@ -46,7 +48,7 @@ class Masters:
     def run(self, node, command, *, timeout=60.0, stdin=None):
         if node in self.silent:
             return answer(node, command, rc=255, error=self.silent[node])
-        given = json.loads(json.loads(stdin.decode().rpartition("json.loads(")[2].rpartition(")))")[0]))
+        given = asked(stdin)
         do, names = given["do"], given["names"]
         self.asked.append((node, do, *names))
         if do in self.broken:
@@ -193,7 +195,7 @@ def test_what_a_master_runs_is_taken_by_python_and_asks_kubectl(tmp_path):
     fake.chmod(0o755)
     looked = {"cordoned": True, "going": [], "refused": {}}
     for do, wanted in (("look", looked), ("cordon", {"changed": False})):
-        text = script(("avadm_drain",), "avadm_drain.answer", {"do": do, "names": ["w1"]})
+        text = script(drain.answer, {"do": do, "names": ["w1"]})
         env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
         done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, env=env)
         assert json.loads(done.stdout) == {"nodes": {"w1": wanted}}, done.stderr

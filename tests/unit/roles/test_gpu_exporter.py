@@ -7,15 +7,14 @@ import socket
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 from avadm.site import profile
-from tests.unit.fakes.roles import ROLES, program
+from nodeside import gpu_exporter as exporter
+from tests.unit.fakes.roles import ROLES
 from tests.unit.fakes.running import stub
-
-SOURCE = "gpu_exporter/files/gpu_exporter.py"
-exporter = program(SOURCE)
 
 SMI = """0, GPU-aa, 00000000:06:00.0, 35, 1000, 15160, 40, 98.50, 0
 1, GPU-bb, 00000000:8A:00.0, 0, 11, 16149, 38, [Not Supported], [N/A]
@@ -84,7 +83,7 @@ def test_it_tells_all_that_rules_and_dashboards_ask_for():
 
 
 def test_python_3_5_reads_it():
-    ast.parse((ROLES / SOURCE).read_text(), feature_version=(3, 5))
+    ast.parse(Path(exporter.__file__).read_text(), feature_version=(3, 5))
 
 
 def test_the_stated_profile_names_the_packages_of_ubuntu_16_04():

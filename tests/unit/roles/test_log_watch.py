@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from tests.unit.fakes.roles import program, read
+from nodeside.logs import shipper as stats
+from nodeside.logs import watch as log_watch
+from tests.unit.fakes.roles import read
 
-log_watch = program("log_watch/files/log_watch.py")
-stats = program("log_shipper/files/avadm_log_shipper_stats.py")
 TROUBLES = read("log_watch", "files/known-troubles.yml")["troubles"]
 SAMPLES = [(t["id"], t["pattern"], t["words"], s) for t in TROUBLES for s in t["samples"]]
 OTHERS = [(t["id"], t["pattern"], s) for t in TROUBLES for s in t["others"]]

@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from tests.unit.fakes.roles import program
+from nodeside import pod_targets
 
-program("kube_volumes/files/volumes_api.py")  # on a node it lies beside it
-pod_targets = program("prometheus_pods/files/pod_targets.py")
 SERVER = "10.0.0.250:6443"
 
 

@@ -1,9 +1,6 @@
 """What the profiles say of packages: each has a source, and what signs a source can be read by the oldest apt."""
 
 import base64
-import contextlib
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -11,10 +8,10 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from avadm.checks.collect import probe
 from avadm.render import core
 from avadm.site import profile
 from avadm.sitefile import openpgp
+from nodeside.preflight.packages import trusted
 from tests.unit.fakes import sites
 
 ROLES = Path(__file__).parents[3] / "roles"
@@ -85,10 +82,7 @@ def test_the_role_base_writes_each_key_into_a_file_of_its_own() -> None:
 
 
 def test_preflight_asks_with_the_sites_keys_and_the_nodes_own(tmp_path: Path) -> None:
-    scope = {"PARAMS": json.dumps({"only": [], "proxy": None, "sources": None, "keys": {}})}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(probe(), scope)  # noqa: S102
-    (option,) = scope["trusted"]({"ceph": base64.b64encode(KEY).decode()}, str(tmp_path / "trusted"))[1:]
+    (option,) = trusted({"ceph": base64.b64encode(KEY).decode()}, str(tmp_path / "trusted"))[1:]
     assert option == f"Dir::Etc::TrustedParts={tmp_path}/trusted"
     assert (tmp_path / "trusted/avadm-ceph.gpg").read_bytes() == KEY
     there = {p.name for p in Path("/etc/apt/trusted.gpg.d").glob("*")}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from tests.unit.volumes.volume_fakes import load
 
-maps = load("volumes_map")
+maps = load("map")
 MIB = 1 << 20
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.volumes.image_fakes import MIB, FakeImages, FakePool
 from tests.unit.volumes.volume_fakes import NAME, Surroundings, load, provisioner
 
-images = load("volumes_images")
+images = load("images")
 SPACE = "/api/v1/namespaces/team/persistentvolumeclaims/"
 FROM = {"avadm.io/clone-of": "origin"}
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.volumes.volume_fakes import load
 
-fit = load("volumes_fit")
+fit = load("fit")
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 

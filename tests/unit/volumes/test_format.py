@@ -6,10 +6,11 @@ import subprocess
 
 import pytest
 
+from avadm.nodesource import modules
 from tests.unit.volumes.volume_fakes import FILES, load
 
-form = load("volumes_format")
-common = load("volumes_common")
+form = load("format")
+common = load("common")
 MIB = 1 << 20
 TOOLS = ("mkfs.ext4", "debugfs", "wipefs", "blkid")
 pytestmark = pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason="needs e2fsprogs and util-linux")
@@ -81,17 +82,17 @@ def test_a_probe_that_fails_is_a_refusal(image, fault):
 
 def test_an_image_that_cannot_be_read_is_refused(image, monkeypatch):
     def broken(handle, offset, length):
-        raise form.avadm_disks.content.ContentError("read error at byte 0: Input/output error")
+        raise form.blank.content.ContentError("read error at byte 0: Input/output error")
 
-    monkeypatch.setattr(form.avadm_disks.content, "read_at", broken)
+    monkeypatch.setattr(form.blank.content, "read_at", broken)
     with pytest.raises(form.VolumeError, match="Input/output error"):
         form.make_filesystem(str(image))
     with pytest.raises(form.VolumeError, match="cannot be opened"):
         form.make_filesystem(str(image) + ".gone")
 
 
-@pytest.mark.parametrize("name", ["driver", "volumes_map", "volumes_common"])
+@pytest.mark.parametrize("name", ["driver", "map", "common"])
 def test_what_mounts_for_pods_cannot_format(name):
     text = (FILES / f"{name}.py").read_text()
     assert "mkfs" not in text
-    assert "volumes_format" not in text
+    assert "nodeside.volumes.format" not in modules(f"nodeside.volumes.{name}")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.volumes.volume_fakes import NAME, Surroundings, load, provisioner
 
-local = load("volumes_local")
+local = load("local")
 MIB, AFFINITY = 1 << 20, provisioner.AFFINITY
 PODS, NODE = "/api/v1/namespaces/team/pods", "/api/v1/nodes/w1"
 MINE = "/api/v1/pods?fieldSelector=spec.nodeName=w1"

@@ -1,18 +1,19 @@
 """The programs of kube_volumes, an API that holds objects, and a file system in memory that behaves like libcephfs."""
 
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
-import tests.unit.fakes.running  # noqa: F401  what the programs import of our modules
-from tests.unit.fakes.roles import ROLES, program
+from nodeside import volumes
 
-FILES = ROLES / "kube_volumes/files"
+FILES = Path(volumes.__file__).parent
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 NAME = f"pvc-{UID}"
 
 
 def load(name):
-    """Return a program of the role as a module."""
-    return program(f"kube_volumes/files/{name}.py", f"kube_volumes_{name}")
+    """Return a module of nodeside/volumes."""
+    return import_module(f"nodeside.volumes.{name}")
 
 
 provisioner = load("provisioner")
@@ -194,4 +195,4 @@ class World(Surroundings):
     def __init__(self, turn=0, api=None, ceph=None):
         self.ceph = ceph or FakeCeph()
         config = {"mount": "/mnt/cephfs", "root": "/volumes", "turn": turn, "entity": "client.cephfs-volumes"}
-        super().__init__(lambda _: load("volumes_folders").Cephfs(config, self.ceph), api)
+        super().__init__(lambda _: load("folders").Cephfs(config, self.ceph), api)

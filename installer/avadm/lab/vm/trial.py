@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from avadm.artifacts import programs
 from avadm.lab.proc import Done, Proc
 from avadm.lab.vm import image, machine
 from avadm.render.inventory import Rendered, render_inventory
@@ -25,7 +26,6 @@ PLAYBOOKS = ("base", "ceph", "cephfs", "rbd")
 STATED = ("ceph_osd_backend", "rbd_client", "rbd_map")
 """Features that are as in the stated profile; its cephfs client is fuse, and here the kernel's is to be seen."""
 RULE = {"name": "replicated_osd", "failure_domain": "osd"}
-PROGRAMS = ("volumes_common.py", "volumes_map.py")
 
 
 def profile() -> Profile:
@@ -172,9 +172,7 @@ class Trial:
     def send(self, home: Path) -> None:
         """Put the trials and the product's own code that they use into the machine."""
         own = (files("avadm.lab.vm") / "files/inside.py").read_bytes()
-        sent = {"inside.py": own} | {
-            name: (HOME / "roles/kube_volumes/files" / name).read_bytes() for name in PROGRAMS
-        }
+        sent = {"inside.py": own, "volumes.pyz": programs.bundle("volumes")}
         for name, body in sent.items():
             path = f"/usr/local/lib/avadm-vm/{name}"
             target = machine.ssh(home, f"mkdir -p /usr/local/lib/avadm-vm && cat > {path}")

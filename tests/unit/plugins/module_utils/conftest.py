@@ -6,8 +6,9 @@ from pathlib import Path
 
 import avadm_ceph_osd
 import pytest
-from ansible.module_utils import avadm_devices, avadm_disks, avadm_osd, avadm_osd_maker
-from ansible.module_utils.avadm_machine import Machine
+from ansible.module_utils import avadm_osd_maker
+from ansible.module_utils.nodeside.disks import blank, naming, ownership
+from ansible.module_utils.nodeside.disks.machine import Machine
 from fake_osd import APPROVED, OURS, Ceph
 
 MIB = 1 << 20
@@ -84,8 +85,8 @@ def reasons():
     """Return a function: the reasons against one approval, after all probes."""
 
     def look(machine, **approved):
-        (device,) = avadm_devices.survey(machine, [approved or {"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
-        avadm_disks.probe(machine, device, min_bytes=MIB)
+        (device,) = naming.survey(machine, [approved or {"by_id": "/dev/disk/by-id/scsi-DISK_S1"}])
+        blank.probe(machine, device, min_bytes=MIB)
         return device.reasons
 
     return look
@@ -102,14 +103,14 @@ def node(machine, tmp_path, monkeypatch, request):
     ceph = Ceph(machine)
     ticks = iter(range(10**6))
     maker = avadm_osd_maker.Maker(
-        machine, ceph, avadm_osd.Journal(str(state / "journal")), MIB, lambda: next(ticks), lambda s: None
+        machine, ceph, ownership.Journal(str(state / "journal")), MIB, lambda: next(ticks), lambda s: None
     )
     given = {"backend": getattr(request, "param", "raw"), "bootstrap_key": "BK", "fsid": OURS, "timeout": 5}
 
     def apply():
         entries = maker.journal.entries()
-        (device,) = avadm_devices.survey(machine, [APPROVED])
-        judged = [(device, *avadm_osd.judge(machine, device, OURS, entries, MIB))]
+        (device,) = naming.survey(machine, [APPROVED])
+        judged = [(device, *ownership.judge(machine, device, OURS, entries, MIB))]
         return avadm_ceph_osd.ensure(maker, given, judged, entries, lambda: 0)
 
     return ceph, maker, apply, state

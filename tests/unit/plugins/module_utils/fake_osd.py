@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ansible.module_utils import avadm_devices, avadm_osd
+from ansible.module_utils.nodeside.disks import naming, ownership
 
 MIB = 1 << 20
 OURS, THEIRS, UUID = "our-cluster", "their-cluster", "11111111-2222-3333-4444-555555555555"
@@ -36,8 +36,8 @@ def volume_on(machine, node, cluster=OURS, label=None):
 
 
 def judge(machine, journal=None, fsid=OURS, approved=APPROVED):
-    (device,) = avadm_devices.survey(machine, [approved])
-    state, osd = avadm_osd.judge(machine, device, fsid, journal or {}, MIB)
+    (device,) = naming.survey(machine, [approved])
+    state, osd = ownership.judge(machine, device, fsid, journal or {}, MIB)
     return state, osd, device
 
 

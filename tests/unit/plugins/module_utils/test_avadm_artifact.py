@@ -1,6 +1,7 @@
 """Large files: what is there is left alone, what arrives is checked before it takes another's place."""
 
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -96,3 +97,15 @@ def test_a_dry_run_makes_nothing(one, incoming):
 def test_phases_that_run_at_once_push_to_folders_of_their_own(one):
     other = one | {"path": "/usr/local/bin/other"}
     assert module.folder_of([one]) != module.folder_of([other])
+
+
+def test_of_a_file_that_is_named_by_its_digest_the_last_three_stay(one, incoming, tmp_path):
+    one["artifact"]["versions"] = str(tmp_path / "bin/prog*")
+    there(one, b"of another name")
+    for age, name in enumerate(("prog-1", "prog-2", "prog-3")):
+        (tmp_path / "bin" / name).write_bytes(b"old")
+        os.utime(tmp_path / "bin" / name, (1000 + age, 1000 + age))
+    (tmp_path / "bin/other").write_bytes(b"somebody else's")
+    push(one, incoming)
+    ensure(one, incoming, one["path"])
+    assert sorted(p.name for p in (tmp_path / "bin").iterdir()) == ["other", "prog", "prog-2", "prog-3"]

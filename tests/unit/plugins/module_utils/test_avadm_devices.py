@@ -1,10 +1,10 @@
-"""avadm_devices: one name, one disk, and the same one all the time."""
+"""naming: one name, one disk, and the same one all the time."""
 
 import os
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_content, avadm_devices, avadm_disks
+from ansible.module_utils.nodeside.disks import blank, content, naming
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -16,7 +16,7 @@ def looked(machine):
     """The disk as it was found at the first look."""
     machine.add_disk()
     machine.write("/sys/dev/block/8:16/diskseq", "7")
-    (device,) = avadm_devices.survey(machine, [{"by_id": BY_ID}])
+    (device,) = naming.survey(machine, [{"by_id": BY_ID}])
     return device
 
 
@@ -74,7 +74,7 @@ def test_a_loop_device_on_the_disk_made_in_another_container(machine, reasons):
 def test_what_is_opened_is_another_device(machine, looked):
     other = machine.add_disk("sdc", "8:32", None)
     machine.open = lambda path, flags: os.open(other, os.O_RDONLY)
-    avadm_disks.probe(machine, looked, MIB)
+    blank.probe(machine, looked, MIB)
     assert "opens as another device, 8:32" in looked.reasons
 
 
@@ -91,7 +91,7 @@ def renumbered(machine):
 def test_a_disk_is_the_same_later_or_it_is_told(machine, looked, change, another):
     """The link leads elsewhere, another disk has the number, or nothing has changed."""
     change(machine)
-    avadm_devices.recheck(machine, looked)
+    naming.recheck(machine, looked)
     assert any("is another device than the one looked at before" in r for r in looked.reasons) is another
     assert bool(looked.reasons) is another
 
@@ -104,5 +104,5 @@ def test_each_copy_of_a_ceph_label_is_looked_for(tmp_path, offset):
         stream.seek(offset)
         stream.write(b"bluestore block device\n")
     with path.open("rb") as stream:
-        assert avadm_content.signatures(stream.fileno()) == ["a copy of a ceph OSD's label"]
-        assert any(a <= offset < a + n for a, n in avadm_content.regions(2048 * GIB))
+        assert content.signatures(stream.fileno()) == ["a copy of a ceph OSD's label"]
+        assert any(a <= offset < a + n for a, n in content.regions(2048 * GIB))

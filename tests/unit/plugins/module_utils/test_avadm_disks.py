@@ -1,4 +1,4 @@
-"""avadm_disks: which device is meant, and each reason for which it is refused."""
+"""blank: which device is meant, and each reason for which it is refused."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_content, avadm_devices, avadm_disks
+from ansible.module_utils.nodeside.disks import blank, content, naming
 
 MIB = 1 << 20
 BASE = "/sys/dev/block/8:16"
@@ -72,7 +72,7 @@ def test_a_dangling_link(machine, reasons):
 
 def test_the_same_disk_approved_twice_is_refused_under_both_names(machine):
     machine.add_disk(serial="S1")
-    devices = avadm_devices.survey(machine, [{"by_id": BY_ID}, {"serial": "S1"}])
+    devices = naming.survey(machine, [{"by_id": BY_ID}, {"serial": "S1"}])
     assert [d.reasons for d in devices] == [
         ["is the same device as serial S1"],
         [f"is the same device as by_id {BY_ID}"],
@@ -179,12 +179,12 @@ def test_write_protected_by_its_own_word(machine, reasons):
 
 def test_too_small(machine):
     machine.add_disk()
-    (device,) = avadm_devices.survey(machine, [{"by_id": BY_ID}])
-    avadm_disks.probe(machine, device)
+    (device,) = naming.survey(machine, [{"by_id": BY_ID}])
+    blank.probe(machine, device)
     assert device.reasons == ["is too small: 8 MiB, wanted 5120 MiB"]
 
 
-@pytest.mark.parametrize("offset,magic,what", avadm_content.SIGNATURES)
+@pytest.mark.parametrize("offset,magic,what", content.SIGNATURES)
 def test_every_signature_is_seen_without_blkid(machine, reasons, offset, magic, what):
     put(machine.add_disk(), offset, magic)
     assert f"bears the signature of {what}" in reasons(machine)
@@ -229,7 +229,7 @@ def test_a_read_error_is_a_refusal(machine, reasons, monkeypatch):
     def broken(handle, count):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(avadm_content.os, "read", broken)
+    monkeypatch.setattr(content.os, "read", broken)
     assert any("read error at byte 0" in r for r in reasons(machine))
 
 
@@ -252,11 +252,11 @@ def test_all_reasons_come_together(machine, reasons):
 
 def test_samples_cover_both_ends_and_are_spread_evenly():
     size = 4 << 40
-    regions = avadm_content.regions(size)
+    regions = content.regions(size)
     assert regions[0] == (0, 16 * MIB)
     assert regions[-1] == (size - 16 * MIB, 16 * MIB)
     starts = [offset for offset, _length in regions[1:-1]]
-    assert starts[64:] == [copy for copy in avadm_content.COPIES if copy >= 16 * MIB]
+    assert starts[64:] == [copy for copy in content.COPIES if copy >= 16 * MIB]
     starts = starts[:64]
     assert len(starts) == 64
     gaps = [b - a for a, b in pairwise(starts)]

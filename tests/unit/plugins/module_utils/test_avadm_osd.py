@@ -1,10 +1,11 @@
-"""avadm_osd and avadm_ceph_osd: whose a device is, and how an OSD's making is begun, cut off and finished."""
+"""ownership and avadm_ceph_osd: whose a device is, and how an OSD's making is begun, cut off and finished."""
 
 import json
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import avadm_devices, avadm_osd, avadm_osd_maker
+from ansible.module_utils import avadm_osd_maker
+from ansible.module_utils.nodeside.disks import naming, ownership
 from fake_osd import APPROVED, DONE, MIB, OURS, THEIRS, UUID, judge, osd_on
 
 
@@ -17,7 +18,7 @@ def test_an_osd_of_this_cluster_is_done_though_its_daemon_has_it_open(machine):
     osd_on(machine, **DONE)
     state, osd, device = judge(machine)
     assert (state, osd) == ("osd", {"id": 7, "fsid": UUID, "cluster": OURS})
-    assert "SECRET" not in json.dumps(avadm_osd.describe(device, state, osd))
+    assert "SECRET" not in json.dumps(ownership.describe(device, state, osd))
 
 
 @pytest.mark.parametrize("fsid", [OURS, ""])
@@ -66,10 +67,10 @@ def test_a_label_that_cannot_be_read_is_a_refusal(machine):
 def test_all_refused_devices_and_reasons_come_in_one_text(machine):
     machine.write("/proc/swaps", "F\n/dev/sdb p 1 0 -2\n")
     machine.add_disk()
-    devices = avadm_devices.survey(machine, [APPROVED, {"serial": "NONE"}])
+    devices = naming.survey(machine, [APPROVED, {"serial": "NONE"}])
     for device in devices:
-        avadm_osd.judge(machine, device, OURS, {}, MIB)
-    text = avadm_osd.refusals(devices)
+        ownership.judge(machine, device, OURS, {}, MIB)
+    text = ownership.refusals(devices)
     assert "scsi-DISK_S1" in text
     assert "is used as swap" in text
     assert "serial NONE no such device" in text

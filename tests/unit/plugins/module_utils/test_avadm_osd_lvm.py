@@ -1,4 +1,4 @@
-"""avadm_osd and avadm_ceph_osd with ceph-volume: whose a volume is, and how one is made, refused and activated."""
+"""ownership and avadm_ceph_osd with ceph-volume: whose a volume is, and how one is made, refused and activated."""
 
 import pytest
 from ansible.module_utils import avadm_osd_maker

@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from ansible.module_utils import avadm_devices, avadm_osd_marks
+from ansible.module_utils.nodeside.disks import labels, naming
 from fake_osd import APPROVED, MIB, UUID
 
 CLUSTER = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
@@ -26,8 +26,8 @@ def marks(machine, *places):
         for at, data in places:
             stream.seek(at)
             stream.write(data)
-    (device,) = avadm_devices.survey(machine, [APPROVED])
-    return avadm_osd_marks.marks(machine, device)
+    (device,) = naming.survey(machine, [APPROVED])
+    return labels.marks(machine, device)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_what_is_ceph_and_does_not_say_whose_is_told(machine, places):
 
 
 def test_an_osd_on_a_partition_is_found(machine, monkeypatch):
-    monkeypatch.setattr(avadm_osd_marks, "partitions", lambda machine, device: [MIB])
+    monkeypatch.setattr(labels, "partitions", lambda machine, device: [MIB])
     assert marks(machine, (MIB, LABEL))["osds"] == [OSD]

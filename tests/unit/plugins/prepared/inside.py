@@ -19,12 +19,13 @@ from prepared_devices import DEVICES, ERASED, LATER, OSD, SIZE, THEIRS, USED, wr
 
 from avadm.checks.collect import collect
 from avadm.checks.preflight import CHECKS, judge
-from avadm.disks.code import approvals as approvals_of
+from avadm.disks.approvals import approvals as approvals_of
 from avadm.disks.nodes import Disk, ask
 from avadm.disks.zap import target
 from avadm.runner.fleet import Result
 from avadm.site import profile
 from avadm.site.model import Site
+from nodeside.disks import report
 from tests.unit.fakes.running import play, stub
 from tests.unit.plugins import sparse
 
@@ -289,18 +290,18 @@ def preflight(folder, names):
 
 def zaps():
     """Return what forbids to erase each used device, and what came of erasing some that nobody uses."""
-    from ansible.module_utils import avadm_zap
+    from ansible.module_utils.nodeside.disks import zap
 
     fleet, node = LocalFleet(), SimpleNamespace(devices=[], vars={})
     site = SimpleNamespace(extra_vars={"ceph_osd_min_bytes": SIZE}, nodes=[])
-    answer = ask(fleet, sys.executable, "n1", "avadm_disk_report.every", approvals_of(site, node))
+    answer = ask(fleet, sys.executable, "n1", report.every, approvals_of(site, node))
     disks = {Path(link).name: Disk("n1", one) for one in answer for link in one["links"]}
     targets = {name: target(disks[link(name).name]) for name in [*USED, *ERASED]}
-    looks = {name: avadm_zap.look(one)["reasons"] for name, one in targets.items()}
+    looks = {name: zap.look(one)["reasons"] for name, one in targets.items()}
     # Asked to erase a used one all the same, the node refuses by itself.
-    forced = {name: avadm_zap.zap(targets[name]) for name in USED}
+    forced = {name: zap.zap(targets[name]) for name in USED}
     assert all(one["wiped"] == [] for one in forced.values()), forced
-    erased = {name: avadm_zap.zap(targets[name]) for name in ERASED}
+    erased = {name: zap.zap(targets[name]) for name in ERASED}
     return looks, erased
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, "/usr/local/lib/avadm-vm")
+sys.path.insert(0, "/usr/local/lib/avadm-vm/volumes.pyz")
 RESULTS = {}
 
 
@@ -65,8 +65,8 @@ def kernel_mount_keeps_quotas():
 
 
 def krbd():
-    from volumes_common import VolumeError
-    from volumes_map import Images
+    from nodeside.volumes.common import VolumeError
+    from nodeside.volumes.map import Images
 
     images = Images({"pool": "rbd", "entity": "client.rbd", "mapper": "krbd", "node": "vm1"})
     images.rbd("create", "--size", "64", "--image-feature", "layering,exclusive-lock", "rbd/vm")

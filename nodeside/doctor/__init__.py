@@ -1,0 +1,1 @@
+"""What the doctor asks of a node; nothing is changed."""

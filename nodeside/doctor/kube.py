@@ -1,0 +1,265 @@
+"""What the doctor asks of Kubernetes: etcd, the servers, pods and nodes."""
+
+from __future__ import absolute_import
+
+import calendar
+import glob
+import json
+import os
+import re
+import time
+
+from .system import LONG_LINE, Failed, call, fetch, must, slurp
+
+KUBECONFIG = "/root/.kube/config"
+POD_FIELDS = 300  # troubled pods that are told
+WAITING = 120  # seconds after which a pod that does not run is worth telling
+KEPT = ("etcd_server_has_leader", "etcd_mvcc_db_total_size_in_bytes", "etcd_server_quota_backend_bytes")
+KEPT += ("etcd_debugging_mvcc_db_total_size_in_bytes", "etcd_disk_wal_fsync_duration_seconds_sum")
+KEPT += ("etcd_disk_wal_fsync_duration_seconds_count", "etcd_server_leader_changes_seen_total")
+KEPT += ("process_start_time_seconds",)
+
+
+def numbers(text, names):
+    """Return the values of metrics without labels."""
+    found = {}
+    for name, value in re.findall(r"^(\w+) (\S+)$", text, re.M):
+        if name in names:
+            found[name] = float(value)
+    return found
+
+
+def etcd(_):
+    """A member: its metrics twice, so that what happens now is told from what has ever happened; members, alarms, snapshots."""
+    first = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    time.sleep(3)
+    then = numbers(fetch("http://127.0.0.1:2381/metrics"), KEPT)
+    syncs = [k.replace("X", "etcd_disk_wal_fsync_duration_seconds") for k in ("X_sum", "X_count")]
+    spent, count = [then.get(k, 0.0) - first.get(k, 0.0) for k in syncs]
+    listed = json.loads(must(["avadm-etcd", "ctl", "member", "list", "-w", "json"]))["members"]
+    alarms = must(["avadm-etcd", "ctl", "alarm", "list"]).split("\n")
+    held = sorted(os.path.basename(p)[:-3] for p in glob.glob("/var/lib/etcd/snapshots/2*.db"))
+    return {
+        "metrics": then,
+        "sync_s": round(spent / count, 3) if count else None,
+        "syncs": count,
+        "members": dict((m.get("name", ""), m.get("clientURLs", [])) for m in listed),
+        "alarms": [line for line in alarms if line.strip()],
+        "snapshots": [moment(name) for name in held[:1] + held[-1:]],
+    }
+
+
+def etcd_peers(_):
+    """How many authorities this member of etcd trusts as members'; None where it has no such file."""
+    text = slurp("/etc/etcd/pki/peer-ca.crt")
+    return {"authorities": None if text is None else text.count("BEGIN CERTIFICATE")}
+
+
+def moment(text):
+    """Return epoch seconds of 20261122T131500Z or of 2026-11-22T13:15:00Z; None for anything else."""
+    try:
+        return calendar.timegm(time.strptime(re.sub(r"[-:]", "", text or ""), "%Y%m%dT%H%M%SZ"))
+    except ValueError:
+        return None
+
+
+def kubectl(*words):
+    """Return what the API answers to root."""
+    return must(["kubectl", "--kubeconfig=" + KUBECONFIG, "--request-timeout=15s"] + list(words))
+
+
+def servers(params):
+    """Server of this master to what it says of its health, "ok" where it is well."""
+    found = {}
+    try:
+        own = "--server=https://%s:6443" % params["address"]
+        found["kube-apiserver"] = kubectl(own, "get", "--raw=/healthz").strip()
+    except Failed as error:
+        found["kube-apiserver"] = str(error)
+    for name, port in (("kube-controller-manager", 10252), ("kube-scheduler", 10251)):
+        try:
+            found[name] = fetch("http://127.0.0.1:%d/healthz" % port).strip()
+        except Failed as error:
+            found[name] = str(error)
+    return found
+
+
+def haproxy(_):
+    """Seconds after which haproxy ends a connection on which nothing is said: of clients and of servers."""
+    text = slurp("/etc/haproxy/haproxy.cfg")
+    if text is None:
+        return {}
+    unit = {"": 0.001, "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    rows = re.findall(r"^\s*timeout\s+(client|server|tunnel)\s+(\d+)(ms|s|m|h|d)?\s*$", text, re.M)
+    return dict((kind, int(amount) * unit[u]) for kind, amount, u in rows)
+
+
+def kubernetes(params):
+    """Nodes with their conditions, pods in trouble, how many pods each node has, late warnings, and since when all exists."""
+    now = time.time()
+    nodes = json.loads(kubectl("get", "--raw=/api/v1/nodes"))["items"]
+    pods = json.loads(kubectl("get", "--raw=/api/v1/pods"))["items"]
+    events = json.loads(kubectl("get", "--raw=/api/v1/events?fieldSelector=type%3DWarning"))["items"]
+    origin = json.loads(kubectl("get", "--raw=/api/v1/namespaces/kube-system"))
+    counts = {}
+    for p in pods:
+        row = counts.setdefault(p["spec"].get("nodeName", ""), {"pods": 0, "addressed": 0, "gpus": 0})
+        over = p["status"].get("phase") in ("Succeeded", "Failed")
+        if not over:
+            row["pods"] += 1
+            row["addressed"] += bool(p["status"].get("podIP")) and not p["spec"].get("hostNetwork", False)
+            row["gpus"] += sum(asked_gpus(c) for c in p["spec"]["containers"])
+    told = [row for row in (pod_trouble(p, now) for p in pods) if row]
+    return {
+        "version": json.loads(kubectl("get", "--raw=/version"))["gitVersion"].lstrip("v"),
+        "since": moment(origin["metadata"]["creationTimestamp"]),
+        "nodes": dict((n["metadata"]["name"], node_state(n)) for n in nodes),
+        "counts": counts,
+        "pods": told[:POD_FIELDS],
+        "troubled": len(told),
+        "events": warnings(events, now - params["window"]),
+    }
+
+
+def admission(_):
+    """What the API is told to ask before it takes an object: our webhooks, our policy of pods, namespaces passed over."""
+    hooks = "/apis/admissionregistration.k8s.io/v1beta1/validatingwebhookconfigurations"
+    passed = "/api/v1/namespaces?labelSelector=avadm.io%2Fadmission%3Dnone"
+    found = [o for o in listed(hooks) if o["metadata"]["name"] == "avadm-admission"]
+    policies = listed("/apis/extensions/v1beta1/podsecuritypolicies")
+    return {
+        "webhooks": dict((w["name"], webhook(w)) for o in found for w in o.get("webhooks") or []),
+        "policies": dict((p["metadata"]["name"], p["spec"]) for p in policies),
+        "passed": sorted(n["metadata"]["name"] for n in listed(passed)),
+    }
+
+
+def listed(path):
+    """Return the objects of a list of the API."""
+    return json.loads(kubectl("get", "--raw=" + path))["items"] or []
+
+
+def webhook(one):
+    """Return what matters of a webhook; what the API leaves out is what it takes then."""
+    return {
+        "policy": one.get("failurePolicy", "Ignore"),
+        "url": one.get("clientConfig", {}).get("url", ""),
+        "selector": one.get("namespaceSelector") or {},
+        "rules": one.get("rules") or [],
+    }
+
+
+def asked_gpus(container):
+    """Return how many GPUs a container asks for."""
+    return int(container.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0))
+
+
+def node_state(node):
+    """Return what matters of a node."""
+    status = node["status"]
+    return {
+        "conditions": dict(
+            (c["type"], [c["status"], c.get("message", "")[:LONG_LINE]]) for c in status["conditions"]
+        ),
+        "kubelet": status["nodeInfo"]["kubeletVersion"].lstrip("v"),
+        "cordoned": bool(node["spec"].get("unschedulable")),
+        "gpus": int(status.get("allocatable", {}).get("nvidia.com/gpu", 0)),
+    }
+
+
+def pod_trouble(pod, now):
+    """Return what is wrong with a pod; None where nothing is."""
+    meta, status = pod["metadata"], pod["status"]
+    began = moment(status.get("startTime") or meta["creationTimestamp"]) or now
+    row = {"namespace": meta["namespace"], "name": meta["name"], "node": pod["spec"].get("nodeName", "")}
+    row.update(
+        {"phase": status.get("phase", ""), "reason": status.get("reason", ""), "age_s": int(now - began)}
+    )
+    row.update(
+        {
+            "restarts": 0,
+            "waiting": "",
+            "message": status.get("message", "")[:LONG_LINE],
+            "killed": "",
+            "late_s": 0,
+        }
+    )
+    for c in status.get("containerStatuses", []) + status.get("initContainerStatuses", []):
+        row["restarts"] = max(row["restarts"], c.get("restartCount", 0))
+        waiting = c.get("state", {}).get("waiting") or {}
+        row["waiting"] = row["waiting"] or waiting.get("reason", "")
+        row["message"] = row["message"] or waiting.get("message", "")[:LONG_LINE]
+        ended = c.get("lastState", {}).get("terminated") or c.get("state", {}).get("terminated") or {}
+        row["killed"] = row["killed"] or ("OOMKilled" if ended.get("reason") == "OOMKilled" else "")
+    for c in status.get("conditions", []):
+        if c["status"] == "False" and c["type"] == "PodScheduled":
+            row["message"], row["waiting"] = c.get("message", "")[:LONG_LINE], c.get("reason", "")
+    if meta.get("deletionTimestamp"):
+        row["late_s"] = max(0, int(now - (moment(meta["deletionTimestamp"]) or now)))
+    stuck = row["phase"] in ("Pending", "Unknown") and row["age_s"] > WAITING
+    ill = (
+        row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable")
+        or row["reason"] == "Evicted"
+    )
+    return row if stuck or ill or row["late_s"] > WAITING or row["killed"] else None
+
+
+def warnings(events, since):
+    """Return reason to count, last message and object of warnings since a moment, of those reasons that tell of trouble."""
+    found = {}
+    for e in events:
+        at = moment(e.get("lastTimestamp"))
+        if at is None or at < since:
+            continue
+        row = found.setdefault(e.get("reason", ""), {"count": 0, "message": "", "object": "", "at": 0})
+        row["count"] += 1
+        if at >= row["at"]:
+            about = e["involvedObject"]
+            row["object"] = "%s %s/%s" % (about.get("kind"), about.get("namespace", ""), about.get("name"))
+            row["message"], row["at"] = e.get("message", "")[:LONG_LINE], at
+    return found
+
+
+def ava(params):
+    """The platform: its deployments and pods, who acts of operator and scheduler (twice, to see a renewal), and the way in."""
+    told = params["ava"]
+    space = "/api/v1/namespaces/" + told["namespace"]
+    first = leases(space, told["leases"])
+    pods = {}
+    for pod in listed(space + "/pods?labelSelector=app%3Dava"):
+        part, status = pod["metadata"]["labels"].get("part", ""), pod.get("status", {})
+        ready = [c["status"] == "True" for c in status.get("conditions") or [] if c["type"] == "Ready"]
+        row = pods.setdefault(part, {"ready": 0, "nodes": [], "restarts": 0})
+        row["ready"] += any(ready)
+        row["nodes"].append(pod["spec"].get("nodeName", ""))
+        row["restarts"] += sum(c.get("restartCount", 0) for c in status.get("containerStatuses") or [])
+    wanted = "/apis/apps/v1/namespaces/" + told["namespace"] + "/deployments?labelSelector=app%3Dava"
+    deployed = dict((d["metadata"]["name"], d["spec"].get("replicas", 1)) for d in listed(wanted))
+    return {
+        "deployed": deployed,
+        "pods": pods,
+        "leases": [first, leases(space, told["leases"])],
+        "way": way_in(told),
+    }
+
+
+def leases(space, names):
+    """Lease to its holder and how often it was renewed; None where nobody ever held it."""
+    found = {}
+    for one in listed(space + "/configmaps"):
+        text = (one["metadata"].get("annotations") or {}).get("ava.io/leader")
+        if one["metadata"]["name"] in names and text:
+            record = json.loads(text)
+            found[one["metadata"]["name"]] = [record.get("holder", ""), record.get("renewals", 0)]
+    time.sleep(4)
+    return dict((name, found.get(name)) for name in names)
+
+
+def way_in(told):
+    """Status of the platform's own page at the ingress' address, and what curl says where there is none."""
+    argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "15", "--output", "/dev/null"]
+    argv += ["--cacert", "/etc/kubernetes/pki/ca.crt", "--resolve", "%(host)s:443:%(address)s" % told]
+    argv += ["--write-out", "%{http_code}", "https://%(host)s/api/v1/openapi.json" % told]
+    code, out, err = call(argv, 20)
+    said = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
+    return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": said[:LONG_LINE]}

@@ -1,0 +1,1 @@
+"""The present values of what avadm keeps on a node and in the cluster; nothing is changed."""

@@ -1,0 +1,1 @@
+"""Asking Kubernetes for something on a master."""

@@ -1,0 +1,1 @@
+"""What logs say, and what becomes of them, as metrics."""

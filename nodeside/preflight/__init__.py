@@ -1,0 +1,1 @@
+"""The facts of a node that preflight judges; nothing is changed."""
