@@ -66,6 +66,7 @@ class Cache:
         """Put the tool on nodes that have not got it in this run."""
         have = self.ctx.shared.setdefault("cache tools", set())
         for node in sorted(set(nodes) - have):
+            self.ctx.has_tools(node)
             self.ctx.must(self.ctx.rec.run(node, f"{{ {self.ctx.private}; }} && echo made", "tools"))
             text = (files("avadm_validation") / "tools" / TOOL).read_bytes()
             self.ctx.must(self.ctx.rec.fleet.put(node, text, f"{self.ctx.tools}/{TOOL}", mode=0o755))
@@ -177,6 +178,4 @@ class Cache:
             # What the mount does not show, or may not remove.
             if store.bucket and store.path in self.ctx.shared.get("cache buckets", ()):
                 left += bucket.clear(self.ctx, store.bucket)
-        for node in self.ctx.shared.get("cache tools", ()):
-            self.ctx.rec.fleet.run(node, f"rm -rf {shlex.quote(self.ctx.tools)}", timeout=60)
         return left

@@ -26,6 +26,9 @@ CHECKS: tuple[Check, ...] = (
     *(svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict),
     *(policy, api, mem),
 )
-TOGETHER: tuple[Check, ...] = (svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict)
-"""Those that run at the same time as their neighbours here: they judge what happens and not how fast, and leave the
-others' objects alone."""
+BESIDE: tuple[tuple[Check, ...], ...] = (
+    (nodes, svc, dns, ingress, lb, gpu, *vol.CHECKS, quota, evict),
+    (policy,),
+)
+"""Checks that others may be made beside: they judge what happens and not how fast. Those of the first stage leave one another's
+objects alone; the second closes the others' namespace."""
