@@ -152,3 +152,30 @@ def test_what_is_timed_is_never_made_beside_others():
     }  # fmt: skip
     assert not beside & TIMED
     assert beside | TIMED == {c.ID for suite in registry.suites().values() for c in suite.checks}
+
+
+def test_what_nobody_needs_any_more_is_removed_after_all_that_is_timed_and_before_the_end():
+    runner = FakeRunner()
+
+    @contextmanager
+    def open_(runner, only):
+        with opening("a", ["a1", "a2"], [["a2"]])(runner, only) as session:
+            session.clear = lambda: runner.log.append("cleared")
+            yield session
+
+    make(runner, [(open_, []), (opening("b", ["b1"], []), [])])
+    assert runner.log.index("cleared") > runner.log.index("b1")
+    assert runner.log.index("cleared") < runner.log.index("b put back")
+
+
+def test_a_suite_closes_while_others_are_still_at_work():
+    closed, runner = threading.Event(), FakeRunner()
+
+    @contextmanager
+    def open_(runner, only):
+        with opening("a", ["a1"], [["a1"]])(runner, only) as session:
+            session.closing = closed.set
+            yield session
+
+    make(runner, [(open_, []), (opening("b", ["b1"], [["b1"]], act=lambda name: closed.wait(LIMIT_S)), [])])
+    assert closed.is_set()

@@ -31,6 +31,8 @@ class Session:
         beside: those of its checks that others may be made beside; all others are made alone.
         alone_first: those of the others that come before the rest.
         results: of what was made already: the preconditions.
+        clear: removes what nobody needs any more, once nothing timed is made; at the same time as the stages.
+        closing: begins to put back, after its last stage, what takes long, while other suites are at work; the end looks again.
     """
 
     one: Callable[[Check], CheckResult]
@@ -38,6 +40,8 @@ class Session:
     beside: Stages = ()
     alone_first: Sequence[Check] = ()
     results: list[CheckResult] = field(default_factory=list)
+    clear: Callable[[], None] | None = None
+    closing: Callable[[], object] | None = None
 
     def alone(self) -> None:
         """Make the checks that need a quiet machine, one after another."""
@@ -77,18 +81,18 @@ def make(runner: Runner, asked: Sequence[tuple[Opening, Sequence[str]]]) -> list
             session = stack.enter_context(opening(runner, only))
             sessions.append(session)
             session.alone()
-        _side_by_side([s for s in sessions if s.stages()])
+        _side_by_side(sessions)
     return [result for session in sessions for result in session.in_order()]
 
 
 def _side_by_side(sessions: Sequence[Session]) -> None:
     """Make the stages of all sessions, the sessions at the same time; after an interruption no further check begins."""
-    if not sessions:
-        return
     stopped = threading.Event()
-    with ThreadPoolExecutor(len(sessions)) as pool:
+    clearing = [s.clear for s in sessions if s.clear]
+    with ThreadPoolExecutor(len(sessions) + len(clearing) + 1) as pool:
         try:
-            for ended in [pool.submit(_in_turn, s, stopped) for s in sessions]:
+            cleared = [pool.submit(clear) for clear in clearing]
+            for ended in [*[pool.submit(_in_turn, s, stopped) for s in sessions], *cleared]:
                 ended.result()
         except BaseException:
             stopped.set()
@@ -102,6 +106,8 @@ def _in_turn(session: Session, stopped: threading.Event) -> None:
         with ThreadPoolExecutor(len(stage)) as pool:
             begun: list[Future[CheckResult]] = [pool.submit(session.one, check) for check in stage]
             session.results += [ended.result() for ended in begun]
+    if session.closing:
+        session.closing()
 
 
 @contextmanager

@@ -47,6 +47,11 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     def one(check: Check) -> CheckResult:
         return runner.after(first, check, params[check.ID], unfit(check, kube))
 
+    def sweep() -> list[str]:
+        ctx = runner.context("guard", params[PRECONDITIONS.ID])
+        ctx.tell("remove the namespaces")
+        return Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
+
     try:
         first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
         chosen = []
@@ -56,13 +61,10 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
                 runner.left.append(f"{check.ID} was left out: {why}.")
             elif not only or check.ID in only:
                 chosen.append(check)
-        yield Session(one, chosen, BESIDE, results=[first])
+        yield Session(one, chosen, BESIDE, results=[first], closing=sweep)
     finally:
         with shielded():
-            ctx = runner.context("guard", params[PRECONDITIONS.ID])
-            ctx.tell("remove the namespaces")
-            stayed = Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
-            runner.put_back(stayed)
+            runner.put_back(sweep())
 
 
 def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:

@@ -20,6 +20,7 @@ from avadm_validation.suites.storage.checks import (
 )
 from avadm_validation.suites.storage.conditions import conditions
 from avadm_validation.suites.storage.guard import Guard
+from avadm_validation.suites.storage.measure import remove_aside
 from avadm_validation.suites.storage.space import needed
 from avadm_validation.suites.storage.tools import tool_sources
 
@@ -53,7 +54,8 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
         guard.quiet()
         writes = needed(runner.target, {c.ID: params[c.ID] for c in chosen})
         first = runner.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
-        yield Session(one, chosen, beside, MEASURED_FIRST, [first])
+        aside = runner.context("guard", params[PRECONDITIONS.ID])
+        yield Session(one, chosen, beside, MEASURED_FIRST, [first], clear=lambda: remove_aside(aside))
     finally:
         with shielded():
             runner.put_back([*stayed, *guard.leave()])
