@@ -1,7 +1,7 @@
 """make bench-controller: what a whole ``avadm apply`` costs the controller at so many hosts, over hollow nodes.
 
 A hollow node is an address behind one real sshd, in a network of its own, with a real python in which each module that
-arrives is answered (bench/hollow) instead of being run. What the controller does is real: the phases with their plan, one
+arrives is answered (bench/hollow) instead of being run. What the controller does is real: the phases, one after another, one
 ansible-playbook each, inventory, templates, ssh, modules and what they import sent to each node, events, ledger, digests.
 What a node does is skipped, and so are the lock on the nodes, fingerprints and the check of versions, each one round trip a
 phase; and what only changes cause (nothing changes on a hollow node).
@@ -198,9 +198,14 @@ def inside(folder: Path, phases: Sequence[str]) -> dict[str, Any]:
         digest=lambda step, host: context.digests.host(step.phase, host),
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
     )
+    states: dict[str, str] = {}
     with Recorder(run) as recorder:
-        Engine(job, AnsibleRunner(Redactor(vault.values())), context.ledger, recorder).run()
+        # One after another: each phase at work has a python on each of its nodes, which are all on this machine.
+        for step in steps:
+            one = dataclasses.replace(job, steps=[dataclasses.replace(step, needs=())])
+            Engine(one, AnsibleRunner(Redactor(vault.values())), context.ledger, recorder).run()
         summary = recorder.summary.as_dict()
+        states = {e["phase"]: e["message"] for e in _events(run.path) if e["kind"] == "phase_end"}
     memory.over.set()
     counts: Counter[str] = Counter()
     for host in summary["hosts"].values():
@@ -209,12 +214,19 @@ def inside(folder: Path, phases: Sequence[str]) -> dict[str, Any]:
     return {
         "wall_s": round(time.monotonic() - begun, 1),
         "cpu_s": round(_cpu() - cpu, 1),
+        "own_cpu_s": round(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]), 1),
         "prepared_cpu_s": round(started, 1),
         "memory_mib": memory.most // 1024,
         "tasks": counts["ok"] + counts["failed"] + counts["skipped"],
         "ran": counts["ok"] + counts["failed"],
         "failed": {
-            p: f"{e.get('host')}: {e.get('task')}: {str(e.get('message'))[:300]}" for p, e in bad.items()
+            step.name: f"{bad[step.name].get('host')}: {bad[step.name].get('task')}: {bad[step.name].get('message')}"[
+                :400
+            ]
+            if step.name in bad
+            else states.get(step.name, "not begun")
+            for step in steps
+            if step.name in bad or states.get(step.name) != "done"
         },
     }
 
