@@ -31,6 +31,7 @@ BESIDE: tuple[tuple[Check, ...], ...] = (
     (ingress, lb),
     (policy,),
 )
-"""Checks that others may be made beside: they judge what happens and not how fast. Those of the first stage leave one another's
-objects alone. Those of the second come by virtual addresses, which a busy node gives up when its health is not told within a second:
-on two cores that was seen with everything else at the same time. The last one closes the others' namespace."""
+"""Checks that others may be made beside: they judge what happens and not how fast. Those of the first stage leave one
+another's objects alone. Those of the second come by virtual addresses, which a busy node gives up when its health is not
+told within a second: on two cores that was seen with everything else at the same time. The last one closes the others'
+namespace."""
