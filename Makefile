@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean bench-controller
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ molecule: $(STAMP) ## Each role up to docker alone on a small lab, then etcd, ma
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
 	@$(BIN)/python bench/run.py
+
+bench-controller: $(STAMP) ## What a whole apply costs the controller at 8 and 64 hosts, over hollow nodes (root; HOSTS="8 64 256").
+	@$(BIN)/python bench/controller.py $(HOSTS)
 
 bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and probes.
 	@scripts/bench-preflight 256

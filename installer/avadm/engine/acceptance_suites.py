@@ -9,6 +9,7 @@ from avadm.findings import Finding
 from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
 from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.schedule import make
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites import ALONE, NAMES
 
@@ -48,7 +49,7 @@ def execute(runner: Runner, only: Sequence[str], suite: str, site_file: SiteFile
     # With nothing there at all a run of everything would end well without having measured anything.
     if (only or suite != "all" or not there) and len(there) < len(asked):
         raise AvadmError(list(_lacks([name for name in asked if name not in there], site_file)))
-    return [result for name in there for result in suites[name].execute(runner, named[name])]
+    return make(runner, [(suites[name].open, named[name]) for name in there])
 
 
 def _lacks(names: Sequence[str], site_file: SiteFile) -> Iterator[Finding]:

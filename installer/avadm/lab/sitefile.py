@@ -157,7 +157,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
         "nodes": [_node(config, n, host_keys.get(n.name, "")) for n in nodes],
         "components": {
             "ceph": _ceph(config),
-            "monitoring": {"scrape_interval_s": 10, "retention_days": 2},
+            "monitoring": {"retention_days": 2},
         },
         # The nodes share this machine's clock and kernel and may not set them.
         "extra_vars": {

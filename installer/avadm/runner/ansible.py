@@ -34,10 +34,15 @@ _RUNNERS = tuple(
 )
 # ansible-runner makes its child deaf to SIGHUP. When we are killed, the pseudo-terminal closes and the kernel
 # sends just that signal: heard again, no playbook goes on unseen after a kill -9.
-_DIE_WITH_US = (
-    "import os, signal, sys\n"
+#
+# The garbage collector looks through all of a playbook's objects again and again, in each of the forks that it has for every
+# host and task, where it also copies the memory that it touches; a fork ends long before it has garbage worth that.
+_START = (
+    "import gc, runpy, signal, sys\n"
     "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-    "os.execvp(sys.argv[1], sys.argv[1:])"
+    "gc.set_threshold(50000, 50, 100)\n"
+    "sys.argv = sys.argv[1:]\n"
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
 
 
@@ -218,7 +223,7 @@ class AnsibleRunner:
         )
         config.prepare()
         config.env = _without_inherited(config.env, {*ours, *_RUNNERS})
-        config.command = [sys.executable, "-ISc", _DIE_WITH_US, *config.command]
+        config.command = [sys.executable, "-P", "-c", _START, str(self._binary), *config.command[1:]]
         runner = Runner(config, event_handler=handle, cancel_callback=canceled)
         runner.run()
         return PlaybookResult(int(runner.rc if runner.rc is not None else 254), bool(runner.canceled))

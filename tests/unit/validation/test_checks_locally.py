@@ -20,6 +20,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.judge import judged
 from avadm_validation.suites.storage.checks import fs1, fs2, fs3, fs4, fs5
+from avadm_validation.suites.storage.measure import remove_aside
 from avadm_validation.suites.storage.tools import tool_sources
 
 CLIENTS = ("c1", "c2", "c3")
@@ -97,7 +98,9 @@ def test_a_check_measures_and_cleans_up(check, context):
     # A window of 20 ms may hold nothing on a busy machine: NaN then, and never a number below 0.
     assert not any(s.value < 0 for m in found.values() for s in m.samples)
     assert found.get("errors", found.get("coherence")).verdict == "PASS"
-    assert not [p for p in Path(ctx.work).rglob("*") if p.is_file()]
+    assert not [p for p in Path(ctx.work).rglob("*") if p.is_file() and ".gone-" not in str(p)]
+    remove_aside(ctx)
+    assert not [p for p in Path(ctx.work).parent.rglob("*") if p.is_file()]
     assert all(c.rc == 0 for c in ctx.rec.commands)
 
 

@@ -1,6 +1,7 @@
 """The glue of acceptance: what it can do without git, and which suites it runs."""
 
 import subprocess
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from avadm.site import profile
 from avadm.site.model import Site
 from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
+from avadm_validation.measuring.schedule import Session
 
 BARE = SimpleNamespace(target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None))
 """A run at a site that has nothing of what the suites measure."""
@@ -55,13 +57,16 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     seen = {}
 
     def note(name):
-        return lambda *args: seen.update({name: list(args[-1])}) or []
+        return lambda runner, only: seen.update({name: list(only)}) or nullcontext(Session(None, ()))
 
-    found = {name: replace(suite, execute=note(name)) for name, suite in registry.suites().items()}
+    found = {name: replace(suite, open=note(name)) for name, suite in registry.suites().items()}
     monkeypatch.setattr(registry, "suites", lambda: found)
     target = SimpleNamespace(storage=object(), kube=object(), objects=object(), cache=object(), logs=object())
     acceptance_suites.execute(
-        SimpleNamespace(target=target), acceptance_suites.choose(checks, suites), suites, None
+        SimpleNamespace(target=target, remove_tools=lambda: None),
+        acceptance_suites.choose(checks, suites),
+        suites,
+        None,
     )
     assert seen == ran
 
@@ -88,10 +93,12 @@ def test_what_is_asked_for_by_name_has_to_be_there(suites, only, said):
 
 def test_without_a_name_what_the_site_has_not_is_left_out(monkeypatch):
     suites = registry.suites()
-    answers = replace(suites["kubernetes"], execute=lambda runner, only: ["K-DNS"])
+    found = Session(None, (), results=["K-DNS"])
+    answers = replace(suites["kubernetes"], open=lambda runner, only: nullcontext(found))
     monkeypatch.setattr(registry, "suites", lambda: {**suites, "kubernetes": answers})
     target = SimpleNamespace(**{**vars(BARE.target), "kube": object()})
-    assert acceptance_suites.execute(SimpleNamespace(target=target), [], "all", None) == ["K-DNS"]
+    runner = SimpleNamespace(target=target, remove_tools=lambda: None)
+    assert acceptance_suites.execute(runner, [], "all", None) == ["K-DNS"]
 
 
 @pytest.mark.parametrize(("roles", "there"), [(["mon", "client"], "n"), (["mon"], None), (["master"], None)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,11 @@ from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import Class, Metric, Sample, Series, Verdict
+
+TOOLS = "nodes with tools"
+"""Under which a run's checks note the nodes that got a folder of tools."""
+NOTING = threading.Lock()
+"""Held while something is noted for other checks of the run, which may be made at the same time."""
 
 
 class MeasureError(Exception):
@@ -80,6 +86,11 @@ class Context:
     def tools(self) -> str:
         """Folder of the tools on client nodes."""
         return f"/tmp/{self.name}"  # noqa: S108 - the name is the run's own, made 0700
+
+    def has_tools(self, *nodes: str) -> None:
+        """Note that there is, or may be, a folder of tools on nodes: the run's end removes it."""
+        with NOTING:
+            self.shared.setdefault(TOOLS, set()).update(nodes)
 
     @property
     def private(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any
 
 from avadm_validation import data
 from avadm_validation.measuring.check import Check
-from avadm_validation.measuring.context import Context, MeasureError, Outcome, Progress
+from avadm_validation.measuring.context import TOOLS, Context, MeasureError, Outcome, Progress
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
@@ -141,6 +142,13 @@ class Runner:
         self.left += stayed
         for text in stayed:
             self.warn(text)
+
+    def remove_tools(self) -> None:
+        """Remove the folder of tools from the nodes that got one in this run; what cannot be reached keeps it in /tmp."""
+        nodes = sorted(self.shared.pop(TOOLS, ()))
+        if nodes:
+            folder = shlex.quote(self.context("guard", {}).tools)
+            self.fleet.map(dict.fromkeys(nodes, f"rm -rf --one-file-system {folder}"), timeout=60)
 
     def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
         """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from avadm_validation.measuring.check import Check
-from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.schedule import Opening, Stages
 from avadm_validation.protocol.model import CheckResult, Class, Criterion
 
 
@@ -61,9 +61,10 @@ class Suite:
         checks: its checks, without preconditions.
         prefix: with what the ids of its checks start, those of its preconditions too; "" for the one suite without.
         target: attribute of the target that is None where it has nothing to measure.
-        execute: runs it, or the checks that are named.
+        open: prepares it for a run of all its checks or those that are named, and puts everything back.
         lack: what is said where it is asked for and the site has no such target.
         first: its preconditions, None for none.
+        beside: those of its checks that others may be made beside; all others need a quiet machine.
         criteria: those that it keeps itself, for a class of numbers; all others are in ``criteria/``.
         conditions: reads from the raw files of a run, in the report's folder, what its numbers depend on.
         every_reason: whether a reader is told each reason of a check, however many: each is a finding of its own.
@@ -72,9 +73,10 @@ class Suite:
     checks: Sequence[Check]
     prefix: str
     target: str
-    execute: Callable[[Runner, Sequence[str]], list[CheckResult]]
+    open: Opening
     lack: Lack
     first: Check | None = None
+    beside: Stages = ()
     criteria: Callable[[Class], Sequence[Criterion]] = _no_criteria
     conditions: Callable[[Sequence[CheckResult], Path], Conditions] = _no_conditions
     every_reason: bool = False

@@ -6,7 +6,7 @@ import math
 import shlex
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from avadm_validation.measuring.context import Context, MeasureError
@@ -66,6 +66,7 @@ class Cache:
         """Put the tool on nodes that have not got it in this run."""
         have = self.ctx.shared.setdefault("cache tools", set())
         for node in sorted(set(nodes) - have):
+            self.ctx.has_tools(node)
             self.ctx.must(self.ctx.rec.run(node, f"{{ {self.ctx.private}; }} && echo made", "tools"))
             text = (files("avadm_validation") / "tools" / TOOL).read_bytes()
             self.ctx.must(self.ctx.rec.fleet.put(node, text, f"{self.ctx.tools}/{TOOL}", mode=0o755))
@@ -80,10 +81,15 @@ class Cache:
             raise MeasureError(f"{node}: {name} printed nothing")
         return self.ctx.rec.last(node)
 
-    def make(self, store: UnderStore, names: Sequence[str], size: int, count: int) -> None:
-        """Write folders of files to an under store, and let the cache forget what was written through it."""
+    def make(self, store: UnderStore, folders: Mapping[str, tuple[int, int]]) -> None:
+        """Write folders of files to an under store, and let the cache forget what was written through it.
+
+        Args:
+            store: the under store.
+            folders: name of each folder to size and number of its files.
+        """
         node = self.writer(store) if store.folder else self.reader
-        for name in names:
+        for name, (size, count) in folders.items():
             self.run(node, self.tool("make", self.folder(store, name), size, count), f"make-{name}")
         if not store.folder:
             # All of the check's files at once: each call starts a Java.
@@ -177,6 +183,4 @@ class Cache:
             # What the mount does not show, or may not remove.
             if store.bucket and store.path in self.ctx.shared.get("cache buckets", ()):
                 left += bucket.clear(self.ctx, store.bucket)
-        for node in self.ctx.shared.get("cache tools", ()):
-            self.ctx.rec.fleet.run(node, f"rm -rf {shlex.quote(self.ctx.tools)}", timeout=60)
         return left

@@ -16,7 +16,7 @@ def lost(ctx: Context, part: str) -> Outcome:
     if store is None:
         raise MeasureError("every under store is read-only: nothing can be made to be read")
     size, count = int(p["size"]), int(p["count"])
-    cache.make(store, ["lost"], size, count)
+    cache.make(store, {"lost": (size, count)})
     node = cache.holder() if part == "worker" else cache.leader()
     ctx.step(f"read while the {part} on {node} is killed", seconds=float(p["for_s"]))
     timer = cache.lose(node, f"avadm-alluxio-{part}", float(p["kill_s"]))

@@ -1,32 +1,32 @@
-"""Runs the cache suite: preconditions, checks, judgement, and what it made removed at the end."""
+"""The cache suite: preconditions, checks, and what it made removed at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio.cache import Cache
-from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.alluxio.checks import BESIDE, CHECKS, PRECONDITIONS
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Run the checks (or those named) within a run.
-
-    Args:
-        runner: the run, with its target, criteria, manifest and notes.
-        only: ids of checks; none: all.
-    """
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Look at the preconditions; remove at the end what the checks (or those named) made."""
     if runner.target.cache is None:
         raise ValueError("the site has no cache")
     params = runner.efforts(__package__)
-    results: list[CheckResult] = []
+
+    def one(check: Check) -> CheckResult:
+        return runner.after(first, check, params[check.ID])
+
     try:
         first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        results.append(first)
-        for check in (c for c in CHECKS if not only or c.ID in only):
-            results.append(runner.after(first, check, params[check.ID]))
+        yield Session(one, [c for c in CHECKS if not only or c.ID in only], BESIDE, results=[first])
     finally:
         with shielded():
             ctx = runner.context("guard", params[PRECONDITIONS.ID])
@@ -34,15 +34,20 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             swept = [Cache(runner.context(c.ID, params[c.ID])) for c in CHECKS[:1]]
             stayed = [text for one in swept for text in one.sweep()]
             runner.put_back(stayed)
-    return results
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     first=PRECONDITIONS,
     checks=CHECKS,
+    beside=BESIDE,
     prefix="A-AL-",
     target="cache",
-    execute=execute,
+    open=session,
     lack=Lack(
         check="no-cache",
         needs="a cache that clients mount",

@@ -1,16 +1,18 @@
-"""Runs the CIS suite: reads each node once a section, judges each control, changes nothing."""
+"""The CIS suite: reads each node once a section, judges each control, changes nothing."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.fleet import Result
 from avadm_validation.protocol.model import CheckResult
@@ -69,6 +71,8 @@ class Section:
 
 
 CHECKS: tuple[Check, ...] = tuple(Section(number) for number in SECTIONS)
+BESIDE: tuple[tuple[Check, ...], ...] = tuple((check,) for check in CHECKS)
+"""All of them: they read."""
 
 
 def _reason(control: Control, nodes: Sequence[str], doc: dict[str, object]) -> str:
@@ -99,18 +103,29 @@ def _why(result: Result) -> str:
     return f"{result.node}: {result.error or last}"
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Judge all sections, or those named, within a run."""
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Judge all sections, or those named; there is nothing to prepare, and nothing to put back."""
     if runner.target.kube is None:
         raise ValueError("the site has no Kubernetes")
-    return [runner.one(check, {}) for check in CHECKS if not only or check.ID in only]
+    yield Session(
+        lambda check: runner.one(check, {}),
+        [c for c in CHECKS if not only or c.ID in only],
+        BESIDE,
+    )
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     checks=CHECKS,
+    beside=BESIDE,
     prefix="CIS-",
     target="kube",
-    execute=execute,
+    open=session,
     criteria=criteria,
     every_reason=True,
     lack=Lack(

@@ -26,7 +26,6 @@ gone() {{ [ -z "$(kubectl get namespaces -o name {names} --ignore-not-found 2>&1
 kubectl delete namespace {names} --ignore-not-found >&2
 end=$(($(date +%s) + {seconds}))
 until gone || [ "$(date +%s)" -ge $end ]; do sleep 0.5; done
-rm -rf {tools}
 kubectl get namespaces -o name {names} --ignore-not-found
 """
 
@@ -171,11 +170,9 @@ class Cluster:
                 raise MeasureError(f"namespace {space} has got no service account")
 
     def sweep(self, seconds: float) -> list[str]:
-        """Remove the namespaces and tools; return what stayed, in sentences. Nothing is raised."""
-        line = SWEEP.format(names=" ".join(o.SPACES), seconds=int(seconds), tools=shlex.quote(self.folder))
+        """Remove the namespaces; return what stayed, in sentences. Nothing is raised."""
+        line = SWEEP.format(names=" ".join(o.SPACES), seconds=int(seconds))
         done = self.ctx.rec.run(self.kube.master, line, "sweep", timeout=seconds + 60)
-        if self.kube.outside:
-            self.ctx.rec.run(self.kube.outside, f"rm -rf {shlex.quote(self.folder)}", "sweep")
         if done.rc or done.error:
             return [f"{done.node}: could not be cleaned up: {done.error or done.stderr.strip()}"]
         return [

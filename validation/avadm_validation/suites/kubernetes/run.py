@@ -1,17 +1,17 @@
-"""Runs the Kubernetes suite: preconditions, checks, judgement, and the namespaces removed at the end."""
+"""The Kubernetes suite: preconditions, checks, and the namespaces removed at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import CheckResult
-from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS, TOGETHER
+from avadm_validation.suites.kubernetes.checks import BESIDE, CHECKS, PRECONDITIONS
 from avadm_validation.suites.kubernetes.cluster import Cluster
 
 
@@ -31,25 +31,29 @@ def unfit(check: Check, kube: KubeTarget) -> str:
     return ""
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Look at the preconditions, make the namespaces; remove these at the end.
 
     Args:
         runner: the run, with its target, criteria, manifest and notes.
-        only: ids of checks; none: all that the site has.
+        only: ids of checks; none: all that the site has, and a note of each that it has not.
     """
     kube = runner.target.kube
     if kube is None:
         raise ValueError("the site has no Kubernetes")
     params = runner.efforts(__package__)
-    results: list[CheckResult] = []
 
     def one(check: Check) -> CheckResult:
         return runner.after(first, check, params[check.ID], unfit(check, kube))
 
+    def sweep() -> list[str]:
+        ctx = runner.context("guard", params[PRECONDITIONS.ID])
+        ctx.tell("remove the namespaces")
+        return Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
+
     try:
         first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        results.append(first)
         chosen = []
         for check in CHECKS:
             why = unfit(check, kube)
@@ -57,28 +61,24 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
                 runner.left.append(f"{check.ID} was left out: {why}.")
             elif not only or check.ID in only:
                 chosen.append(check)
-        for together, some in groupby(chosen, key=lambda c: c in TOGETHER):
-            checks = list(some)
-            if not together:
-                results += map(one, checks)
-                continue
-            with ThreadPoolExecutor(len(checks)) as pool:
-                results += pool.map(one, checks)
+        yield Session(one, chosen, BESIDE, results=[first], closing=sweep)
     finally:
         with shielded():
-            ctx = runner.context("guard", params[PRECONDITIONS.ID])
-            ctx.tell("remove the namespaces")
-            stayed = Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
-            runner.put_back(stayed)
-    return results
+            runner.put_back(sweep())
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     first=PRECONDITIONS,
     checks=CHECKS,
+    beside=BESIDE,
     prefix="K-",
     target="kube",
-    execute=execute,
+    open=session,
     lack=Lack(
         check="no-role",
         needs="a node with the role master",

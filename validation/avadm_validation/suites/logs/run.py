@@ -1,16 +1,18 @@
-"""Runs the logs suite: writes lines on every node, reads them in every store; one store is stopped and started again."""
+"""The logs suite: writes lines on every node, reads them in every store; one store is stopped and started again."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import LogTarget
 from avadm_validation.protocol.model import CheckResult
@@ -152,23 +154,32 @@ class Loss:
 
 
 CHECKS: tuple[Check, ...] = (Arrive(), Loss())
+BESIDE: tuple[tuple[Check, ...], ...] = ((CHECKS[1],),)
+"""The loss of a store: what is judged is that each line is there, and not when."""
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Judge both, or those named, within a run; the loss of a store is left out where it is the only one."""
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Judge both, or those named; the loss of a store is left out where it is the only one."""
     logs = runner.target.logs
     chosen = [check for check in CHECKS if not only or check.ID in only]
     if not only and logs is not None and len(logs.stores) == 1:
         chosen = [check for check in chosen if check.ID != Loss.ID]
         runner.left.append(f"{Loss.ID} was left out: the site has no second store of logs.")
-    return [runner.one(check, {}) for check in chosen]
+    yield Session(lambda check: runner.one(check, {}), chosen, BESIDE)
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     checks=CHECKS,
+    beside=BESIDE,
     prefix="A-LOG-",
     target="logs",
-    execute=execute,
+    open=session,
     lack=Lack(
         check="no-logs",
         needs="a site that keeps logs",

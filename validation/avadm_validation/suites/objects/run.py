@@ -1,18 +1,20 @@
-"""Runs the objects suite: preconditions, checks, judgement, and every bucket of ours removed at the end."""
+"""The objects suite: preconditions, checks, and every bucket of ours removed at the end."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.objects import users
-from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS
+from avadm_validation.suites.objects.checks import BESIDE, CHECKS, PRECONDITIONS
 from avadm_validation.suites.objects.store import S3Client
 
 
@@ -37,29 +39,29 @@ def unfit(check: Check, target: ObjectTarget) -> str:
     return ""
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Run the checks (or those named) within a run; what nobody named and the site has not is left out with a note.
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Make the suite's users, look at the preconditions; remove users and buckets at the end.
 
     Args:
         runner: the run, with its target, criteria, manifest and notes.
-        only: ids of checks; none: all that the site has.
+        only: ids of checks; none: all that the site has, and a note of each that it has not.
     """
     target = runner.target.objects
     if target is None:
         raise ValueError("the site has no object store")
     params = runner.efforts(__package__)
-    results: list[CheckResult] = []
+
+    def one(check: Check) -> CheckResult:
+        return runner.after(first, check, params[check.ID], lacks[check.ID])
+
     try:
         first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        results.append(first)
-        for check in CHECKS:
-            why = unfit(check, target)
-            if only and check.ID not in only:
-                continue
-            if why and not only:
-                runner.left.append(f"{check.ID} was left out: {why}.")
-            else:
-                results.append(runner.after(first, check, params[check.ID], why))
+        named = [c for c in CHECKS if not only or c.ID in only]
+        lacks = {c.ID: unfit(c, target) for c in named}
+        left_out = [] if only else [c for c in named if lacks[c.ID]]
+        runner.left += [f"{c.ID} was left out: {lacks[c.ID]}." for c in left_out]
+        yield Session(one, [c for c in named if c not in left_out], BESIDE, results=[first])
     finally:
         with shielded():
             ctx = runner.context("guard", params[PRECONDITIONS.ID])
@@ -67,17 +69,21 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
             store = S3Client(ctx)
             stayed = store.sweep(float(ctx.params["sweep_s"]))
             stayed += users.remove(ctx, float(ctx.params["sweep_s"]))
-            store.leave()
             runner.put_back(stayed)
-    return results
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     first=PRECONDITIONS,
     checks=CHECKS,
+    beside=BESIDE,
     prefix="A-S3-",
     target="objects",
-    execute=execute,
+    open=session,
     lack=Lack(
         check="no-objects",
         needs="an object store",

@@ -75,6 +75,7 @@ class S3Client:
     def install(self, nodes: Sequence[str] = ()) -> None:
         """Put the tool on the clients, or those of them that are named."""
         for client in nodes or self.ctx.target.clients:
+            self.ctx.has_tools(client)
             self.ctx.must(self.ctx.rec.fleet.run(client, self.ctx.private))
             for name in PARTS:
                 source = (files("avadm_validation") / "tools" / name).read_bytes()
@@ -93,8 +94,3 @@ class S3Client:
         if done.rc or done.error:
             return [f"{client}: buckets may have stayed: {done.error or done.stderr.strip()}"]
         return [f"{text} could not be removed" for text in json.loads(done.stdout)["stayed"]]
-
-    def leave(self) -> None:
-        """Remove the tool."""
-        line = f"rm -rf {shlex.quote(self.ctx.tools)}"
-        self.ctx.rec.map(dict.fromkeys(self.ctx.target.clients, line), "remove-tools", timeout=60)

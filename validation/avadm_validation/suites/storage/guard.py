@@ -69,6 +69,7 @@ class Guard:
         self._restore()
         left = [*self._stop(PREFIX), *self._sweep(PREFIX)]
         t = self.ctx.target
+        self.ctx.has_tools(*t.clients)
         self.ctx.everywhere(
             dict.fromkeys(t.clients, f"{{ {self.ctx.private}; }} && echo made"), "tools", timeout=60
         )

@@ -12,6 +12,9 @@ from avadm_validation.suites.storage.extract.windows import rates
 from avadm_validation.suites.storage.space import most_files
 from avadm_validation.suites.storage.tools import filegen
 
+ASIDE = "folders put aside"
+"""Under which a run's checks leave the folders that are to be removed at its end, each with the clients that filled it."""
+
 
 def window_options(ctx: Context, files: int, *, repeat: int = 0) -> list[str | float]:
     """Return filegen's options for the effort's windows, in each of which a process makes ``files`` at most."""
@@ -129,6 +132,24 @@ def per_client(
         y_unit=unit,
         points=[(i + 1, r) for i, r in enumerate(found)],
     )
+
+
+def put_aside(ctx: Context, clients: Sequence[str], folder: str) -> None:
+    """Rename a check's folder, to be removed by ``remove_aside``: the MDS purges for a while, which later windows would feel."""
+    aside = ctx.shared.setdefault(ASIDE, [])
+    gone = f"{folder}.gone-{len(aside)}"
+    ctx.tell("put the files aside")
+    moved = ctx.rec.run(clients[0], f"mv -T {shlex.quote(folder)} {shlex.quote(gone)}", "put-aside")
+    if moved.rc == 0 and not moved.error:
+        aside.append((tuple(clients), gone))
+    else:
+        drop(ctx, clients, folder)
+
+
+def remove_aside(ctx: Context) -> None:
+    """Remove what the run's checks have put aside, when nothing is timed any more."""
+    for clients, folder in ctx.shared.pop(ASIDE, []):
+        drop(ctx, clients, folder)
 
 
 def drop(ctx: Context, clients: Sequence[str], folder: str) -> None:

@@ -1,17 +1,26 @@
-"""Runs the storage suite: preconditions, checks, judgement, and all that it changed put back at the end."""
+"""The storage suite: preconditions, checks, and all that it changed put back at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.schedule import Session, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.model import CheckResult
-from avadm_validation.suites.storage.checks import CHECKS, MEASURED_FIRST, PRECONDITIONS
+from avadm_validation.suites.storage.checks import (
+    BESIDE,
+    CHECKS,
+    MEASURED_FIRST,
+    PRECONDITIONS,
+    SHOW_TIMES,
+)
 from avadm_validation.suites.storage.conditions import conditions
 from avadm_validation.suites.storage.guard import Guard
+from avadm_validation.suites.storage.measure import remove_aside
 from avadm_validation.suites.storage.space import needed
 from avadm_validation.suites.storage.tools import tool_sources
 
@@ -25,13 +34,19 @@ def unfit(check: Check, target: Target) -> str:
     return ""
 
 
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Run the checks (or those named) and return the results in the order of ``CHECKS``, preconditions first."""
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Hold scrubs off, put the tools on the clients, look at the preconditions; put all of it back."""
     params = runner.efforts(__package__)
     chosen = [c for c in CHECKS if not only or c.ID in only]
+    shows = SHOW_TIMES if runner.target.kind == "site" else ()
+    beside = [[c for c in stage if c not in shows] for stage in BESIDE]
     guard = Guard(runner.context("guard", {}))
-    results: list[CheckResult] = []
     stayed: list[str] = []
+
+    def one(check: Check) -> CheckResult:
+        return runner.after(first, check, params[check.ID], unfit(check, runner.target))
+
     try:
         stayed += guard.enter(tool_sources())
         runner.shared["clock_offset"] = guard.clock_offset()
@@ -39,22 +54,25 @@ def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
         guard.quiet()
         writes = needed(runner.target, {c.ID: params[c.ID] for c in chosen})
         first = runner.one(PRECONDITIONS, {**params[PRECONDITIONS.ID], "writes": writes})
-        results.append(first)
-        for check in sorted(chosen, key=lambda c: c not in MEASURED_FIRST):
-            results.append(runner.after(first, check, params[check.ID], unfit(check, runner.target)))
+        aside = runner.context("guard", params[PRECONDITIONS.ID])
+        yield Session(one, chosen, beside, MEASURED_FIRST, [first], clear=lambda: remove_aside(aside))
     finally:
         with shielded():
             runner.put_back([*stayed, *guard.leave()])
-    place = {c.ID: i for i, c in enumerate((PRECONDITIONS, *CHECKS))}
-    return sorted(results, key=lambda r: place[r.id])
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
     first=PRECONDITIONS,
     checks=CHECKS,
+    beside=BESIDE,
     prefix="",
     target="storage",
-    execute=execute,
+    open=session,
     conditions=conditions,
     lack=Lack(
         check="no-role",

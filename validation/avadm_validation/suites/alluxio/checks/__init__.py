@@ -5,3 +5,6 @@ from avadm_validation.suites.alluxio.checks import change, evict, hit, master, p
 
 PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (hit, change, evict, worker, master)
+BESIDE: tuple[tuple[Check, ...], ...] = ((change,), (evict,), (worker,), (master,))
+"""Checks that other suites' may be made beside: they judge what is read, the loosest of limits in time, and counters of the cache
+that nobody else uses. One after another: what one caches another evicts."""

@@ -28,7 +28,7 @@ def run(ctx: Context) -> Outcome:
         raise MeasureError(text)
     count = int(wanted / size) + 1
     ctx.step(f"fill the cache with {count} files")
-    cache.make(store, ["fill"], size, count)
+    cache.make(store, {"fill": (size, count)})
     reads = [cache.read(store, "fill", size, count), cache.read(store, "fill", size, count)]
     after = cache.workers("after")
     inputs = {"before": before, "after": after}

@@ -19,7 +19,10 @@ def run(ctx: Context) -> Outcome:
     every: list[str] = []
     shares, misses, large = [], [], []
     for store in (s for s in cache.target.stores if not s.read_only):
-        for kind in ("large", "small"):
+        sets = {kind: _names(ctx, store, kind) for kind in ("large", "small")}
+        ctx.step(f"make files in {store.name}")
+        cache.make(store, {n: _of(ctx, kind) for kind, names in sets.items() for n in names})
+        for kind in sets:
             found, reads, pages = _pairs(ctx, cache, store, kind)
             metrics += found
             large += found[0].samples if kind == "large" else []
@@ -70,15 +73,24 @@ def run(ctx: Context) -> Outcome:
     )
 
 
+def _names(ctx: Context, store: UnderStore, kind: str) -> list[str]:
+    """Return the folders of an under store's files of one kind, one for each repetition."""
+    return [f"{store.name}-{kind}-{turn}" for turn in range(int(ctx.params["repetitions"]))]
+
+
+def _of(ctx: Context, kind: str) -> tuple[int, int]:
+    """Return size and number of a folder's files."""
+    return int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])
+
+
 def _pairs(
     ctx: Context, cache: Cache, store: UnderStore, kind: str
 ) -> tuple[list[Metric], list[str], list[tuple[list[str], list[str]]]]:
     """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones."""
-    size, count = int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])
+    size, count = _of(ctx, kind)
     ratios, rates, reads, pages = [], [], [], []
-    names = [f"{store.name}-{kind}-{turn}" for turn in range(int(ctx.params["repetitions"]))]
+    names = _names(ctx, store, kind)
     ctx.step(f"{store.name}, {kind} files", len(names))
-    cache.make(store, names, size, count)
     firsts = [cache.read(store, name, size, count) for name in names]
     cache.settle()
     for name, first in zip(names, firsts, strict=True):

@@ -76,6 +76,7 @@ def _tools(ctx: Context, master: str, outside: str) -> None:
     there = {master: ("kubeload.py", "kubelimits.py"), outside: ("kubeagent.py", "kubestream.py")}
     for node, name in ((n, name) for n, names in there.items() for name in names):
         if node:
+            ctx.has_tools(node)
             ctx.must(ctx.rec.run(node, ctx.private, "tools"))
             content = (files("avadm_validation") / "tools" / name).read_bytes()
             ctx.must(ctx.rec.fleet.put(node, content, f"{ctx.tools}/{name}", mode=0o755))

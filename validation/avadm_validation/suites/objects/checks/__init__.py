@@ -7,3 +7,5 @@ from avadm_validation.suites.objects.checks import functions, loss, pre, quota, 
 
 PRECONDITIONS: Check = pre
 CHECKS: tuple[Check, ...] = (functions, refusals, quota, throughput, loss, today)
+BESIDE: tuple[tuple[Check, ...], ...] = ((functions, refusals, quota, today),)
+"""Checks that others may be made beside, each in a bucket of its own: they judge what is served and no time."""

@@ -6,7 +6,7 @@ import shlex
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.storage.measure import course, create, drop, read_others, samples
+from avadm_validation.suites.storage.measure import course, create, put_aside, read_others, samples
 
 ID = "A-FS1"
 TITLE = ("cephfs: requests per second with files of 10 KB", "cephfs:10 KB 小文件每秒请求数")
@@ -22,7 +22,7 @@ def run(ctx: Context) -> Outcome:
         synced = create(ctx, clients, f"{ctx.work}/fsync", "--fsync", repeat=1, share=0.2)
         cross = _fio(ctx)
     finally:
-        drop(ctx, clients, ctx.work)
+        put_aside(ctx, clients, ctx.work)
     both = {"clients": [*made, *read]}
     return Outcome(
         method=f"filegen: {len(clients)} clients × {p['procs']} processes, files of {p['size']} B; create+write+close "

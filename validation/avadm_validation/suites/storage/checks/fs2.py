@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
-from avadm_validation.suites.storage.measure import course, create, drop, read_others, samples
+from avadm_validation.suites.storage.measure import course, create, put_aside, read_others, samples
 
 ID = "A-FS2"
 TITLE = ("cephfs: bandwidth with files of 1 MB and more", "cephfs:1 MB 以上文件的带宽")
@@ -21,7 +21,7 @@ def run(ctx: Context) -> Outcome:
             paths[f"write-{who}"] = create(ctx, nodes, folder, "--fsync")
             paths[f"read-{who}"] = read_others(ctx, nodes, paths[f"write-{who}"], folder)
         finally:
-            drop(ctx, clients, folder)
+            put_aside(ctx, clients, folder)
     who_zh = {"aggregate": "全部客户端", "client": "单客户端"}
     way_zh = {"write": "写", "read": "读"}
     metrics = [

@@ -11,7 +11,7 @@ from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Sample, Series
 from avadm_validation.suites.storage.mds import active, daemon
-from avadm_validation.suites.storage.measure import drop
+from avadm_validation.suites.storage.measure import put_aside
 from avadm_validation.suites.storage.tools import filegen
 
 ID = "A-FS3"
@@ -65,7 +65,7 @@ def run(ctx: Context) -> Outcome:
                 ctx.rec.run(ctx.target.mon, f"sleep {float(p['settle_s']):g}", "settle", timeout=300)
                 grown.append((list(made), _pools(ctx)))
     finally:
-        drop(ctx, clients, ctx.work)
+        put_aside(ctx, clients, ctx.work)
     memory = [
         ctx.sample("growth", {"base": [base], "doc": [path], "made": so_far}, path="pool.bytes")
         for _, path, so_far in points

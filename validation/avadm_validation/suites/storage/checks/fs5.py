@@ -5,7 +5,7 @@ from __future__ import annotations
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Series
-from avadm_validation.suites.storage.measure import counts, create, drop, read_others
+from avadm_validation.suites.storage.measure import counts, create, put_aside, read_others
 from avadm_validation.suites.storage.scaling import scaling, share, steps, tail, throughput
 from avadm_validation.suites.storage.tools import filegen
 
@@ -29,7 +29,7 @@ def run(ctx: Context) -> Outcome:
             reads[str(c)] = read_others(ctx, clients[:c], writes[str(c)], folder)
         coherence, expected = _coherence(ctx)
     finally:
-        drop(ctx, clients, ctx.work)
+        put_aside(ctx, clients, ctx.work)
     metrics: list[Metric] = []
     series: list[Series] = []
     for name, zh, groups in (("write", "写", writes), ("read", "读", reads)):
