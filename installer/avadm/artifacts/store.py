@@ -189,7 +189,6 @@ class ArtifactStore:
         with suppress(OSError):
             shutil.rmtree(old)
 
-
     def prune(self, artifact: Artifact) -> None:
         """Remove what an artifact's oldest versions have, of one whose versions come with its sources; the lock must be held."""
         versions = [f for f in (self.root / artifact.name).iterdir() if (f / RECORD).is_file()]
