@@ -18,7 +18,7 @@ from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
 from ava.operator.config import Config, ConfigError, load
-from ava.operator.controller import Controller
+from ava.operator.controller import DEAF, Controller
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
 from ava.operator.notices import Courier
@@ -35,6 +35,13 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
     who = access.from_kubeconfig(config.kubeconfig) if config.kubeconfig else access.in_cluster()
     identity = f"{socket.gethostname()}_{os.getpid()}"
 
+    leading: list[Controller] = []
+
+    def problem() -> str:
+        """Return what is wrong with the one who leads; one who waits is well."""
+        silent = leading[0].cluster.silent_for() if leading else 0.0
+        return f"the API server has said nothing for {silent:.0f} s" if silent > 2 * DEAF else ""
+
     async def lead(client: Client) -> None:
         leader = Leader(client, config.namespace, config.election.name, identity, config.election.lease())
 
@@ -43,10 +50,12 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
             try:
                 async with asyncio.TaskGroup() as group:
                     controller = Controller(leader.client, store, threads, config, metrics)
+                    leading[:] = [controller]
                     group.create_task(controller.run())
                     if config.notices is not None:
                         group.create_task(Courier(store, threads, config.notices, metrics).run())
             finally:
+                leading.clear()
                 metrics.leader.set(0)
 
         while True:
@@ -56,7 +65,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
                 log.exception("this leadership ended by an error; contending again")
                 await asyncio.sleep(1.0)
 
-    async with Client(who) as client, serve(config.listen, config.port, metrics, lambda: ""):
+    async with Client(who) as client, serve(config.listen, config.port, metrics, problem):
         task = asyncio.create_task(lead(client))
         ended = asyncio.create_task(stop.wait())
         try:

@@ -36,6 +36,7 @@ KEPT = timedelta(days=1)
 TIMEOUT = 15.0
 """Seconds for one delivery."""
 POLL = 5.0
+AT_ONCE = 1000
 FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
 
 
@@ -63,7 +64,7 @@ class Courier:
     async def deliver(self, now: datetime) -> int:
         """Deliver what is open; return how many notices could not be delivered now."""
         failed = 0
-        for message in await self.threads(self.store.open_messages, Topic.NOTICE):
+        for message in await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE):
             if await self._one(message) or now - message.created > KEPT:
                 await self.threads(self.store.done, [message.seq], now)
                 self._delivered -= {(message.seq, "mail"), (message.seq, "webhook")}
@@ -88,6 +89,10 @@ class Courier:
                 continue
             try:
                 await way()
+            except smtplib.SMTPRecipientsRefused:
+                # For ever: this address takes nothing, and must not hold up what comes after.
+                log.warning("notice %d: the server refuses the owner's address", message.seq)
+                self._delivered.add((message.seq, name))
             except FAILURES as error:
                 # Only the class: a server's words may quote the login.
                 log.warning("notice %d by %s: %s", message.seq, name, type(error).__name__)

@@ -188,6 +188,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_ceph_mgr_module": lambda args: iter(["mgr modules"]),
     "avadm_ceph_mon_store": lambda args: iter(["mon " + args["name"]]),
     "avadm_kube_objects": lambda args: iter([f"objects {args['path']}"]),
+    # By hand alone (playbooks/ava-remove.yml): no phase keeps anything by it.
+    "avadm_kube_absent": lambda args: iter(()),
     "avadm_registry_image": lambda args: iter(
         [f"pushed {args['certificates']} {args['registry']}/{args.get('as_name') or args['name']}"]
     ),

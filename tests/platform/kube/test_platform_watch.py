@@ -61,6 +61,10 @@ def test_a_silent_watch_on_a_custom_resource_sees_its_end_and_loses_nothing(apis
 def test_a_version_that_is_too_old_is_gone(apiserver):
     async def test():
         async with Client(apiserver.access) as client:
+            await client.ensure(CONFIG_MAPS, {"metadata": {"name": "busy"}}, "default")
+            # More than the server's cache of changes holds.
+            for n in range(300):
+                await client.patch(CONFIG_MAPS, "busy", {"metadata": {"labels": {"n": str(n)}}}, "default")
             with pytest.raises(Gone):
                 async for _ in watch(client, CONFIG_MAPS, "1", seconds=2):
                     pass

@@ -1,0 +1,153 @@
+"""Pods: what a tenant writes is data, limits follow the pool, and a stop reaches what the command started (K9)."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ava.domain import hosts, labels, parts
+from ava.domain.model import Group, Kind, Phase, Pool, Quota, Run, User, UserState
+from ava.domain.pods import Place, Site, pod, resources
+from ava.domain.resources import Resources
+from ava.domain.spec import Amount, Spec
+from ava.domain.tenancy import peers_service
+
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+USER = User("u1", "ann", "ann@example.org", 10001, False, UserState.ACTIVE, "vision", NOW)
+GROUP = Group("g1", "vision", 20001, Quota(), Resources(), NOW)
+INIT = shutil.which("tini-static") or shutil.which("tini")
+
+
+def place(spec=None, name="train", role=0, index=0, **changes):
+    said = Spec.model_validate({"image": "i", "command": ["sh"]} | (spec or {}))
+    run = Run(
+        "r1ilq5e2sha1e", "d1", Kind.TRAINING, name, "ann", "vision", "default", 50, "default", "k", {}, said.asks(),
+        Phase.ADMITTED, NOW,
+    )  # fmt: skip
+    members = hosts.members(said, run.id, 0, labels.namespace("vision"))
+    return replace(Place(run, said, said.roles[role], index, USER, GROUP, members, None), **changes)
+
+
+def main(thing):
+    return thing["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize("text", ["$(HOME)", "$$", "$$(A)", "echo $! $(date) ${X}", "plain"])
+def test_a_word_arrives_as_it_was_written(text):
+    """Kubernetes reads `$$` as `$`, and `$(NAME)` as a variable's value."""
+    assert re.sub(r"\$\$", "$", parts.escape(text)) == text
+    assert not re.search(r"(?<!\$)(\$\$)*\$\(", parts.escape(text))
+
+
+@pytest.mark.parametrize(
+    "name", ["NVIDIA_VISIBLE_DEVICES", "TF_CONFIG", "AVA_RUN", "KUBERNETES_PORT", "OMPI_MCA_plm_rsh_agent"]
+)
+def test_the_platforms_variables_are_not_the_users(name):
+    env = {
+        e["name"]: e["value"] for e in main(pod(place({"env": {name: "evil", "MINE": "1"}}), Site()))["env"]
+    }
+    assert env.get(name) != "evil"
+    assert env["MINE"] == "1"
+
+
+def test_no_pod_runs_as_a_system_account():
+    for change in ({"owner": replace(USER, uid=0)}, {"group": replace(GROUP, gid=27)}):
+        with pytest.raises(ValueError, match="1000"):
+            pod(place(**change), Site())
+
+
+def test_names_stay_within_what_kubernetes_takes():
+    wide = {"roles": [{"name": "a" * 20, "replicas": 512}], "distributed": "tensorflow"}
+    there = place(wide, name="n" * 200, index=511)
+    made = pod(there, Site())
+    said = [
+        made["metadata"]["name"],
+        made["spec"]["hostname"],
+        made["spec"]["subdomain"],
+        made["metadata"]["namespace"],
+    ]
+    said += list(made["metadata"]["labels"].values())
+    assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value) for value in said)
+    assert peers_service(there.run)["metadata"]["name"] == made["spec"]["subdomain"]
+    assert all(len(member.host) < 253 for member in there.members)
+
+
+@pytest.mark.parametrize(
+    "wanted, ratio, limit",
+    [(None, 2.0, 1000), (1500, 2.0, 1500), (9000, 2.0, 2000), (9000, 1.0, 1000), (500, 2.0, 1000)],
+)
+def test_a_limit_is_between_the_request_and_the_pools_ratio(wanted, ratio, limit):
+    said = resources(Amount(cpu=1000, cpu_limit=wanted), Pool("", "p", False, {}, cpu_ratio=ratio))
+    assert (said["requests"]["cpu"], said["limits"]["cpu"]) == ("1000m", f"{limit}m")
+
+
+def test_shared_memory_is_as_much_as_the_pod_asked_for():
+    made = pod(place({"roles": [{"each": {"memory": 2**31}}]}), Site())
+    shm = next(v for v in made["spec"]["volumes"] if v["name"] == "shm")
+    assert shm["emptyDir"] == {"medium": "Memory", "sizeLimit": str(2**31)}
+
+
+@pytest.mark.skipif(INIT is None, reason="tini is not installed")
+def test_a_stop_reaches_a_child_of_bash_within_two_seconds(tmp_path):
+    """bash does not pass SIGTERM on while it waits for a child; the init sends it to the whole group."""
+    mark = tmp_path / "child"
+    script = f"bash -c 'echo $$ > {mark}; exec sleep 600'; true"
+    command = main(pod(place({"command": ["bash", "-c", script]}), Site()))["command"]
+    argv = [INIT, *(re.sub(r"\$\$", "$", word) for word in command[1:])]
+    process = subprocess.Popen(argv)
+    try:
+        end = time.monotonic() + 10
+        while not (mark.exists() and mark.read_text().strip()) and time.monotonic() < end:
+            time.sleep(0.02)
+        child = int(mark.read_text())
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=2)
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_code_is_cloned_at_exactly_one_commit(tmp_path):
+    """The script runs as it is, on a repository of this machine (the protocol's bounds are lifted for that)."""
+    origin, code, home = tmp_path / "origin", tmp_path / "code", tmp_path / "home"
+    for folder in (origin, code, home):
+        folder.mkdir()
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(*argv):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        return subprocess.run(
+            ["git", *who, *argv], cwd=origin, env=env, check=True, capture_output=True, text=True
+        )
+
+    git("init", "-q")
+    commits = []
+    for n in range(2):
+        (origin / "f").write_text(str(n))
+        git("add", "f")
+        git("commit", "-qm", str(n))
+        commits.append(git("rev-parse", "HEAD").stdout.strip())
+    spec = {"git": {"url": "https://git.example.org/x.git", "commit": commits[0][:10]}}
+    clone = pod(place(spec), Site(git_image="git:1"))["spec"]["initContainers"][0]
+    script = clone["command"][2].replace("$$", "$").replace(parts.CODE, str(code))
+    said = (
+        {e["name"]: e["value"] for e in clone["env"]}
+        | env
+        | {"GIT_URL": str(origin), "GIT_ALLOW_PROTOCOL": "file"}
+    )
+    subprocess.run(["/bin/sh", "-c", script], env=said, check=True)
+    assert (code / "f").read_text() == "0"
+    wrong = said | {"GIT_COMMIT": "0" * 40}
+    assert (
+        subprocess.run(["/bin/sh", "-c", script], env=wrong, check=False, capture_output=True).returncode != 0
+    )
+    assert Path(code / "f").read_text() == "0"
