@@ -62,7 +62,9 @@ def test_a_sealing_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("content", "mode"), [(b"", 0o600), (b"short", 0o600), (None, 0o600), (Fernet.generate_key(), 0o644)]
+    ("content", "mode"),
+    [(b"", 0o600), (b"short", 0o600), (None, 0o600), (Fernet.generate_key(), 0o644)],
+    ids=["empty", "short", "missing", "read by others"],
 )
 def test_a_sealing_key_that_is_none_or_that_others_read_is_refused(
     tmp_path: Path, content: bytes | None, mode: int
