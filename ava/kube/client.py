@@ -18,6 +18,7 @@ import orjson
 from ava.kube.access import Access
 from ava.kube.backoff import Backoff
 from ava.kube.errors import RETRIED, AlreadyExists, Conflict, Gone, KubeError, Unavailable, from_status
+from ava.kube.replies import decode, retry_after, status_of
 from ava.kube.resources import PODS, Kind
 
 MERGE = "application/merge-patch+json"
@@ -25,8 +26,6 @@ PAGE = 500
 """Objects asked for at once in a list."""
 ATTEMPTS = 4
 """How often a read is sent before its error is passed on."""
-BODY = 1 << 20
-"""Bytes of an error's body that are read."""
 Object = dict[str, Any]
 
 
@@ -115,7 +114,7 @@ class Client:
                 server_hostname=self.access.name,
             ) as reply:
                 if reply.status // 100 != 2:
-                    raise from_status(reply.status, await _status(reply), where, _after(reply))
+                    raise from_status(reply.status, await status_of(reply), where, retry_after(reply))
                 yield reply
         except TimeoutError:
             raise Unavailable(f"{where}: no reply in time", reason="Timeout") from None
@@ -143,7 +142,7 @@ class Client:
                 async with self.stream(
                     method, path, params=params, body=body, content_type=content_type, timeout=limit
                 ) as reply:
-                    return _decode(await reply.read(), f"{method} {path}")
+                    return decode(await reply.read(), f"{method} {path}")
             except RETRIED as error:
                 if method != "GET" or attempt == ATTEMPTS - 1:
                     raise
@@ -282,26 +281,3 @@ class Client:
             return await self.create(kind, body, namespace)
         except AlreadyExists:
             return await self.get(kind, body["metadata"]["name"], namespace)
-
-
-def _decode(raw: bytes, where: str) -> Object:
-    try:
-        said = orjson.loads(raw) if raw else {}
-    except orjson.JSONDecodeError:
-        raise Unavailable(f"{where}: the reply is not JSON", reason="BadReply") from None
-    if not isinstance(said, dict):
-        raise Unavailable(f"{where}: the reply is not an object", reason="BadReply")
-    return said
-
-
-async def _status(reply: aiohttp.ClientResponse) -> Object:
-    try:
-        said = orjson.loads(await reply.content.read(BODY))
-    except (orjson.JSONDecodeError, aiohttp.ClientError, TimeoutError):
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
-def _after(reply: aiohttp.ClientResponse) -> float | None:
-    said = reply.headers.get("Retry-After", "")
-    return float(said) if said.isdigit() else None
