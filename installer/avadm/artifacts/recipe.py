@@ -177,13 +177,13 @@ class Debian(_Data):
 
 
 class Take(_Data):
-    """Take a file of another artifact, which the manifest says is needed; ``to`` is in the work folder.
+    """Take a file of another artifact, which the manifest says is needed.
 
     Attributes:
         artifact: the other artifact.
         file: its file.
         member: of a container image the one file of its system that is taken; the whole archive where "".
-        to: file in the work folder; where it has no folder and is one of the artifact's files, it is that one.
+        to: one of the artifact's files, else a file in the work folder.
     """
 
     artifact: str
@@ -196,11 +196,11 @@ class Wheels(_Data):
     """Fetch Python packages as published wheels, each of the version and checksum of the recipe's list.
 
     Attributes:
-        list: the recipe's list, which ``python -m avadm.artifacts.wheels`` writes.
-        project: pyproject.toml whose pins it is made from, relative to the checkout; a list without them is refused.
-        python: Python that they run with, as ``3.11``; this machine needs the same, which compiles them.
-        root: folder in the work folder that becomes the container's root.
-        to: folder below it, from the work folder on.
+        list: written by ``python -m avadm.artifacts.wheels``; one without all pins of the project is refused.
+        project: pyproject.toml that it is made from, relative to the checkout.
+        python: as ``3.11``: that they run with; this machine needs the same, which compiles them.
+        root: folder in the work folder that becomes the container's root; ``to`` is below it.
+        to: folder in the work folder.
     """
 
     list: str
@@ -215,9 +215,7 @@ class Source(_Data):
 
     Attributes:
         folder: relative to the checkout; one of the manifest's ``sources``.
-        python: as of Wheels.
-        root: as of Wheels.
-        to: as of Wheels.
+        python, root, to: as of Wheels.
     """
 
     folder: str

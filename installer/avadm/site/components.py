@@ -150,8 +150,7 @@ class Kubernetes(Model):
     dns_upstream: list[str] = []
     """Servers that the cluster's DNS asks for names of neither cluster nor site; none in a closed room."""
     gpu_taint: bool = False
-    """Whether GPU nodes take only pods that ask for GPUs; then some worker must be without GPUs, for all other pods.
-    With components.ava they always do."""
+    """Whether GPU nodes take only pods that ask for GPUs, as they do with ava; then some worker must be without GPUs."""
     certificate_days: Whole = Field(default=365, ge=3, le=3650)
     """Life of certificates, days; `avadm apply` renews one that has less than a third of it left."""
     accounts: list[Account] = []
@@ -239,8 +238,7 @@ class Alluxio(Model):
     mounts: list[CacheMount] = Field(min_length=1)
     """Under stores."""
     mount_point: str = Field(default="/mnt/alluxio", pattern=r"^/[^\s]*[^\s/]$")
-    """Where clients see the cache; they are the nodes with the role alluxio_client, or where there are none, every
-    node of Kubernetes."""
+    """Where clients see the cache: nodes with the role alluxio_client, where there are none every node of Kubernetes."""
     fuse: bool = True
     """Whether clients mount it; without, they have the command line alone."""
     sync_interval_s: Whole = Field(default=60, ge=0, le=86400)
@@ -276,7 +274,7 @@ class Ava(Model):
     host: str = Field(default="ava", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """Name under which users reach it, before `network.domain`."""
     replicas: Whole = Field(default=2, ge=1, le=9)
-    """Processes of each kind: of the API all serve, of operator and scheduler one leads."""
+    """Processes of each kind: of the API all serve, of the others one leads."""
     registration: bool = True
     """Whether people may register themselves; an administrator still approves each."""
 
