@@ -1,6 +1,7 @@
 """Sessions, tokens, keys, the audit log."""
 
 import pytest
+from sqlalchemy import text
 
 from ava.domain.model import UserState
 from tests.unit.ava.store.world import NOW, code, later, refused
@@ -49,6 +50,13 @@ def test_who_may_not_log_in_gets_no_session(world):
     world.store.set_user("bob", NOW, state=UserState.ACTIVE)
     world.store.add_secret("bob", "session", DIGEST, NOW, until=None)
     assert world.store.who("session", DIGEST, NOW).name == "bob"
+
+
+def test_a_session_that_outlived_its_owners_rights_opens_nothing(world):
+    world.store.add_secret("ann", "session", DIGEST, NOW, until=None)
+    with world.store.engine.begin() as connection:
+        connection.execute(text("UPDATE users SET state = 'disabled'"))
+    assert world.store.who("session", DIGEST, NOW) is None
 
 
 def test_a_secret_itself_is_neither_kept_nor_repeated(world):
