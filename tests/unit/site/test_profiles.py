@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
 
 from avadm.render import core
 from avadm.site import profile
 from avadm.sitefile import openpgp
 from nodeside.preflight.packages import trusted
 from tests.unit.fakes import sites
+from tests.unit.fakes.roles import written
 
 ROLES = Path(__file__).parents[3] / "roles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
@@ -72,13 +71,15 @@ def test_what_is_no_public_key_is_refused(text: str, said: str) -> None:
 
 
 def test_the_role_base_writes_each_key_into_a_file_of_its_own() -> None:
-    variables = yaml.safe_load((ROLES / "base/vars/main.yml").read_text())
-    made = Templar(DataLoader(), variables={"base_apt_keys": {"ceph": "mQEN", "docker": "mQEO"}})
-    assert made.template(variables["_base_keys"]) == [
-        {"path": "/etc/apt/trusted.gpg.d/avadm-ceph.gpg", "base64": "mQEN"},
-        {"path": "/etc/apt/trusted.gpg.d/avadm-docker.gpg", "base64": "mQEO"},
-    ]
-    assert Templar(DataLoader(), variables={"base_apt_keys": {}}).template(variables["_base_keys"]) == []
+    tasks = yaml.safe_load((ROLES / "base/tasks/main.yml").read_text())
+    files = [f for task in tasks for f in task.get("avadm_service", {}).get("files", [])]
+    keys = [f for f in files if "base_apt_keys" in str(f.get("each"))]
+    made = written(keys, base_apt_keys={"ceph": "mQEN", "docker": "mQEO"})
+    assert {path: one["base64"] for path, one in made.items()} == {
+        "/etc/apt/trusted.gpg.d/avadm-ceph.gpg": "mQEN",
+        "/etc/apt/trusted.gpg.d/avadm-docker.gpg": "mQEO",
+    }
+    assert written(keys, base_apt_keys={}) == {}
 
 
 def test_preflight_asks_with_the_sites_keys_and_the_nodes_own(tmp_path: Path) -> None:

@@ -40,12 +40,14 @@ def test_nodes_trust_the_authority_and_pull_as_the_user(site: Site) -> None:
     out = sites.render(site, registries)
     assert out.all["docker_foreign_authorities"] == {"hub.test:5000": CA}
     have = (
-        yaml.safe_load((DOCKER / "vars/main.yml").read_text())
+        yaml.safe_load((DOCKER / "defaults/main.yml").read_text())
+        | yaml.safe_load((DOCKER / "vars/main.yml").read_text())
         | out.all
         | {"vault_registry_password": "s3cret"}
     )
-    logins = value("{{ _docker_logins }}", **have)
-    logins = json.loads(logins) if isinstance(logins, str) else logins
+    (file,) = value("{{ _docker_login_files }}", **have)
+    assert file["mode"] == "0600"
+    logins = json.loads(file["secret"]) if isinstance(file["secret"], str) else file["secret"]
     assert {name: base64.b64decode(one["auth"]) for name, one in logins["auths"].items()} == {
         "hub.test:5000": b"puller:s3cret"
     }

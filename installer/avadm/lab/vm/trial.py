@@ -83,10 +83,17 @@ def kernel_play() -> list[dict[str, Any]]:
     """Return a play with those tasks of the role kube_node that need a kernel of one's own."""
     import yaml
 
-    tasks = yaml.safe_load((HOME / "roles/kube_node/tasks/configure.yml").read_text(encoding="utf-8"))
+    tasks = yaml.safe_load((HOME / "roles/kube_node/tasks/main.yml").read_text(encoding="utf-8"))
     kinds = ("avadm_kernel_modules", "avadm_swap_off", "avadm_sysctl")
-    variables = yaml.safe_load((HOME / "roles/kube_node/defaults/main.yml").read_text(encoding="utf-8"))
-    own = {name: variables[name] for name in ("kube_node_own_kernel", "kube_node_kernel_modules")}
+    variables = {
+        name: value
+        for part in ("defaults", "vars")
+        for name, value in yaml.safe_load(
+            (HOME / f"roles/kube_node/{part}/main.yml").read_text(encoding="utf-8")
+        ).items()
+    }
+    names = ("kube_node_own_kernel", "kube_node_kernel_modules", "_kube_node_sysctl")
+    own = {name: variables[name] for name in names}
     return [
         {
             "hosts": "all",
