@@ -37,6 +37,10 @@ def _log_store(node: Node, site: Site) -> Leaf:
     )
 
 
+def _platform(site: Site) -> int | None:
+    return _port(site) if site.components.ava else None
+
+
 def leaves(site: Site) -> Iterator[Leaf]:
     """Yield the certificates of the stores."""
     for node in log_stores(site):
@@ -67,6 +71,17 @@ COMPONENT = Component(
             tls=True,
             who="user and password",
             always=True,
+            taken=False,
+        ),
+        # The node's filter cannot tell one pod from another; users' pods are held off by their own network policies.
+        Port(
+            number=_platform,
+            program="victoria-logs",
+            what="logs of runs, for the platform's API",
+            duty=STORE,
+            peers=(Peer.PODS,),
+            tls=True,
+            who="user and password",
             taken=False,
         ),
     ),
