@@ -44,6 +44,7 @@ COMPONENTS = {
     "second run",
     "secrets",
     "site",
+    "trainings",
     "volumes",
 }
 """What CI's pass looks at; a test says by `core(COMPONENT)` for which it stands."""

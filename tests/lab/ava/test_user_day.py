@@ -1,0 +1,158 @@
+"""A user's day through the public interface alone: an account, trainings on CPUs and GPUs, their logs, a stop, the usage."""
+
+import json
+import socket
+import time
+
+import pytest
+
+from ava.client import Client, Refused
+
+pytestmark = pytest.mark.lab
+SMALL = {"cpu": 100, "memory": 64 * 2**20}
+ENDED = {"succeeded", "failed", "stopped", "aborted", "lost", "timed-out"}
+CARDS = 4
+"""What the group may have, which is what one of the lab's GPU nodes has."""
+
+
+@pytest.fixture(scope="module")
+def day(platform, lab, tmp_path_factory):
+    """The platform by its name, which this machine's resolver does not know: certificates are verified all the same."""
+    authority = tmp_path_factory.mktemp("authority") / "ca.crt"
+    authority.write_text(lab.sh(platform.master, "cat /etc/kubernetes/pki/ca.crt"))
+    known = socket.getaddrinfo
+
+    def resolve(host, *rest, **more):
+        return known(platform.address if host == platform.host else host, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", resolve)
+        assert platform.make_admin().returncode == 0
+        admin = Client(f"https://{platform.host}", ca=authority)
+        admin.login(platform.admin, platform.password)
+        name = f"user-{platform.admin}"
+        user = Client(f"https://{platform.host}", ca=authority)
+        user.register(name, f"{name}@example.org", platform.password)
+        with pytest.raises(Refused):  # not before an administrator has approved it
+            user.login(name, platform.password)
+        admin.approve(name)
+        admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
+        admin.add_member(name, name)
+        user.login(name, platform.password)
+        yield Day(user, name, image(platform))
+        for run in user.runs():
+            if run.state not in ENDED:
+                user.stop(run.id)
+        admin.change_user(name, state="disabled")
+
+
+def image(platform):
+    """Return an image with Python that the lab's registry has: the platform's own."""
+    pods = platform.ctl("get pods --namespace=ava-system --selector=app=ava")["items"]
+    return pods[0]["spec"]["containers"][0]["image"]
+
+
+class Day:
+    """A user, the group of the same name, and an image to run."""
+
+    def __init__(self, user, group, image):
+        self.user, self.group, self.image = user, group, image
+
+    def start(self, name, program, **spec):
+        command = ["python3", "-c", program] if isinstance(program, str) else list(program)
+        return self.user.start(name, {"image": self.image, "command": command, **spec}).id
+
+    def until(self, run, *states, seconds=90):
+        until = time.monotonic() + seconds
+        while (now := self.user.run(run)).state not in states:
+            assert time.monotonic() < until, f"{run} is {now.state}: {now.reason}"
+            time.sleep(0.3)
+        return now
+
+    def log(self, run, wanted, seconds=30):
+        """Return the lines once so many are there: what was logged reaches the stores a little later."""
+        until = time.monotonic() + seconds
+        while len(lines := [line.text for line in self.user.logs(run, tail=100)]) < wanted:
+            assert time.monotonic() < until, lines
+            time.sleep(0.5)
+        return lines
+
+
+@pytest.mark.core("trainings")
+def test_a_training_runs_on_a_cpu_node_and_its_log_is_kept(day):
+    run = day.start("hello", "import os; print('uid', os.getuid())", roles=[{"each": SMALL}])
+    assert day.until(run, *ENDED).outcome == "succeeded"
+    assert day.log(run, 1) == [f"uid {day.user.me().uid}"]
+    assert {pod.node for pod in day.user.pods(run)} == {"comp1"}  # the only worker without GPUs
+
+
+@pytest.mark.core("trainings")
+def test_a_distributed_training_is_placed_as_one_and_finds_its_peers(day):
+    program = "import os; print(os.environ['TF_CONFIG'])"
+    roles = [
+        {"name": "ps", "each": SMALL},
+        {"name": "worker", "replicas": 2, "each": {**SMALL, "gpu": 1}, "ends_run": True},
+    ]
+    run = day.start("distributed", program, distributed="tensorflow", roles=roles)
+    assert day.until(run, *ENDED).outcome == "succeeded"
+    told = [json.loads(line) for line in day.log(run, 3)]
+    assert sorted((t["task"]["type"], t["task"]["index"]) for t in told) == [
+        ("chief", 0),
+        ("ps", 0),
+        ("worker", 0),
+    ]
+    assert len({json.dumps(t["cluster"], sort_keys=True) for t in told}) == 1
+    workers = {pod.node for pod in day.user.pods(run) if pod.role == "worker"}
+    assert len(workers) == 1, "best fit fills one GPU node before it takes another"
+
+
+@pytest.mark.core("trainings")
+def test_what_waits_says_why_and_runs_once_there_is_room(day):
+    each = {**SMALL, "gpu": CARDS}
+    # bash does not pass a stop on to its child: the init process before it does (K9).
+    first = day.start("first", ["bash", "-c", "sleep 600; true"], roles=[{"each": each}])
+    day.until(first, "running")
+    second = day.start("second", "print('at last')", roles=[{"each": {**SMALL, "gpu": 1}}])
+    day.until(second, "queued")
+    with pytest.raises(Refused) as never:
+        day.start("never", "", roles=[{"each": {**SMALL, "gpu": CARDS + 1}}])
+    assert never.value.problems[0].remedy
+    until = time.monotonic() + 20
+    while not (reasons := day.user.why(second).reasons):
+        assert time.monotonic() < until
+        time.sleep(0.3)
+    assert "GPU" in reasons[0].what
+    asked = time.monotonic()
+    day.user.stop(first)
+    assert day.until(first, *ENDED).outcome == "stopped"
+    assert time.monotonic() - asked < 15, "the stop did not reach bash's child"
+    assert day.until(second, *ENDED).outcome == "succeeded"
+
+
+@pytest.mark.core("trainings")
+def test_a_training_reaches_nothing_of_the_hosts(day, lab):
+    """etcd, API server, kubelet, PostgreSQL, registry, monitors, log store, ssh; and DNS, which it may ask, as the control."""
+    doors = [(lab.names("master")[0], port) for port in (2379, 6443, 22)]
+    doors += [("comp1", port) for port in (10250, 9428, 22)] + [("comp3", 5432), ("stor1", 6789)]
+    addresses = [(lab.node(name)["address"], port) for name, port in doors]
+    program = (
+        "import os, socket\n"
+        f"for door in {addresses!r}:\n"
+        "    s = socket.socket(); s.settimeout(1)\n"
+        "    print(*door, 'closed' if s.connect_ex(door) else 'OPEN')\n"
+        "print('dns', socket.gethostbyname('kubernetes.default.svc.cluster.local') != '')\n"
+        "print('token', os.path.exists('/var/run/secrets/kubernetes.io'))\n"
+    )
+    run = day.start("spy", program, roles=[{"each": SMALL}])
+    assert day.until(run, *ENDED).outcome == "succeeded"
+    said = day.log(run, len(addresses) + 2)
+    assert said == [*(f"{a} {port} closed" for a, port in addresses), "dns True", "token False"]
+
+
+@pytest.mark.core("trainings")
+def test_what_was_used_is_told_by_group(day):
+    run = day.start("used", "import time; time.sleep(2)", roles=[{"each": {**SMALL, "gpu": 1}}])
+    day.until(run, *ENDED)
+    (used,) = [row for row in day.user.usage().rows if row.group == day.group]
+    assert used.runs >= 1
+    assert used.gpu_hours > 1 / 3600
