@@ -43,7 +43,7 @@ class DefinitionStore(Base):
             definitions.c.name == name,
             definitions.c.deleted.is_(None),
         )
-        before = connection.execute(query.with_for_update()).one_or_none()
+        before = connection.execute(query.with_for_update(key_share=True)).one_or_none()
         if before is None:
             row = {"id": self.new_id("d", now), "kind": Kind(kind), "owner": person, "name": name}
             row |= {"spec": wanted, "created": now}
@@ -94,7 +94,7 @@ class DefinitionStore(Base):
     @writing
     def delete_definition(self, connection: Connection, id: str, now: datetime) -> None:
         """Mark a definition as deleted; its runs and charges stay."""
-        row = definition_row(connection, id, Lock.OWN)
+        row = definition_row(connection, id, Lock.ENDS)
         if row.deleted is not None:
             raise missing(f"definition {id}", "definition")
         unfinished = runs.c.definition == id, runs.c.phase != Phase.FINISHED

@@ -93,7 +93,7 @@ class GroupStore(Base):
     @writing
     def delete_group(self, connection: Connection, group: str, now: datetime) -> None:
         """Mark a group that nobody is in and nothing runs in as deleted."""
-        name = group_row(connection, group, Lock.OWN).name
+        name = group_row(connection, group, Lock.ENDS).name
         people = connection.execute(
             select(func.count()).select_from(members).where(members.c.group_name == name)
         ).scalar_one()

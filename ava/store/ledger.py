@@ -22,15 +22,18 @@ from ava.store.tables import charges, groups, queues
 def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Problem]:
     """Charge a run's group and queue; return what has no room, after which the transaction has to be undone.
 
-    To be called last: the rows of the group and the queue, which everybody wants, are then locked for one commit only.
+    To be called last: everybody wants the rows of the group and the queue. They are changed before the charge refers to
+    them, for two transactions that both refer to a row first (a shared lock) would each wait for the other to change it.
     """
     asks = Resources(run.gpu, run.cpu, run.memory)
-    row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
-    connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
-    return [
+    problems = [
         *_take(connection, groups, run.group_name, asks, f"group {run.group_name}"),
         *_take(connection, queues, run.queue, asks, f"queue {run.queue}"),
     ]
+    if not problems:
+        row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
+        connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
+    return problems
 
 
 def release(connection: Connection, run: str, now: datetime) -> None:
@@ -54,7 +57,7 @@ def _take(connection: Connection, table: Table, name: str, asks: Resources, whos
     update = table.update().where(table.c.name == name, *room).values(more)
     if connection.execute(update.returning(table.c.name)).one_or_none() is not None:
         return ()
-    row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one()
+    row = connection.execute(select(table).where(table.c.name == name)).one()
     problems = waits_for_quota(asks, records.quota(row), records.used(row), whose)
     # Room was made between the two statements: it is asked for again soon.
     return problems or [Problem("changed-meanwhile", f"The use of {whose} has just changed.", whose)]

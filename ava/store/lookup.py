@@ -25,7 +25,9 @@ class Lock(Enum):
     SHARED = "shared"
     """It is not changed meanwhile."""
     OWN = "own"
-    """Nobody else changes or uses it meanwhile."""
+    """Nobody else changes it meanwhile; others may refer to it."""
+    ENDS = "ends"
+    """Nobody else changes it or begins to refer to it meanwhile."""
 
 
 def user_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:
@@ -92,5 +94,7 @@ def _row(connection: Connection, query: Select[Any], lock: Lock) -> Row[Any] | N
     elif lock is Lock.SHARED:
         query = query.with_for_update(read=True)
     elif lock is Lock.OWN:
+        query = query.with_for_update(key_share=True)
+    elif lock is Lock.ENDS:
         query = query.with_for_update()
     return connection.execute(query).one_or_none()

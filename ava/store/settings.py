@@ -98,7 +98,7 @@ def queue_row(connection: Connection, name: str, *, own: bool = False) -> Row[An
     query = select(queues).where(queues.c.name == name)
     row = None
     if not name_problems(name, ""):
-        row = connection.execute(query.with_for_update() if own else query).one_or_none()
+        row = connection.execute(query.with_for_update(key_share=True) if own else query).one_or_none()
     if row is None:
         raise missing(f"queue {shown(name)}", "queue")
     return row
