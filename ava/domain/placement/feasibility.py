@@ -10,6 +10,10 @@ from ava.domain.model import Pool
 from ava.domain.placement.model import Node, Requirement, Taint, Where
 
 
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+"""Effects of taints that hold for what is placed from now on."""
+
+
 class Cause(StrEnum):
     """Why a node does not take a pod, in the order in which they are looked at."""
 
@@ -78,7 +82,7 @@ def in_pool(pool: Pool, node: Node, pools: Iterable[Pool]) -> bool:
 
 def tolerates(where: Where, taint: Taint, pool: Pool) -> bool:
     """Return whether a taint does not keep a pod away. A GPU pool's pods tolerate that of GPU nodes."""
-    if taint.effect not in ("NoSchedule", "NoExecute"):
+    if taint.effect not in KEEPS_AWAY:
         return True
     return (pool.gpu and taint.key == GPU) or any(t.covers(taint) for t in where.tolerations)
 

@@ -10,14 +10,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ava.domain.labels import GPU
 from ava.domain.placement.cluster import Cluster
-from ava.domain.placement.feasibility import for_gpus, in_pool
+from ava.domain.placement.feasibility import KEEPS_AWAY, for_gpus, in_pool
 from ava.domain.resources import Resources
 
 NODES = 1024
 """Nodes told one by one; a larger cluster tells of the others by kinds alone."""
 PART = "scheduler"
 FIELD = "room"
+ROLE = "node-role.kubernetes.io/"
+"""What taints of masters begin with."""
 
 
 class _Plain(BaseModel):
@@ -93,13 +96,15 @@ def survey(
     for slot in cluster.slots.values():
         node = slot.node
         mine = tuple(sorted(p.name for p in pools if in_pool(p, node, pools)))
-        if not mine:
+        kept = [t for t in node.taints if t.key != GPU and t.effect in KEEPS_AWAY]
+        # A master is never a run's; another taint may be gone tomorrow, so its node counts, and takes nothing now.
+        if not mine or any(t.key.startswith(ROLE) for t in kept):
             continue
         seen = largest.get(node.name, node.room)
         size = Resources(*(max(a, b) for a, b in zip(seen, node.room, strict=True))).minus(slot.fixed)
         if size.gpu <= 0 and for_gpus(node, pools):
             unsure.update(mine)
-        takes = not node.troubles and not node.cordoned and slot.spare > 0
+        takes = not (node.troubles or node.cordoned or kept) and slot.spare > 0
         free = Resources(*(max(0, x) for x in slot.free)) if takes else Resources()
         size = Resources(*(max(0, x) for x in size))
         places.append(Place(name=node.name, pools=mine, model=node.model, size=size, free=free, open=takes))

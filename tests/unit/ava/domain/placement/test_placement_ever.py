@@ -12,7 +12,7 @@ from ava.domain.model import Pool
 from ava.domain.placement.choose import Choice, gang_of
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.ever import could_ever_fit
-from ava.domain.placement.model import Node, Where
+from ava.domain.placement.model import Node, Taint, Where
 from ava.domain.placement.plan import place
 from ava.domain.placement.pools import pool_for, usable
 from ava.domain.placement.room import Room, part, rooms, survey
@@ -203,3 +203,11 @@ def test_a_run_of_gpus_is_made_of_pods_that_ask_for_its_node_and_model() -> None
     assert [p.where.pool for p in apart.pods] == ["gpu", "gpu", "cpu"]
     assert gang_of(spec((1, 0)), "other", "r", plain="cpu").pods[0].where.pool == "other"
     assert [(p.role, p.index, p.asks.gpu) for p in made.pods] == [("r0", 0, 1), ("r0", 1, 1), ("r1", 0, 0)]
+
+
+def test_a_master_is_no_place_for_runs_and_a_node_set_apart_takes_none_now() -> None:
+    master = node("m", 0, taints=(Taint("node-role.kubernetes.io/master"),))
+    apart = node("d", 0, taints=(Taint("maintenance"),))
+    found = room(node("c", 0), master, apart, node("g", 8))
+    assert {place.name: place.open for place in found.nodes} == {"c": True, "d": False, "g": True}
+    assert sum(kind.count for kind in found.kinds) == 3
