@@ -9,7 +9,6 @@ from ava.domain.labels import GPU
 from ava.domain.model import Pool
 from ava.domain.placement.model import Node, Requirement, Taint, Where
 
-
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
 """Effects of taints that hold for what is placed from now on."""
 
