@@ -42,7 +42,7 @@ def list_groups(who: Someone, query: Annotated[GroupsQuery, Query()]) -> Paged[G
     return paging.page(who, found, scope, shapes.group)
 
 
-@routes.post("/groups", status_code=201)
+@routes.post("/groups", status_code=201, responses={200: {"model": GroupOut, "description": "It was there"}})
 def make_group(body: GroupMake, who: Someone, response: Response) -> GroupOut:
     """Make a group; its name is its key: the same once more changes nothing and answers 200."""
     who.may("groups.make")
