@@ -119,7 +119,7 @@ class Hollow:
             if self.sigterm_deaf and phase == "Running":
                 await asyncio.sleep(float(meta.get("deletionGracePeriodSeconds") or 0))
             await self.client.delete(PODS, name, space, uid=meta["uid"], grace=0)
-        elif phase == "Pending":
+        elif phase == "Pending" and not _waits(pod):
             self.ran.append(name)
             state = {"running": {"startedAt": stamp()}}
             await self._say(space, name, "Running", state)
@@ -146,3 +146,9 @@ class Hollow:
             ],
         }
         await self.client.patch(PODS, name, {"status": status}, space, sub="status")
+
+
+def _waits(pod: Object) -> bool:
+    """Return whether a container waits for its image: no kubelet starts that."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return any("waiting" in one["state"] for one in statuses)
