@@ -59,7 +59,7 @@ def cni(_):
 
 
 INITS = ("tini", "tini-static", "docker-init", "dumb-init", "catatonit", "init")
-"""Processes that wait for signals (sigtimedwait) instead of catching them, which their masks do not show; init: users' containers."""
+"""Processes that wait for signals (sigtimedwait) instead of catching them, which no mask shows; init: users' containers."""
 
 
 def containers(_):
