@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic, UserState
 from ava.domain.names import shown
-from ava.domain.problems import Problem, conflict
+from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
 from ava.store import records
@@ -18,7 +18,7 @@ from ava.store.base import Base, check_limit, page, reading, refuse, upsert, wri
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.store.settings import queue_row
-from ava.store.submission import check_may_run, check_submission
+from ava.store.submission import already_running, check_may_run, check_submission
 from ava.store.tables import queues, runs
 from ava.store.types import plain, plain_document
 
@@ -59,7 +59,13 @@ class RunStore(Base):
             return _same(before, definition, key)
         person = user_row(connection, owner, Lock.SHARED)
         what = definition_row(connection, definition, Lock.STAYS)
-        check_may_run(connection, person, what)
+        try:
+            check_may_run(connection, person, what)
+        except Refused:
+            # What is in the way may be the run that the same request, sent twice, has made meanwhile.
+            if (before := _submitted(connection, owner, key)) is not None:
+                return _same(before, definition, key)
+            raise
         group = group_row(connection, person.default_group, Lock.STAYS)
         line = queue_row(connection, queue)
         refuse(
@@ -85,11 +91,12 @@ class RunStore(Base):
             "created": now,
             "waits_for": [],
         }
-        insert = upsert(connection, runs).values(row).on_conflict_do_nothing(index_elements=["owner", "key"])
+        insert = upsert(connection, runs).values(row).on_conflict_do_nothing()
         made = connection.execute(insert.returning(runs)).one_or_none()
         if made is None:
             before = _submitted(connection, owner, key)
-            assert before is not None  # noqa: S101 - runs are never removed
+            if before is None:
+                raise already_running(connection, what)
             return _same(before, definition, key)
         self.tell(connection, now, "run-queued", made.id, Topic.SCHEDULER)
         return records.run(made)

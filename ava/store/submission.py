@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from ava.domain.model import Kind, Phase, UserState
 from ava.domain.names import name_problems, shown
-from ava.domain.problems import Problem, conflict
+from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import asks_problems
 from ava.domain.resources import Resources
 from ava.store.tables import runs
@@ -75,12 +75,21 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
         )
     if what.kind != Kind.WORKBENCH:
         return
+    if _running(connection, what) is not None:
+        raise already_running(connection, what)
+
+
+def already_running(connection: Connection, what: Row[Any]) -> Refused:
+    """Return the refusal of a second run of a workbench."""
+    return conflict(
+        "workbench-running",
+        f"The workbench {what.name} has a run already.",
+        "definition",
+        "Use that one, or stop it and wait until it has finished.",
+        found=_running(connection, what) or "",
+    )
+
+
+def _running(connection: Connection, what: Row[Any]) -> str | None:
     query = select(runs.c.id).where(runs.c.definition == what.id, runs.c.phase != Phase.FINISHED)
-    if (running := connection.execute(query).scalar()) is not None:
-        raise conflict(
-            "workbench-running",
-            f"The workbench {what.name} has a run already.",
-            "definition",
-            "Use that one, or stop it and wait until it has finished.",
-            found=running,
-        )
+    return connection.execute(query).scalar()

@@ -97,7 +97,7 @@ class Replica:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Server]:
-    server = Server()
+    server = Server(durable=True)  # what was answered must be there after a crash
     yield server
     server.remove()
 

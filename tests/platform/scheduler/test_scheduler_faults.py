@@ -55,6 +55,7 @@ async def filled(world, least: int) -> bool:
     return sum(given.values()) >= least
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_in_the_middle_of_binding(world) -> None:
     async def scene() -> None:
         r = random.Random(5)

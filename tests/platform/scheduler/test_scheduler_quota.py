@@ -10,6 +10,7 @@ from tests.unit.ava.scheduler.ledgers import Random
 pytestmark = pytest.mark.platform
 
 
+@pytest.mark.slow
 def test_no_queue_is_exceeded_in_10000_random_submits() -> None:
     store = open_store("sqlite://")
     world = Random(store, seed=10)

@@ -12,6 +12,7 @@ from tests.unit.ava.store.test_store_machine import machine
 pytestmark = pytest.mark.platform
 
 
+@pytest.mark.slow
 def test_ten_thousand_operations_with_crashes(tmp_path):
     migrate(f"sqlite:///{tmp_path}/migrated.db")
     (tmp_path / "work").mkdir()
