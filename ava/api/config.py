@@ -5,10 +5,11 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ava.store.address import Database
 
 Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}/(second|minute|hour|day)$")]
 """So many in so much time: ``20/minute``."""
@@ -21,35 +22,6 @@ class ConfigError(Exception):
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Database(_Strict):
-    """Where the ledger is: either a URL (SQLite for tests), or PostgreSQL's parts.
-
-    Attributes:
-        passfile: libpq's password file; the password is never part of a URL.
-        ca: certificates of the server's authority; with it the server's name is verified.
-    """
-
-    url: str | None = None
-    host: str = "localhost"
-    port: Annotated[int, Field(ge=1, le=65535)] = 5432
-    name: str = "ava"
-    user: str = "ava"
-    passfile: Path | None = None
-    ca: Path | None = None
-
-    def address(self) -> str:
-        """Return the URL that SQLAlchemy understands; it holds no password."""
-        if self.url is not None:
-            return self.url
-        options: dict[str, str] = {"connect_timeout": "5"}
-        if self.passfile is not None:
-            options["passfile"] = str(self.passfile)
-        if self.ca is not None:
-            options |= {"sslmode": "verify-full", "sslrootcert": str(self.ca)}
-        where = f"{quote(self.host, safe='[]')}:{self.port}/{quote(self.name, safe='')}"
-        return f"postgresql://{quote(self.user, safe='')}@{where}?{urlencode(options)}"
 
 
 class Tls(_Strict):

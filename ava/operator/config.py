@@ -5,7 +5,6 @@ from __future__ import annotations
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from ava.domain.pods import Site
 from ava.domain.tenancy import Opening
 from ava.kube.leader import Lease
+from ava.store.address import Database
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -24,31 +24,6 @@ class ConfigError(Exception):
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Database(_Strict):
-    """Where the ledger is: a URL (SQLite, for tests), or PostgreSQL's parts; the password is in libpq's ``passfile``."""
-
-    url: str | None = None
-    host: str = "localhost"
-    port: Port = 5432
-    name: str = "ava"
-    user: str = "ava"
-    passfile: Path | None = None
-    ca: Path | None = None
-
-    def address(self) -> str:
-        """Return SQLAlchemy's URL; it holds no password."""
-        if self.url is not None:
-            return self.url
-        options = {"connect_timeout": "5"}
-        if self.passfile is not None:
-            options["passfile"] = str(self.passfile)
-        if self.ca is not None:
-            options |= {"sslmode": "verify-full", "sslrootcert": str(self.ca)}
-        host = self.host if "," in self.host else quote(self.host, safe="")
-        where = f"{quote(self.user, safe='')}@{host}:{self.port}/{quote(self.name, safe='')}"
-        return f"postgresql+psycopg://{where}?{urlencode(options)}"
 
 
 class Pods(_Strict):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ava.store.address import Database
 
 Address = Annotated[str, Field(pattern=r"^\[?[0-9A-Za-z.:-]*\]?:[0-9]{1,5}$")]
 Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
@@ -20,37 +21,6 @@ class ConfigError(Exception):
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Database(_Strict):
-    """Where the ledger is: a URL without password (SQLite for tests), or PostgreSQL's parts.
-
-    Attributes:
-        host: or several, by commas; the one that takes writes is used.
-        passfile: libpq's password file.
-        ca: certificates of the server's authority; with it the server's name is verified.
-    """
-
-    url: str | None = None
-    host: str = "localhost"
-    port: Annotated[int, Field(ge=1, le=65535)] = 5432
-    name: str = "ava"
-    user: str = "ava"
-    passfile: Path | None = None
-    ca: Path | None = None
-
-    def address(self) -> str:
-        """Return the URL that the store understands; it holds no password."""
-        if self.url is not None:
-            return self.url
-        options = {"connect_timeout": "5", "target_session_attrs": "read-write"}
-        if self.passfile is not None:
-            options["passfile"] = str(self.passfile)
-        if self.ca is not None:
-            options |= {"sslmode": "verify-full", "sslrootcert": str(self.ca)}
-        host = quote(self.host, safe=",")
-        user, name = quote(self.user, safe=""), quote(self.name, safe="")
-        return f"postgresql://{user}@{host}:{self.port}/{name}?{urlencode(options)}"
 
 
 class Lease(_Strict):

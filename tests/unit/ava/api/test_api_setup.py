@@ -12,12 +12,13 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from ava.api import admin, setup
 from ava.api.__main__ import main
-from ava.api.config import Config, ConfigError, Database, Ldap, load, split
+from ava.api.config import Config, ConfigError, Ldap, load, split
 from ava.api.directory import DirectoryDown
 from ava.api.ldap import LdapDirectory
 from ava.api.passwords import Passwords
 from ava.api.sealing import Sealer, sealer
 from ava.domain.model import UserState
+from ava.store.address import Database
 from ava.store.open import migrate, open_store
 from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
 
@@ -33,16 +34,6 @@ def test_all_that_is_wrong_with_the_settings_is_told(
         assert part in told
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "none")
-
-
-def test_the_data_bases_address_has_no_password_and_verifies_the_server() -> None:
-    made = Database(
-        host="10.0.0.5", name="ava", user="ava", passfile=Path("/etc/ava/pg pass"), ca=Path("/etc/ava/ca.crt")
-    )
-    assert made.address() == (
-        "postgresql://ava@10.0.0.5:5432/ava?connect_timeout=5&passfile=%2Fetc%2Fava%2Fpg+pass"
-        "&sslmode=verify-full&sslrootcert=%2Fetc%2Fava%2Fca.crt"
-    )
 
 
 def test_addresses_to_listen_on() -> None:
