@@ -35,8 +35,9 @@ def suite_of(check: str) -> str:
 
 
 def names_of(results: Sequence[CheckResult]) -> str:
-    """Return the names of the suites that a report's checks are of."""
-    return " and ".join(dict.fromkeys(suite_of(c.id) for c in results))
+    """Return the names of the suites that a report's checks are of, as a sentence lists them."""
+    *names, last = dict.fromkeys(suite_of(c.id) for c in results) or [""]
+    return f"{', '.join(names)} and {last}" if names else last
 
 
 def criteria(kind: Literal["stated", "lab"]) -> Criteria:

@@ -57,7 +57,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
             }
             for c in checks
         ]
-        print_json({"suite": " and ".join(NAMES), "kind": kind, "checks": data})
+        print_json({"suite": ", ".join(NAMES), "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
     for c in checks:

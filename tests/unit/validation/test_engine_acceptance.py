@@ -110,4 +110,4 @@ def test_a_report_is_named_by_the_suites_of_its_checks():
     checks = [
         SimpleNamespace(id=i) for i in ("A-FS1", "A-S3-PRE", "A-S3-1", "A-AL-HIT", "K-DNS", "A-LOG-LOSS")
     ]
-    assert registry.names_of(checks) == "storage and objects and alluxio and kubernetes and logs"
+    assert registry.names_of(checks) == "storage, objects, alluxio, kubernetes and logs"
