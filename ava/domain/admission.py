@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ava.domain.amounts import number
 from ava.domain.model import Group, Queue, Quota, Run
-from ava.domain.placement.reasons import amount
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
@@ -71,14 +71,14 @@ class _Account:
                 f"{self.kind}-{code}",
                 text.format(
                     where=f"The {self.where}",
-                    free=amount(n, self.free(n)),
-                    quota=amount(n, getattr(self.quota, n) or 0),
-                    want=amount(n, getattr(asks, n)),
+                    free=number(n, self.free(n)),
+                    quota=number(n, getattr(self.quota, n) or 0),
+                    want=number(n, getattr(asks, n)),
                     label=_LABEL[n],
                 ),
                 self.where,
-                f"{amount(n, self.free(n))} free of {amount(n, getattr(self.quota, n) or 0)} {_LABEL[n]}",
-                f"{amount(n, getattr(asks, n))} {_LABEL[n]}",
+                f"{number(n, self.free(n))} free of {number(n, getattr(self.quota, n) or 0)} {_LABEL[n]}",
+                f"{number(n, getattr(asks, n))} {_LABEL[n]}",
                 remedy,
             )
             for n in names

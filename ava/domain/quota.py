@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ava.domain.amounts import UNLIMITED, amount
 from ava.domain.model import Quota
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
 MOST = 2**53
 """More of anything is an error: what JSON's readers keep exactly (RFC 8259, section 6)."""
-UNLIMITED = 2**62
-"""What "no limit" counts as: sums below it fit a data base's integer of 64 bits."""
 UNITS = {"gpu": "whole GPUs", "cpu": "thousandths of a core", "memory": "bytes", "storage": "bytes"}
 
 
@@ -86,17 +85,6 @@ def below_use(quota: Quota, used: Resources, whose: str) -> Sequence[Problem]:
 
 
 LABELS = {"gpu": "GPUs", "cpu": "CPU cores", "memory": "bytes of memory"}
-
-
-def amount(name: str, value: int) -> str:
-    """Return an amount as people read it: GPUs, cores, GiB."""
-    if value >= UNLIMITED:
-        return "no limit"
-    if name == "cpu":
-        return f"{value / 1000:g} cores"
-    if name in ("memory", "storage"):
-        return f"{value / 2**30:.4g} GiB" if value >= 2**30 or value == 0 else f"{value / 2**20:.4g} MiB"
-    return f"{value} GPU" if value == 1 else f"{value} GPUs"
 
 
 def _valid(value: object) -> bool:

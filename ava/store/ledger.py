@@ -12,8 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, case, func, literal, select
 
+from ava.domain.amounts import UNLIMITED
 from ava.domain.problems import Problem
-from ava.domain.quota import UNLIMITED, waits_for_quota
+from ava.domain.quota import waits_for_quota
 from ava.domain.resources import FIELDS, Resources
 from ava.store import records
 from ava.store.tables import charges, groups, queues

@@ -13,9 +13,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
+from ava.domain.amounts import UNLIMITED
 from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused
-from ava.domain.quota import UNLIMITED
 
 SERIAL = BigInteger().with_variant(Integer, "sqlite")
 """A number that the data base gives; SQLite counts only what it calls INTEGER."""

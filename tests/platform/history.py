@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
+from ava.domain.amounts import UNLIMITED
 from ava.domain.model import Quota, Run
 from ava.domain.problems import Refused
-from ava.domain.quota import UNLIMITED, whole
+from ava.domain.quota import whole
 from ava.domain.resources import FIELDS, Resources
 from ava.store.interface import Store
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ava.domain.placement.reasons import amount, nodes, some
+from ava.domain.amounts import number
+from ava.domain.placement.reasons import nodes, some
 from ava.domain.placement.room import Kind, Room
 from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
@@ -83,11 +84,11 @@ def _of_role(role: Role, where: str, kinds: list[Kind]) -> list[Problem]:
         return [
             Problem(
                 "never-fits",
-                f"No node has {amount(name, getattr(asks, name))} {_LABEL[name]} for one pod of {role.name}"
+                f"No node has {number(name, getattr(asks, name))} {_LABEL[name]} for one pod of {role.name}"
                 f"{' beside the rest that it asks for' if _elsewhere(name, asks, kinds) else ''}.",
                 f"{where}.each.{name}",
-                f"{amount(name, getattr(nearest.size, name))} on the node that comes nearest",
-                amount(name, getattr(asks, name)),
+                f"{number(name, getattr(nearest.size, name))} on the node that comes nearest",
+                number(name, getattr(asks, name)),
                 "Ask for less per pod, in more pods, or choose another pool.",
             )
             for name in lack
@@ -124,11 +125,11 @@ def _of_all(roles: list[Role], kinds: list[Kind]) -> list[Problem]:
     return [
         Problem(
             "never-fits",
-            f"All its pods together ask for {amount(name, getattr(asks, name))} {_LABEL[name]}; "
-            f"all nodes have {amount(name, getattr(total, name))}.",
+            f"All its pods together ask for {number(name, getattr(asks, name))} {_LABEL[name]}; "
+            f"all nodes have {number(name, getattr(total, name))}.",
             "roles",
-            amount(name, getattr(total, name)),
-            amount(name, getattr(asks, name)),
+            number(name, getattr(total, name)),
+            number(name, getattr(asks, name)),
             "Ask for fewer or smaller pods.",
         )
         for name in FIELDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
+from ava.domain.amounts import number
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.feasibility import Cause, obstacle
 from ava.domain.placement.fit import Slot
@@ -15,15 +16,6 @@ from ava.domain.problems import Problem
 _MOST = 5
 Found = tuple[str, str, str]
 """What is wrong with so many nodes, what was found, what was wanted."""
-
-
-def amount(name: str, value: int) -> str:
-    """Return an amount as people write it: cores with up to three decimals, memory in GiB or MiB."""
-    if name == "cpu":
-        return f"{value / 1000:g}"
-    if name == "memory":
-        return f"{value / 2**30:.1f} GiB" if abs(value) >= 2**30 else f"{value // 2**20} MiB"
-    return str(value)
 
 
 def some(names: Iterable[str]) -> str:
@@ -54,8 +46,8 @@ REMEDIES: Mapping[Cause, str] = {
 
 
 def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
-    want = amount(name, getattr(pod.asks, name))
-    best = amount(name, max(0, *(getattr(s.free, name) for s in slots), 0))
+    want = number(name, getattr(pod.asks, name))
+    best = number(name, max(0, *(getattr(s.free, name) for s in slots), 0))
     label = {"gpu": "GPU", "cpu": "CPU", "memory": "memory"}[name]
     held = " (what is kept for runs before this one is not free)" if any(any(s.held) for s in slots) else ""
     return (f"{label} {best} free at most, {want} wanted{held}", f"{best} free at most", want)

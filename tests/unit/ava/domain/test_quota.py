@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from ava.domain.model import Quota
 from ava.domain.quota import (
     MOST,
-    amount,
     asks_problems,
     below_use,
     never_fits,
@@ -58,22 +57,7 @@ def test_reasons_are_in_words_with_units():
     problems = waits_for_quota(Resources(2, 1000, 3 * 2**29), quota, used, "group vision")
     assert [(p.found, p.wanted) for p in problems] == [
         ("1 GPU left", "2 GPUs"),
-        ("0.5 cores left", "1 cores"),
+        ("0.5 cores left", "1 core"),
         ("1 GiB left", "1.5 GiB"),
     ]
     assert all("group vision" in p.what and p.remedy for p in problems)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("gpu", 0, "0 GPUs"),
-        ("gpu", 2**62, "no limit"),
-        ("cpu", 250, "0.25 cores"),
-        ("memory", 2**29, "512 MiB"),
-        ("memory", 0, "0 GiB"),
-        ("storage", 10 * 2**40, "1.024e+04 GiB"),
-    ],
-)
-def test_amounts_in_words(name, value, text):
-    assert amount(name, value) == text

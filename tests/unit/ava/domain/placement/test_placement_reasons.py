@@ -77,7 +77,7 @@ def test_memory_labels_ports_and_full_nodes() -> None:
     cluster = Cluster(POOLS, nodes, [pod("x", 1, node="b"), pod("y", 1, node="c", ports=port)])
     found = {p.code: p.what for p in explain(cluster, Gang("g", (pod("p", 1, memory=5 * GIB, ports=port),)))}
     assert found == {
-        "nodes-memory": "1 node: memory 4.0 GiB free at most, 5.0 GiB wanted.",
+        "nodes-memory": "1 node: memory 4 GiB free at most, 5 GiB wanted.",
         "nodes-pods": "1 node: with as many pods as they take.",
         "nodes-ports": "1 node: where the port is taken.",
     }
