@@ -18,7 +18,7 @@ from ava.store.base import Base, check_limit, page, reading, refuse, upsert, wri
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.store.settings import queue_row
-from ava.store.submission import already_running, check_may_run, check_submission
+from ava.store.submission import already_running, check_may_run, check_submission, running
 from ava.store.tables import queues, runs
 from ava.store.types import plain, plain_document
 
@@ -96,7 +96,7 @@ class RunStore(Base):
         if made is None:
             before = _submitted(connection, owner, key)
             if before is None:
-                raise already_running(connection, what)
+                raise already_running(what, running(connection, what) or "")
             return _same(before, definition, key)
         self.tell(connection, now, "run-queued", made.id, Topic.SCHEDULER)
         return records.run(made)

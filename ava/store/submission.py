@@ -75,21 +75,22 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
         )
     if what.kind != Kind.WORKBENCH:
         return
-    if _running(connection, what) is not None:
-        raise already_running(connection, what)
+    if (other := running(connection, what)) is not None:
+        raise already_running(what, other)
 
 
-def already_running(connection: Connection, what: Row[Any]) -> Refused:
-    """Return the refusal of a second run of a workbench."""
+def already_running(what: Row[Any], other: str) -> Refused:
+    """Return the refusal of a second run of a workbench; ``other`` is the first one's id."""
     return conflict(
         "workbench-running",
         f"The workbench {what.name} has a run already.",
         "definition",
         "Use that one, or stop it and wait until it has finished.",
-        found=_running(connection, what) or "",
+        found=other,
     )
 
 
-def _running(connection: Connection, what: Row[Any]) -> str | None:
+def running(connection: Connection, what: Row[Any]) -> str | None:
+    """Return the id of the definition's run that has not finished, None without one."""
     query = select(runs.c.id).where(runs.c.definition == what.id, runs.c.phase != Phase.FINISHED)
     return connection.execute(query).scalar()
