@@ -196,13 +196,13 @@ class Verbs(click.Group):
 )
 @click.pass_context
 def cli(ctx: click.Context, site_path: Path | None) -> None:
-    r"""From a room of bare machines to a working, measured deep-learning cluster.
+    """From a room of bare machines to a working, measured deep-learning cluster.
 
     \b
     A new site:   avadm site init > bootstrap > preflight > plan > apply > accept run
     A lab here:   avadm lab up > bootstrap > apply > accept run      (or: make demo)
     Exit status:  0 good, 1 found something bad, 2 could not run
-    """
+    """  # noqa: D301  click wants the character itself
     ctx.obj = App(site_path.absolute() if site_path else None)
 
 

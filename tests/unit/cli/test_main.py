@@ -15,6 +15,12 @@ from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 
 
+def test_the_first_page_keeps_its_lines_and_shows_no_marks():
+    said = CliRunner().invoke(frame.cli, ["--help"]).output
+    assert "\\b" not in said
+    assert any(line.strip().startswith("A lab here:") for line in said.splitlines())
+
+
 @pytest.mark.parametrize("verb", sorted(frame.VERBS))
 def test_every_verb_has_help(verb):
     result = CliRunner().invoke(frame.cli, [verb, "--help"])
