@@ -134,7 +134,6 @@ def pod(value: PodState) -> PodOut:
         exit_code=value.exit_code,
         restarts=value.restarts,
         started=value.started,
-        gpus=list(value.gpus),
         seen=value.seen,
     )
 

@@ -236,7 +236,6 @@ class PodState:
     Attributes:
         phase: Kubernetes' own: Pending, Running, Succeeded, Failed, Unknown, Terminating.
         reason: code of the reason: ``OOMKilled``, ``ImagePullBackOff``, ``Unschedulable``, ``NodeLost`` …
-        gpus: ids of the cards that it was given, where known.
         seen: when it last changed; whether it is still true is told by the operator's sign of life (states.py).
     """
 
@@ -253,7 +252,6 @@ class PodState:
     exit_code: int | None = None
     restarts: int = 0
     started: datetime | None = None
-    gpus: tuple[str, ...] = ()
     seen: datetime | None = None
 
 

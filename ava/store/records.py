@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
@@ -159,15 +159,14 @@ def pod_document(pod: PodState) -> dict[str, Any]:
     """Return a pod's state as JSON; ``seen`` is added by who writes it."""
     document = asdict(pod)
     del document["run"], document["pod"], document["seen"]
-    document["gpus"] = list(pod.gpus)
     document["started"] = pod.started.isoformat() if pod.started else None
     return document
 
 
 def pod_state(run: str, name: str, document: Mapping[str, Any]) -> PodState:
     """Return a pod's state from its JSON."""
-    values = dict(document)
+    known = {each.name for each in fields(PodState)}
+    values = {key: value for key, value in document.items() if key in known}
     for key in ("started", "seen"):
         values[key] = datetime.fromisoformat(values[key]) if values.get(key) else None
-    values["gpus"] = tuple(values["gpus"])
     return PodState(run=run, pod=name, **values)

@@ -72,7 +72,6 @@ class PodOut(Answer):
     exit_code: int | None
     restarts: int
     started: datetime | None
-    gpus: list[str]
     seen: datetime | None
 
 

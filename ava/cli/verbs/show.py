@@ -35,7 +35,7 @@ def show(app: App, run: str, json_: bool) -> None:
         say(f"{name:<10}{value}")
     if pods:
         say("")
-        columns = ("POD", "ROLE", "ATTEMPT", "PHASE", "NODE", "GPUS", "RESTARTS", "REASON")
+        columns = ("POD", "ROLE", "ATTEMPT", "PHASE", "NODE", "RESTARTS", "REASON")
         table(
             columns,
             [
@@ -45,11 +45,10 @@ def show(app: App, run: str, json_: bool) -> None:
                     str(p.attempt),
                     p.phase,
                     p.node,
-                    str(len(p.gpus)),
                     str(p.restarts),
                     " ".join(filter(None, (p.reason, p.message))),
                 )
                 for p in pods
             ],
-            right=("GPUS", "RESTARTS", "ATTEMPT"),
+            right=("RESTARTS", "ATTEMPT"),
         )

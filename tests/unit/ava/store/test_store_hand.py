@@ -4,6 +4,7 @@ import threading
 import time
 
 from ava.domain.model import Outcome, PodState, Topic
+from ava.store.records import pod_state
 from tests.unit.ava.store.world import NOW, code, later
 
 
@@ -74,7 +75,7 @@ def test_a_message_written_before_anybody_waited_is_not_slept_over(world):
 
 def test_what_is_known_of_pods_is_replaced(world):
     run, other = world.running(), world.running()
-    one, two = pod(run, 0, node="n1", gpus=("GPU-1",), started=NOW), pod(run, 1, phase="Pending")
+    one, two = pod(run, 0, node="n1", started=NOW), pod(run, 1, phase="Pending")
     world.store.observe(run.id, [two, one], NOW)
     assert world.store.pods([run.id, other.id]) == {
         run.id: [
@@ -141,3 +142,8 @@ def test_what_is_over_is_swept_and_what_is_open_stays(world):
     assert len(world.store.open_messages(Topic.SCHEDULER)) == 1
     assert world.store.secrets("ann", "session") == []
     assert len(world.store.secrets("ann", "token")) == 1
+
+
+def test_what_another_version_knew_of_a_pod_besides_is_left_out():
+    document = {"role": "worker", "index": 0, "attempt": 1, "phase": "Running", "gpus": ["GPU-1"], "later": 1}
+    assert pod_state("r1", "p", document) == PodState("r1", "p", "worker", 0, 1, "Running")
