@@ -73,17 +73,17 @@ def check_may_run(connection: Connection, person: Row[Any], what: Row[Any]) -> N
             found=str(waiting),
             wanted=f"less than {MOST_QUEUED}",
         )
-    if what.kind != Kind.WORKBENCH:
+    if what.kind not in (Kind.WORKBENCH, Kind.SERVICE):
         return
     if (other := running(connection, what)) is not None:
         raise already_running(what, other)
 
 
 def already_running(what: Row[Any], other: str) -> Refused:
-    """Return the refusal of a second run of a workbench; ``other`` is the first one's id."""
+    """Return the refusal of a second run of a workbench or service; ``other`` is the first one's id."""
     return conflict(
-        "workbench-running",
-        f"The workbench {what.name} has a run already.",
+        f"{what.kind}-running",
+        f"The {what.kind} {what.name} has a run already.",
         "definition",
         "Use that one, or stop it and wait until it has finished.",
         found=other,

@@ -145,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert answer.id == before[0] if same else answer.problems[0].code == "key-used"
             return multiple()
         group = self.model.default[user]
-        open_bench = kind is Kind.WORKBENCH and any(
+        open_bench = kind in (Kind.WORKBENCH, Kind.SERVICE) and any(
             r.definition == definition and r.phase is not Phase.FINISHED for r in self.model.runs.values()
         )
         if group is None or open_bench:

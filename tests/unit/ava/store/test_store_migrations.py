@@ -51,6 +51,11 @@ WRITTEN = {
         "INSERT INTO keys (user_name, kind, name, value, created) VALUES ('ann', 'ssh', 'laptop', 'ssh-x', :then)",
     ],
     "0004": [],
+    "0005": [
+        "INSERT INTO services (run, wanted, target, settled, since, scaled)"
+        " VALUES ('r1aaaaaaaaaaa', 1, 0, 0, :then, :then)",
+        "INSERT INTO revisions (run, revision, spec, created) VALUES ('r1aaaaaaaaaaa', 0, '{}', :then)",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
