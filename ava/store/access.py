@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select
@@ -13,7 +13,8 @@ from ava.domain.model import Page, User, UserState
 from ava.domain.names import is_id, name_problems, shown
 from ava.domain.problems import Problem, conflict, missing
 from ava.store import records
-from ava.store.base import Base, number_cursor, page, reading, refuse, upsert, writing
+from ava.store.base import number_cursor, page, reading, refuse, upsert, writing
+from ava.store.benches import BenchStore
 from ava.store.lookup import Lock, user_row
 from ava.store.tables import audit, keys, secrets, users
 from ava.store.types import plain, plain_document
@@ -25,7 +26,7 @@ USED_STEP = timedelta(minutes=1)
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-class AccessStore(Base):
+class AccessStore(BenchStore):
     """Sessions and tokens (their digests alone), users' keys, the audit log."""
 
     @writing
@@ -116,6 +117,8 @@ class AccessStore(Base):
             set_={"value": put.excluded.value, "created": put.excluded.created},
         )
         connection.execute(put)
+        if kind == "ssh":
+            self.tell_benches(connection, person.name, now)
 
     @reading
     def keys(self, connection: Connection, user: str, kind: str) -> Mapping[str, str]:
@@ -131,6 +134,8 @@ class AccessStore(Base):
         which = and_(keys.c.user_name == person, keys.c.kind == kind, keys.c.name == name)
         if name_problems(name, "") or connection.execute(keys.delete().where(which)).rowcount == 0:
             raise missing(f"key {shown(name)} of {person}", "name")
+        if kind == "ssh":
+            self.tell_benches(connection, person, datetime.now(UTC))
 
     @writing
     def log(

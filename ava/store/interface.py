@@ -29,9 +29,10 @@ from ava.domain.model import (
 )
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
+from ava.store.interface_benches import Benches
 from ava.store.interface_people import People, Settings
 
-__all__ = ["Access", "Hand", "People", "Settings", "Store", "Work"]
+__all__ = ["Access", "Benches", "Hand", "People", "Settings", "Store", "Work"]
 
 
 class Work(Protocol):
@@ -231,7 +232,7 @@ class Access(Protocol):
         """Return lines of the audit log, newest first."""
 
 
-class Store(People, Settings, Work, Hand, Access, Protocol):
+class Store(People, Settings, Work, Hand, Access, Benches, Protocol):
     """The ledger."""
 
     def close(self) -> None:

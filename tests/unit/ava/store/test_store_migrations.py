@@ -56,6 +56,10 @@ WRITTEN = {
         " VALUES ('r1aaaaaaaaaaa', 1, 0, 0, :then, :then)",
         "INSERT INTO revisions (run, revision, spec, created) VALUES ('r1aaaaaaaaaaa', 0, '{}', :then)",
     ],
+    "0006": [
+        "INSERT INTO benches (definition, host_key, host_public, token, created)"
+        " SELECT id, 'sealed', 'ssh-ed25519 AAAA', 'sealed', :then FROM definitions",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 

@@ -1,0 +1,119 @@
+"""Workbenches: what each keeps over its runs, and who may come in now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, select
+
+from ava.domain.bench import AtDoor, Bench
+from ava.domain.model import Kind, Phase, Run, Topic, User, UserState
+from ava.store import records
+from ava.store.base import Base, reading, upsert, writing
+from ava.store.lookup import Lock, definition_row, run_row, user_row
+from ava.store.tables import definitions, keys, pods, runs, secrets, users
+from ava.store.tables_benches import benches
+
+_RUNS_NOW = and_(
+    runs.c.kind == Kind.WORKBENCH.value, runs.c.phase == Phase.ADMITTED.value, runs.c.stop.is_(None)
+)
+
+
+class BenchStore(Base):
+    """Workbenches."""
+
+    @reading
+    def bench(self, connection: Connection, definition: str) -> Bench | None:
+        """Return what a workbench keeps; None before its first run."""
+        row = connection.execute(select(benches).where(benches.c.definition == definition)).one_or_none()
+        return None if row is None else Bench(**row._mapping)
+
+    @writing
+    def make_bench(self, connection: Connection, new: Bench) -> Bench:
+        """Keep it for a definition that has none, and return what is kept: done twice, the first stays."""
+        definition_row(connection, new.definition, Lock.STAYS)
+        row = {name: getattr(new, name) for name in benches.c.keys()}  # noqa: SIM118 - a table's columns
+        put = upsert(connection, benches).values(row).on_conflict_do_nothing(index_elements=["definition"])
+        connection.execute(put)
+        kept = connection.execute(select(benches).where(benches.c.definition == new.definition)).one()
+        return Bench(**kept._mapping)
+
+    @writing
+    def bench_active(self, connection: Connection, definition: str, active: datetime) -> None:
+        """Keep that its user was at work in it; an earlier time than the known one changes nothing."""
+        later = benches.c.active.is_(None) | (benches.c.active < active)
+        which = benches.update().where(benches.c.definition == definition, later)
+        connection.execute(which.values(active=active, warned=None))
+
+    @writing
+    def bench_warn(self, connection: Connection, run: str, now: datetime, until: datetime) -> bool:
+        """Tell the owner that the workbench is stopped at ``until`` unless it is used; once for each idle stretch."""
+        row = run_row(connection, run)
+        open_ = benches.c.definition == row.definition, benches.c.warned.is_(None)
+        if connection.execute(benches.update().where(*open_).values(warned=now)).rowcount == 0:
+            return False
+        self.tell(
+            connection,
+            now,
+            "bench-idle",
+            run,
+            Topic.NOTICE,
+            owner=row.owner,
+            name=row.name,
+            until=until.isoformat(),
+        )
+        return True
+
+    @reading
+    def at_door(self, connection: Connection, session: str, definition: str, now: datetime) -> AtDoor:
+        """Return who comes by a session (its id), and what is behind a workbench's door now."""
+        who = connection.execute(
+            select(users)
+            .join(secrets, secrets.c.user_name == users.c.name)
+            .where(
+                secrets.c.id == session,
+                secrets.c.kind == "session",
+                secrets.c.until > now,
+                users.c.state == UserState.ACTIVE.value,
+            )
+        ).one_or_none()
+        owner = connection.execute(
+            select(definitions.c.owner).where(definitions.c.id == definition, definitions.c.deleted.is_(None))
+        ).scalar_one_or_none()
+        run = connection.execute(select(runs).where(runs.c.definition == definition, _RUNS_NOW)).one_or_none()
+        kept = connection.execute(select(benches).where(benches.c.definition == definition)).one_or_none()
+        there = connection.execute(select(pods).where(pods.c.run == run.id)).all() if run is not None else []
+        return AtDoor(
+            user=None if who is None else records.user(who),
+            owner=owner,
+            run=None if run is None else records.run(run),
+            bench=None if kept is None else Bench(**kept._mapping),
+            pods=tuple(records.pod_state(row.run, row.pod, row.state) for row in there),
+        )
+
+    @reading
+    def sessions_alive(self, connection: Connection, ids: Sequence[str], now: datetime) -> dict[str, User]:
+        """Return whose those sessions are that have not ended, by id."""
+        query = select(users, secrets.c.id.label("secret")).join(secrets, secrets.c.user_name == users.c.name)
+        query = query.where(secrets.c.id.in_(ids), secrets.c.kind == "session", secrets.c.until > now)
+        query = query.where(users.c.state == UserState.ACTIVE.value)
+        return {row.secret: records.user(row) for row in connection.execute(query)}
+
+    @reading
+    def benches_of_key(self, connection: Connection, line: str) -> Sequence[Run]:
+        """Return the runs of workbenches, not asked to stop, of all who stored this ssh key and may log in."""
+        query = (
+            select(runs)
+            .join(users, users.c.name == runs.c.owner)
+            .join(keys, keys.c.user_name == users.c.name)
+        )
+        query = query.where(keys.c.value == line, keys.c.kind == "ssh", _RUNS_NOW)
+        query = query.where(users.c.state == UserState.ACTIVE.value)
+        return [records.run(row) for row in connection.execute(query.order_by(runs.c.id))]
+
+    def tell_benches(self, connection: Connection, user: str, now: datetime) -> None:
+        """Have the operator look at a user's workbenches: their keys have changed."""
+        person = user_row(connection, user).name
+        for run in connection.execute(select(runs.c.id).where(runs.c.owner == person, _RUNS_NOW)).scalars():
+            self.tell(connection, now, "run-keys", run, Topic.OPERATOR)
