@@ -65,6 +65,7 @@ def shown(services: Services) -> ClusterOut:
             name=place.name,
             pools=[p.name for p in pools if p.name in place.pools],
             gpu_model=place.model,
+            gpu_slots=place.slots,
             open=place.open,
             capacity=shapes.amounts(place.size),
             free=shapes.amounts(place.free),

@@ -66,6 +66,7 @@ def node(thing: Object) -> Node:
             Taint(t["key"], t.get("value") or "", t.get("effect") or "") for t in spec.get("taints") or ()
         ),
         model=marks.get(labels.MODEL) or marks.get(PRODUCT) or "",
+        slots=max(1, _number(marks.get(labels.SLOTS), 1)),
         troubles=tuple(troubles),
         cordoned=bool(spec.get("unschedulable")),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ava.api.rules.code import git, variables
 from ava.api.rules.roles import distributed, roles
+from ava.api.rules.serving import serving
 from ava.api.rules.site import Site
-from ava.api.rules.whole import data_sets, kind, named, ratios
+from ava.api.rules.whole import data_sets, kind, named, ratios, slots
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 
@@ -15,6 +16,7 @@ def problems(spec: Spec, site: Site) -> list[Problem]:
     at = site.where
     return [
         *kind(spec, at),
+        *serving(spec, at),
         *roles(spec, at),
         *distributed(spec, at),
         *variables(spec, at),
@@ -22,6 +24,7 @@ def problems(spec: Spec, site: Site) -> list[Problem]:
         *data_sets(spec, at),
         *named(spec, site),
         *ratios(spec, site),
+        *slots(spec, site),
     ]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ava.api.rules.site import Site, some
-from ava.domain.placement.pools import pool_for, usable
+from ava.domain.model import Pool
+from ava.domain.placement.pools import pool_for, share_problems, usable
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Spec
 
@@ -33,18 +34,6 @@ def kind(spec: Spec, at: str) -> list[Problem]:
                 "an object",
                 "nothing",
                 "Leave it out, or make it a service.",
-            )
-        )
-    if spec.serving is not None and spec.serving.scaling.least > spec.serving.scaling.most:
-        scaling = spec.serving.scaling
-        found.append(
-            Problem(
-                "bounds",
-                "The least replicas are more than the most.",
-                f"{at}.serving.scaling",
-                f"{scaling.least} > {scaling.most}",
-                "least ≤ most",
-                "",
             )
         )
     if spec.kind == "workbench" and (spec.pods() != 1 or spec.distributed is not Distributed.NONE):
@@ -122,12 +111,22 @@ def named(spec: Spec, site: Site) -> list[Problem]:
     return found
 
 
+def slots(spec: Spec, site: Site) -> list[Problem]:
+    """In a pool that shares its cards, a pod gets one slot (I13)."""
+    pool = _pool(spec, site)
+    return share_problems(spec, pool, f"{site.where}.") if pool is not None else []
+
+
+def _pool(spec: Spec, site: Site) -> Pool | None:
+    queue = site.queues.get(spec.queue)
+    chosen = pool_for(spec.asks().gpu > 0, queue.pool if queue else None, site.pools)
+    return next((p for p in usable(site.pools) if p.name == chosen), None)
+
+
 def ratios(spec: Spec, site: Site) -> list[Problem]:
     """Limits may be so many times the requests as the pool allows (N3); where no pool is meant for it, nothing is known."""
     found: list[Problem] = []
-    queue = site.queues.get(spec.queue)
-    chosen = pool_for(spec.asks().gpu > 0, queue.pool if queue else None, site.pools)
-    pool = next((p for p in usable(site.pools) if p.name == chosen), None)
+    pool = _pool(spec, site)
     if pool is None:
         return []
     for i, role in enumerate(spec.roles):

@@ -140,12 +140,16 @@ class PoolOut(Answer):
 
 
 class NodeOut(Answer):
-    """A node and what is free on it; not ``open``: it takes nothing at the moment."""
+    """A node and what is free on it; not ``open``: it takes nothing at the moment.
+
+    Where ``gpu_slots`` is more than 1, its GPUs are counted in slots, so many to a card.
+    """
 
     cluster: str
     name: str
     pools: list[str]
     gpu_model: str
+    gpu_slots: int
     open: bool
     capacity: Amounts
     free: Amounts

@@ -13,7 +13,10 @@ from ava.cli.output import ago, cores, note, print_json, size, table
 @as_json
 @click.pass_obj
 def cluster(app: App, free: bool, json_: bool) -> None:
-    """Show the nodes, their GPU models, and what is free on them now."""
+    """Show the nodes, their GPU models, and what is free on them now.
+
+    A model with 1/4 is shared: four slots to a card, which are what is counted.
+    """
     found = app.client().cluster()
     nodes = [n for n in found.nodes if not free or (n.open and n.free.gpu > 0)]
     if json_:
@@ -27,7 +30,7 @@ def cluster(app: App, free: bool, json_: bool) -> None:
             n.name,
             n.cluster,
             ", ".join(n.pools),
-            n.gpu_model,
+            n.gpu_model if n.gpu_slots == 1 else f"{n.gpu_model} 1/{n.gpu_slots}",
             f"{n.free.gpu}/{n.capacity.gpu}",
             f"{cores(n.free.cpu)}/{cores(n.capacity.cpu)}",
             f"{size(n.free.memory)}/{size(n.capacity.memory)}",

@@ -75,8 +75,13 @@ def for_gpus(node: Node, pools: Iterable[Pool]) -> bool:
 
 
 def in_pool(pool: Pool, node: Node, pools: Iterable[Pool]) -> bool:
-    """Return whether a node belongs to a pool: by its labels, and GPU nodes to GPU pools alone (A-SC1)."""
-    return pool.gpu == for_gpus(node, pools) and carries(pool.selector.items(), node)
+    """Return whether a node belongs to a pool: by its labels, and GPU nodes to GPU pools alone (A-SC1).
+
+    Cards that are shared are in pools that share them as finely, so nobody who wants a whole one gets a slot of one (I13).
+    """
+    if pool.gpu != for_gpus(node, pools) or (pool.gpu and pool.gpu_slots != node.slots):
+        return False
+    return carries(pool.selector.items(), node)
 
 
 def tolerates(where: Where, taint: Taint, pool: Pool) -> bool:

@@ -75,6 +75,7 @@ class Node:
         room: what pods may have on it together (allocatable).
         pods: how many pods it takes.
         model: of its GPUs, empty where unknown.
+        slots: how many pods may share each of its cards; 1: they are whole.
         troubles: conditions that keep pods away: ``NotReady``, ``DiskPressure`` …
         cordoned: marked unschedulable.
     """
@@ -85,6 +86,7 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     taints: tuple[Taint, ...] = ()
     model: str = ""
+    slots: int = 1
     troubles: tuple[str, ...] = ()
     cordoned: bool = False
 

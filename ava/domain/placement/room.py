@@ -31,6 +31,7 @@ class Place(_Plain):
     """A node.
 
     Attributes:
+        slots: how many pods may share each of its cards; then ``size`` and ``free`` count slots, so many to a card.
         size: what AVA's pods could have on it if none were there.
         free: what they can have now; nothing where it takes no pods at the moment.
         open: whether it takes pods at the moment.
@@ -39,6 +40,7 @@ class Place(_Plain):
     name: str
     pools: tuple[str, ...]
     model: str = ""
+    slots: int = 1
     size: Resources
     free: Resources
     open: bool = True
@@ -107,7 +109,17 @@ def survey(
         takes = not (node.troubles or node.cordoned or kept) and slot.spare > 0
         free = Resources(*(max(0, x) for x in slot.free)) if takes else Resources()
         size = Resources(*(max(0, x) for x in size))
-        places.append(Place(name=node.name, pools=mine, model=node.model, size=size, free=free, open=takes))
+        places.append(
+            Place(
+                name=node.name,
+                pools=mine,
+                model=node.model,
+                slots=node.slots,
+                size=size,
+                free=free,
+                open=takes,
+            )
+        )
         kinds[mine, node.model, size] = kinds.get((mine, node.model, size), 0) + 1
     places.sort(key=lambda place: (-place.free.gpu, -place.free.cpu, place.name))
     return Room(

@@ -39,6 +39,7 @@ class SiteNode(_Data):
     roles: tuple[str, ...] = ()
     devices: int = 0
     gpus: int = 0
+    gpu_slots: int = 1
     ports: tuple[int, ...] = ()
     listens: tuple[tuple[int, int], ...] = ()
     rules: str = ""

@@ -42,6 +42,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
             roles=(*n.roles, *placed.get(n.name, ())),
             devices=len(n.devices),
             gpus=n.gpus.count if n.gpus else 0,
+            gpu_slots=n.gpus.slots if n.gpus else 1,
             ports=always(site, n),
             listens=tuple(dict.fromkeys((number, p.last or number) for number, p in listeners(site, n))),
             rules=rules.get(n.name, ""),

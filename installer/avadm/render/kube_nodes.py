@@ -23,6 +23,8 @@ DNS_OFFSET = 10
 """Number of the DNS service's address in the network of services, as in every Kubernetes."""
 LABELS = "avadm.io"
 """Prefix of the site's own labels of nodes."""
+AVA = "ava.io"
+"""Prefix of the labels by which the platform's scheduler knows nodes."""
 MASTER_TAINT = "node-role.kubernetes.io/master=:NoSchedule"
 GPU_TAINT = "nvidia.com/gpu=:NoSchedule"
 """What pods that ask for GPUs tolerate without saying so (admission plug-in ExtendedResourceToleration)."""
@@ -115,6 +117,10 @@ def labels(node: Node, site: Site, profile: Profile) -> dict[str, str]:
     found[f"{LABELS}/pool"] = "gpu" if "gpu" in node.roles else "cpu"
     if node.gpus:
         found[f"{LABELS}/gpu-model"] = node.gpus.model
+        found[f"{AVA}/gpu-model"] = node.gpus.model
+        if node.gpus.slots > 1:
+            found[f"{LABELS}/pool"] = "gpu-shared"
+            found[f"{AVA}/gpu-slots"] = str(node.gpus.slots)
         # A prefix that the role gpu_driver has compared with what runs.
         if driver := profile.versions.get("gpu_driver", "").rstrip("."):
             found[f"{LABELS}/gpu-driver"] = driver

@@ -27,6 +27,7 @@ def render(given: Given, out: Vars) -> None:
         out.host(node.name).update(
             {
                 "gpu_driver_count": node.gpus.count if node.gpus else 0,
+                "gpu_device_plugin_slots": node.gpus.slots if node.gpus else 1,
                 "gpu_exporter_address": str(node.address),
                 "gpu_exporter_port": PORTS["gpu"],
                 # For people's own `docker run --runtime=nvidia`. It obeys NVIDIA_VISIBLE_DEVICES of any image, so it is never

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from avadm.pki import store as pki
-from avadm.render import etcd, kube_nodes, masters
+from avadm.render import etcd, kube_nodes, kubernetes, masters
 from avadm.site import profile as profiles
 from avadm.site.model import Hardware
 from tests.unit.fakes import sites
@@ -69,9 +69,18 @@ def test_labels(out):
         "avadm.io/rack": "rack1",
         "avadm.io/pool": "gpu",
         "avadm.io/gpu-model": "tesla-v100",
+        "ava.io/gpu-model": "tesla-v100",
         "avadm.io/gpu-driver": "396",
     }
     assert out.hosts["m3"]["kube_node_labels"]["avadm.io/rack"] == "r2"
+
+
+def test_nodes_that_share_their_gpus_say_so_to_kubelet_to_both_schedulers_and_are_a_pool_of_their_own(store):
+    shared = node("w1", 21, "worker", "gpu", gpus={"count": 4, "model": "tesla-v100", "slots": 4})
+    one = sites.site(*NODES[:3], shared, network={}, components={})
+    rendered = render(one, kube_nodes, store=store).hosts["w1"]["kube_node_labels"]
+    assert (rendered["avadm.io/pool"], rendered["ava.io/gpu-slots"]) == ("gpu-shared", "4")
+    assert render(one, kubernetes, store=store).hosts["w1"]["gpu_device_plugin_slots"] == 4
 
 
 def test_labels_of_the_driver_and_of_the_links_speed_are_what_was_looked_for():

@@ -41,8 +41,10 @@ def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 def _given(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for n in s.site.with_role("gpu"):
         state = data["nodes"].get(n.name)
-        if state is not None and state["gpus"] < n.gpus:
-            yield warn(f"Kubernetes may give out {state['gpus']} of {n.gpus} GPUs", n.name)
+        wanted = n.gpus * n.gpu_slots
+        if state is not None and state["gpus"] < wanted:
+            what = "GPUs" if n.gpu_slots == 1 else "slots of GPUs"
+            yield warn(f"Kubernetes may give out {state['gpus']} of {wanted} {what}", n.name)
 
 
 CHECKS = (

@@ -79,6 +79,8 @@ def furnish(store: Store) -> None:
         store.add_member("vision", name, NOW)
     store.put_pool(Pool("", "cpu", False, {"ava.io/pool": "cpu"}))
     store.put_pool(Pool("", "gpu", True, {"ava.io/pool": "gpu"}, cpu_ratio=2.0))
+    store.put_pool(Pool("", "shared", True, {"ava.io/pool": "shared"}, gpu_slots=4))
+    store.put_queue("slots", NOW, pool="shared")
     store.put_queue("default", NOW, quota=Quota(None, None, None))
     store.put_queue("night", NOW, pool="gpu", quota=Quota(4, None, None), priority=10)
 

@@ -55,6 +55,13 @@ def test_the_model_of_nvidias_feature_discovery_is_known_too() -> None:
     assert read.node(thing).model == "P40"
 
 
+@pytest.mark.parametrize(("label", "slots"), [("4", 4), ("1", 1), ("0", 1), ("-3", 1), ("many", 1), ("", 1)])
+def test_how_many_may_share_a_card_is_a_label_and_nonsense_shares_nothing(label: str, slots: int) -> None:
+    thing = node("a", 2)
+    thing["metadata"]["labels"] = {labels.SLOTS: label}
+    assert read.node(thing).slots == slots
+
+
 def test_a_node_in_trouble() -> None:
     thing = node("a", 4)
     thing["status"]["conditions"] = [

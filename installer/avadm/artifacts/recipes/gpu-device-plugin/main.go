@@ -16,13 +16,14 @@ import (
 	"time"
 )
 
-const version = "1.0.0"
+const version = "1.1.0"
 
 type options struct {
 	folder, resource, smi, log string
 	place                      place
 	xids                       []int
 	env                        []variable
+	slots                      int
 	every, ask                 time.Duration
 }
 
@@ -38,6 +39,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.smi, "nvidia-smi", "/usr/bin/nvidia-smi", "program that lists the GPUs")
 	flags.StringVar(&o.log, "kernel-log", "/dev/kmsg", "where the driver tells of Xids")
 	flags.StringVar(&xids, "xids", "48,63,64,74,79,95", "Xids after which a GPU is not handed out")
+	flags.IntVar(&o.slots, "slots", 1, "how many containers may share each GPU; 1: they are whole")
 	flags.DurationVar(&o.every, "every", time.Second, "how often devices are looked at")
 	flags.DurationVar(&o.ask, "ask", 30*time.Second, "how often nvidia-smi is asked, and until no answer counts as one")
 	flags.Func("env", "NAME=VALUE that containers with GPUs get; may be repeated", func(text string) error {
@@ -50,6 +52,9 @@ func parse(args []string) (options, error) {
 	})
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.slots < 1 || o.slots > 64 {
+		return o, fmt.Errorf("--slots: %d is not in 1 to 64", o.slots)
 	}
 	for _, text := range strings.FieldsFunc(xids, func(r rune) bool { return r == ',' || r == ' ' }) {
 		number, err := strconv.Atoi(text)
@@ -94,7 +99,7 @@ func main() {
 		}
 	}()
 	<-first // before anything is told to kubelet
-	p := &plug{g, o.env, o.every}
+	p := &plug{g, o.env, o.slots, o.every}
 	for quiet := ""; ; time.Sleep(o.every) {
 		err := offer(o, p)
 		if err.Error() != quiet {
@@ -125,7 +130,7 @@ func offer(o options, p *plug) error {
 	if err != nil {
 		return fmt.Errorf("kubelet refuses: %w", err)
 	}
-	say("registered %s with kubelet (%s): %d GPUs", o.resource, used, len(p.gpus.known()))
+	say("registered %s with kubelet (%s): %d GPUs, containers to each: %d", o.resource, used, len(p.gpus.known()), p.slots)
 	for {
 		select {
 		case err := <-ended:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -28,6 +29,7 @@ var apis = []api{
 type plug struct {
 	gpus  *gpus
 	env   []variable
+	slots int // containers that may share a card; 1: cards are whole
 	every time.Duration
 }
 
@@ -52,7 +54,7 @@ func nothing(_ context.Context, _ message, send func(message) error) error { ret
 func (p *plug) listAndWatch(ctx context.Context, _ message, send func(message) error) error {
 	var told message
 	for first := true; ; first = false {
-		if now := listed(p.gpus.known()); first || !slices.Equal(now, told) {
+		if now := listed(p.gpus.known(), p.slots); first || !slices.Equal(now, told) {
 			if err := send(now); err != nil {
 				return err
 			}
@@ -67,14 +69,16 @@ func (p *plug) listAndWatch(ctx context.Context, _ message, send func(message) e
 }
 
 // listed is a ListAndWatchResponse.
-func listed(known []gpu) message {
+func listed(known []gpu, slots int) message {
 	var m message
 	for _, g := range known {
 		health := "Healthy"
 		if g.ill != "" {
 			health = "Unhealthy"
 		}
-		m = m.bytes(1, message(nil).text(1, g.uuid).text(2, health))
+		for _, id := range shares(g.uuid, slots) {
+			m = m.bytes(1, message(nil).text(1, id).text(2, health))
+		}
 	}
 	return m
 }
@@ -116,12 +120,20 @@ func (p *plug) allocateEach(_ context.Context, request message, send func(messag
 // given is what one container gets: exactly the device nodes of its GPUs, those that every CUDA program needs, and the
 // driver's programs and libraries of this node, read-only.
 func (p *plug) given(ids []string) (message, error) {
-	devices, err := p.gpus.devices(ids)
+	cards, err := whole(ids, p.slots)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := p.gpus.devices(cards)
 	if err != nil {
 		return nil, err
 	}
 	var m message
-	for _, v := range p.env {
+	env := p.env
+	if p.slots > 1 {
+		env = append(slices.Clone(env), variable{"GPU_SHARE", fmt.Sprintf("1/%d", p.slots)})
+	}
+	for _, v := range env {
 		m = m.bytes(1, message(nil).text(1, v.name).text(2, v.value))
 	}
 	root := p.gpus.place.driver

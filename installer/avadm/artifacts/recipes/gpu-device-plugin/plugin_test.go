@@ -43,7 +43,7 @@ func kubelet(t *testing.T, folder string, knows ...api) (registered chan []strin
 func plugged(t *testing.T) (*plug, options) {
 	g := machine(t)
 	g.look(listing(both), true)
-	p := &plug{g, []variable{{"LD_LIBRARY_PATH", "/l"}}, time.Millisecond}
+	p := &plug{g, []variable{{"LD_LIBRARY_PATH", "/l"}}, 1, time.Millisecond}
 	// A socket's path may have 108 bytes.
 	folder, err := os.MkdirTemp("", "gdp")
 	if err != nil {
@@ -176,7 +176,7 @@ func TestTheCommandLine(t *testing.T) {
 	if err != nil || fmt.Sprint(o.xids, o.env) != "[48 79] [{A b=c} {D }]" {
 		t.Fatal(o, err)
 	}
-	for _, args := range [][]string{{"--xids", "x"}, {"--env", "=b"}, {"--env", "A"}, {"--nothing"}} {
+	for _, args := range [][]string{{"--xids", "x"}, {"--env", "=b"}, {"--env", "A"}, {"--nothing"}, {"--slots=0"}, {"--slots=65"}} {
 		if _, err := parse(args); err == nil {
 			t.Fatal(args)
 		}

@@ -81,6 +81,22 @@ def test_one_term_of_an_affinity_is_enough_and_all_of_its_requirements_count() -
     assert obstacle(Where("gpu", affinity=((),)), n, POOLS) is Cause.SELECTOR, "an empty term matches nothing"
 
 
+@pytest.mark.parametrize(
+    ("slots", "of_pool", "cause"),
+    [(1, 1, None), (4, 4, None), (4, 1, Cause.POOL), (1, 4, Cause.POOL), (2, 4, Cause.POOL)],
+)
+def test_shared_cards_are_for_pools_that_share_them_as_finely(
+    slots: int, of_pool: int, cause: Cause | None
+) -> None:
+    pools = {"gpu": Pool("1", "gpu", True, {}, gpu_slots=of_pool)}
+    assert obstacle(Where("gpu"), node("a", 8, slots=slots), pools) is cause
+
+
+def test_pods_without_gpus_ask_nothing_of_cards() -> None:
+    pools = {"cpu": Pool("2", "cpu", False, {}, gpu_slots=4)}
+    assert obstacle(Where("cpu"), node("a", 0), pools) is None
+
+
 def test_a_gpu_node_is_known_by_what_it_has_its_taint_or_its_pool() -> None:
     pools = [Pool("1", "gpu", True, {"kind": "gpu"})]
     bare = Resources(0, 1000, 1000)
