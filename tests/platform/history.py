@@ -134,10 +134,11 @@ def disagreements(history: History, store: Store) -> list[str]:
     found += [
         f"the charge of {run} has ended and nobody ended it" for run in ended & set(history.runs) - maybe
     ]
-    return found + _sums(store, charges)
+    return found + sums(store, charges)
 
 
-def _sums(store: Store, charges: Sequence) -> list[str]:
+def sums(store: Store, charges: Sequence) -> list[str]:
+    """Return where what a group or queue uses is not the sum of its open charges, or more than its quota."""
     groups, after = [], None
     while True:
         page = store.groups(after=after, limit=1000)

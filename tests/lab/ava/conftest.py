@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -77,3 +78,24 @@ def platform(lab):
         pytest.skip("this lab has no platform")
     master = site.with_role("master")[0].name
     return Platform(lab, lab.site_path, ava.host(site), str(site.network.ingress_vip), master)
+
+
+@pytest.fixture(scope="session")
+def authority(platform, lab, tmp_path_factory):
+    """The file with the site's authority; this machine's resolver, which does not know the platform's name, is told it."""
+    path = tmp_path_factory.mktemp("authority") / "ca.crt"
+    path.write_text(lab.sh(platform.master, "cat /etc/kubernetes/pki/ca.crt"))
+    known = socket.getaddrinfo
+
+    def resolve(host, *rest, **more):
+        return known(platform.address if host == platform.host else host, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", resolve)
+        yield path
+
+
+def image_of(platform):
+    """Return an image with Python that the lab's registry has: the platform's own."""
+    pods = platform.ctl("get pods --namespace=ava-system --selector=app=ava")["items"]
+    return pods[0]["spec"]["containers"][0]["image"]

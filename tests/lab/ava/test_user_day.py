@@ -1,12 +1,12 @@
 """A user's day through the public interface alone: an account, trainings on CPUs and GPUs, their logs, a stop, the usage."""
 
 import json
-import socket
 import time
 
 import pytest
 
 from ava.client import Client, Refused
+from tests.lab.ava.conftest import image_of
 
 pytestmark = pytest.mark.lab
 SMALL = {"cpu": 100, "memory": 64 * 2**20}
@@ -16,40 +16,25 @@ CARDS = 4
 
 
 @pytest.fixture(scope="module")
-def day(platform, lab, tmp_path_factory):
-    """The platform by its name, which this machine's resolver does not know: certificates are verified all the same."""
-    authority = tmp_path_factory.mktemp("authority") / "ca.crt"
-    authority.write_text(lab.sh(platform.master, "cat /etc/kubernetes/pki/ca.crt"))
-    known = socket.getaddrinfo
-
-    def resolve(host, *rest, **more):
-        return known(platform.address if host == platform.host else host, *rest, **more)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(socket, "getaddrinfo", resolve)
-        assert platform.make_admin().returncode == 0
-        admin = Client(f"https://{platform.host}", ca=authority)
-        admin.login(platform.admin, platform.password)
-        name = f"user-{platform.admin}"
-        user = Client(f"https://{platform.host}", ca=authority)
-        user.register(name, f"{name}@example.org", platform.password)
-        with pytest.raises(Refused):  # not before an administrator has approved it
-            user.login(name, platform.password)
-        admin.approve(name)
-        admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
-        admin.add_member(name, name)
+def day(platform, authority):
+    """A user with a group, made by the administrator."""
+    assert platform.make_admin().returncode == 0
+    admin = Client(f"https://{platform.host}", ca=authority)
+    admin.login(platform.admin, platform.password)
+    name = f"user-{platform.admin}"
+    user = Client(f"https://{platform.host}", ca=authority)
+    user.register(name, f"{name}@example.org", platform.password)
+    with pytest.raises(Refused):  # not before an administrator has approved it
         user.login(name, platform.password)
-        yield Day(user, name, image(platform))
-        for run in user.runs():
-            if run.state not in ENDED:
-                user.stop(run.id)
-        admin.change_user(name, state="disabled")
-
-
-def image(platform):
-    """Return an image with Python that the lab's registry has: the platform's own."""
-    pods = platform.ctl("get pods --namespace=ava-system --selector=app=ava")["items"]
-    return pods[0]["spec"]["containers"][0]["image"]
+    admin.approve(name)
+    admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
+    admin.add_member(name, name)
+    user.login(name, platform.password)
+    yield Day(user, name, image_of(platform))
+    for run in user.runs():
+        if run.state not in ENDED:
+            user.stop(run.id)
+    admin.change_user(name, state="disabled")
 
 
 class Day:
