@@ -78,6 +78,7 @@ users = Table(
     Column("state", Word(20), nullable=False),
     Column("default_group", PERSON, ForeignKey(groups.c.name)),
     Column("created", Moment, nullable=False),
+    Column("quota_storage", Whole),
     CheckConstraint("state IN ('pending', 'active', 'disabled')", name="state"),
 )
 Index("users_state_name_idx", users.c.state, users.c.name)

@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from ava.store import tables_benches, tables_services  # noqa: F401 - their tables are known by being imported
+# Their tables are known by being imported.
+from ava.store import tables_benches, tables_folders, tables_services  # noqa: F401
 from ava.store.tables import metadata
 
 connection = context.config.attributes["connection"]

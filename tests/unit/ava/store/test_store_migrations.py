@@ -60,6 +60,15 @@ WRITTEN = {
         "INSERT INTO benches (definition, host_key, host_public, token, created)"
         " SELECT id, 'sealed', 'ssh-ed25519 AAAA', 'sealed', :then FROM definitions",
     ],
+    "0007": [
+        "INSERT INTO folders (kind, name, made, quota) VALUES ('group', 'vision', :then, 1000)",
+        "INSERT INTO data_sets (id, owner, name, source, readers, created)"
+        " VALUES ('f1aaaaaaaaaaa', 'ann', 'digits', '{}', 1, :then)",
+        "INSERT INTO shares (data_set, kind, who, since) VALUES ('f1aaaaaaaaaaa', 'group', 'vision', :then)",
+        "INSERT INTO holds (run, data_set, write, since) VALUES ('r1aaaaaaaaaaa', 'f1aaaaaaaaaaa', false, :then)",
+        "INSERT INTO uploads (id, data_set, user_name, path, length, created)"
+        " VALUES ('w1aaaaaaaaaaa', 'f1aaaaaaaaaaa', 'ann', 'a/b', 5, :then)",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
