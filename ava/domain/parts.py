@@ -111,13 +111,13 @@ def _own(user: str) -> list[dict[str, Any]]:
     ]
 
 
-def accounts(user: str, uid: int, group: str, gid: int) -> dict[str, str]:
+def accounts(user: str, uid: int, group: str, gid: int, shell: str = "/bin/sh") -> dict[str, str]:
     """Return ``passwd`` and ``group``: without an entry of the user's own, ssh, git and python's getpass do not work."""
     people = (
         "root:x:0:0:root:/root:/bin/sh",
         "sshd:x:101:65534::/run/sshd:/usr/sbin/nologin",
         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin",
-        f"{user}:x:{uid}:{gid}::/home/{user}:/bin/sh",
+        f"{user}:x:{uid}:{gid}::/home/{user}:{shell}",
     )
     groups = ("root:x:0:", "tty:x:5:", "nogroup:x:65534:", f"{group}:x:{gid}:{user}")
     return {"passwd": "\n".join(people) + "\n", "group": "\n".join(groups) + "\n"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from ava.domain import hosts, labels, parts
+from ava.domain import bench_files, hosts, labels, parts, serving_pods
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
 from ava.domain.podstate import RESTARTS
@@ -118,7 +118,7 @@ def pod(place: Place, site: Site) -> dict[str, Any]:
         body["imagePullSecrets"] = [{"name": site.pull_secret}]
     if not inits:
         del body["initContainers"]
-    return {
+    made = {
         "metadata": {
             "name": place.name,
             "namespace": labels.namespace(run.group),
@@ -129,6 +129,9 @@ def pod(place: Place, site: Site) -> dict[str, Any]:
         },
         "spec": body,
     }
+    if run.kind is Kind.SERVICE and spec.serving is not None:
+        return serving_pods.served(made, spec.serving)
+    return made
 
 
 def marks(run: Run) -> dict[str, str]:
@@ -205,6 +208,9 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
         container["volumeMounts"].append({"name": "ssh", "mountPath": parts.SSH, "readOnly": True})
         if hosts.launcher(spec).name != role.name and not role.command:
             command = parts.SSHD
+    if place.run.kind is Kind.WORKBENCH:
+        container["volumeMounts"].append({"name": "bench", "mountPath": bench_files.FOLDER, "readOnly": True})
+        command = ("/bin/sh", f"{bench_files.FOLDER}/start", *command)
     if command:
         container["command"] = parts.literal((parts.INIT, *site.init_args, *command))
     if spec.git is not None:
@@ -244,6 +250,9 @@ def _volumes(place: Place, site: Site) -> list[dict[str, Any]]:
         {"name": "run", "configMap": {"name": name, "defaultMode": 0o444}},
         {"name": "home", "emptyDir": {}},
     ]
+    if run.kind is Kind.WORKBENCH:
+        kept = {"secretName": bench_files.name(run), "defaultMode": 0o440}
+        found.append({"name": "bench", "secret": kept})
     if spec.distributed is Distributed.MPI:
         found.append({"name": "ssh", "secret": {"secretName": f"{name}-ssh", "defaultMode": 0o440}})
     if spec.git is not None:

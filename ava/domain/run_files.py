@@ -7,14 +7,16 @@ from typing import Any
 
 from ava.domain import hosts, parts
 from ava.domain.hosts import Member, service
-from ava.domain.model import Group, Run, User
+from ava.domain.model import Group, Kind, Run, User
 from ava.domain.pods import marks
 from ava.domain.spec import Spec
 
 
 def config_map(run: Run, spec: Spec, members: Sequence[Member], owner: User, group: Group) -> dict[str, Any]:
     """Return the ConfigMap of an attempt, mounted at hosts.FOLDER."""
-    data = hosts.files(spec, members) | parts.accounts(owner.name, owner.uid, group.name, group.gid)
+    shell = "/bin/bash" if run.kind is Kind.WORKBENCH else "/bin/sh"
+    accounts = parts.accounts(owner.name, owner.uid, group.name, group.gid, shell)
+    data = hosts.files(spec, members) | accounts
     return {"metadata": {"name": service(run.id, run.attempt), "labels": marks(run)}, "data": data}
 
 

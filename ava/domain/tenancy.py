@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ava.domain import labels
+from ava.domain.bench import PORTS as BENCH_PORTS
 from ava.domain.hosts import service
-from ava.domain.model import Run
+from ava.domain.model import Kind, Run
 from ava.domain.pods import TENSORBOARD_PORT, marks
 
 ALL: dict[str, Any] = {}
@@ -58,19 +59,25 @@ def policies(group: str, openings: Sequence[Opening]) -> list[dict[str, Any]]:
     return [deny, site]
 
 
-def run_policy(run: Run, web: Sequence[dict[str, Any]], ports: Sequence[int]) -> dict[str, Any]:
+def run_policy(
+    run: Run, web: Sequence[dict[str, Any]], ports: Sequence[int], doors: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     """Return the policy of one run: its pods reach each other.
 
     Args:
         run: whose pods.
         web: peers (as in a NetworkPolicy) that the site's ingress comes from.
         ports: TCP ports that it may reach.
+        doors: peers that the gate and the ssh gateway come from; they reach a workbench's ports alone.
     """
     own = {"matchLabels": {labels.RUN: run.id}}
     peers = [{"podSelector": own}]
     ingress: list[dict[str, Any]] = [{"from": peers}]
     if web and ports:
         ingress.append({"from": list(web), "ports": [{"protocol": "TCP", "port": p} for p in ports]})
+    if doors and run.kind is Kind.WORKBENCH:
+        own_ports = [{"protocol": "TCP", "port": p} for p in BENCH_PORTS]
+        ingress.append({"from": list(doors), "ports": own_ports})
     return _policy(
         f"run-{run.id}", _run_marks(run), own, ["Ingress", "Egress"], ingress=ingress, egress=[{"to": peers}]
     )

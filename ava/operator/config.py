@@ -68,11 +68,13 @@ class Network(_Strict):
         dns: addresses of the cluster's DNS servers.
         openings: the registry, the data paths, git servers.
         web: peers of a NetworkPolicy from which the ingress comes.
+        doors: peers from which the gate and the ssh gateway come to workbenches.
     """
 
     dns: tuple[str, ...] = ()
     openings: tuple[Open, ...] = ()
     web: tuple[dict[str, Any], ...] = ()
+    doors: tuple[dict[str, Any], ...] = ()
 
     def rules(self) -> list[Opening]:
         """Return all openings."""

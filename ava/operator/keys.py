@@ -1,4 +1,4 @@
-"""Key pairs for ssh between a run's pods, and deploy keys as the API sealed them."""
+"""Key pairs for ssh, and keys as the API seals them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 
 class Sealed(Exception):
-    """A deploy key cannot be opened; says why, never what."""
+    """A key cannot be sealed or opened; says why, never what."""
 
 
 def pair() -> tuple[str, str]:
@@ -27,13 +27,24 @@ def pair() -> tuple[str, str]:
 
 
 def opened(sealed: str, keys: Path | None) -> str:
-    """Return a deploy key in the clear; ``keys`` holds the API's Fernet keys, one a line. Raises Sealed."""
-    if keys is None:
-        raise Sealed("this operator has no sealing_keys, so it cannot open deploy keys")
+    """Return a key in the clear; ``keys`` holds the API's Fernet keys, one a line. Raises Sealed."""
     try:
-        box = MultiFernet([Fernet(line) for line in keys.read_bytes().split()])
-        return box.decrypt(sealed.encode("ascii")).decode()
+        return _box(keys).decrypt(sealed.encode("ascii")).decode()
+    except InvalidToken:
+        raise Sealed(f"the key was not sealed with a key of {keys}") from None
+
+
+def sealed(text: str, keys: Path | None) -> str:
+    """Return a text sealed with the first of the API's Fernet keys. Raises Sealed."""
+    return _box(keys).encrypt(text.encode()).decode("ascii")
+
+
+def _box(keys: Path | None) -> MultiFernet:
+    if keys is None:
+        raise Sealed("this operator has no sealing_keys, so it can neither seal nor open keys")
+    try:
+        return MultiFernet([Fernet(line) for line in keys.read_bytes().split()])
     except OSError as error:
         raise Sealed(f"{keys}: {error.strerror}") from None
-    except (InvalidToken, ValueError):
-        raise Sealed(f"the deploy key was not sealed with a key of {keys}") from None
+    except ValueError:
+        raise Sealed(f"{keys}: holds no Fernet key") from None

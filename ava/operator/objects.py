@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from ava.domain import hosts, labels, pods, run_files, tenancy
+from ava.domain.model import Run
 from ava.domain.policies import Place
 from ava.domain.spec import Distributed
 from ava.kube.client import Object
@@ -46,7 +47,7 @@ class Objects:
         run, spec, space = facts.run, facts.spec, facts.namespace
         await self.group(run.group)
         ports = [pods.TENSORBOARD_PORT] if spec.tensorboard else []
-        await self._keep(NETWORK_POLICIES, tenancy.run_policy(run, self.config.network.web, ports), space)
+        await self._keep(NETWORK_POLICIES, self._policy(run, ports), space)
         name = hosts.service(run.id, run.attempt)
         if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
             # Twice made by a restart in between: the first stays, whoever asks again gets that one.
@@ -59,6 +60,10 @@ class Objects:
         await self._need(SERVICES, tenancy.peers_service(run), space)
         if spec.tensorboard:
             await self._need(SERVICES, tenancy.tensorboard(run, board_role(facts)), space)
+
+    def _policy(self, run: Run, ports: list[int]) -> Object:
+        network = self.config.network
+        return tenancy.run_policy(run, network.web, ports, network.doors)
 
     async def pods(self, facts: Facts, places: Mapping[Place, int]) -> None:
         """Make the pods of places; ``places`` says how often each was replaced."""

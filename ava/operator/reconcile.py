@@ -16,13 +16,14 @@ from pydantic import ValidationError
 
 from ava.domain import labels, podstate, policies
 from ava.domain.exits import Why
-from ava.domain.model import Outcome, Phase, PodState, Run
+from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.policies import Again, Decision, End, Go, Place
 from ava.domain.problems import Refused
 from ava.domain.spec import Spec
 from ava.kube.client import Object
 from ava.kube.errors import Invalid
 from ava.operator import facts
+from ava.operator.benches import Benches
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
 from ava.operator.keys import Sealed
@@ -61,6 +62,7 @@ class Reconciler:
     ) -> None:
         self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
         self.objects = Objects(cluster, config)
+        self.benches = Benches(cluster, store, threads, config)
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._hopeless: dict[str, str] = {}
         """Why a run's pods cannot be made; asking again would make half of them again and again."""
@@ -126,6 +128,8 @@ class Reconciler:
 
     async def _go(self, run: Run, spec: Spec, go: Go, mine: Mapping[Place, Object]) -> float | None:
         await self.objects.remove_pods([mine[place] for place in go.remove])
+        if run.kind is Kind.WORKBENCH:
+            await self.benches.refresh(run, mine.values())
         due, later = self._backed_off(run, go.create)
         if due:
             try:
@@ -175,6 +179,8 @@ class Reconciler:
         found = await facts.read(self.threads, self.store, run, spec, self.config.pods.domain)
         deploy = await self.threads(self.store.keys, run.owner, "deploy") if spec.git and spec.git.key else {}
         await self.objects.run(found, deploy)
+        if run.kind is Kind.WORKBENCH:
+            await self.benches.make(run, found.owner, self.now())
         await self.objects.pods(found, due)
 
     async def _end(self, run: Run, end: End, there: list[Object]) -> float | None:
