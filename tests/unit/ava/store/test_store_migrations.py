@@ -69,6 +69,10 @@ WRITTEN = {
         "INSERT INTO uploads (id, data_set, user_name, path, length, created)"
         " VALUES ('w1aaaaaaaaaaa', 'f1aaaaaaaaaaa', 'ann', 'a/b', 5, :then)",
     ],
+    "0008": [
+        "INSERT INTO identities (issuer, subject, user_name, created) VALUES ('https://id', 's', 'ann', :then)",
+        "INSERT INTO spent (digest, until) VALUES ('d', :then)",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
