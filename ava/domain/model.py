@@ -252,6 +252,7 @@ class PodState:
     exit_code: int | None = None
     restarts: int = 0
     started: datetime | None = None
+    ready: bool = False
     seen: datetime | None = None
 
 

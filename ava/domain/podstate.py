@@ -40,7 +40,15 @@ def read(pod: Mapping[str, Any], now: datetime) -> PodState:
         exit_code=why.exit_code,
         restarts=_number((meta.get("annotations") or {}).get(RESTARTS)),
         started=_time(status.get("startTime")),
+        ready=phase == "Running" and is_ready(status),
         seen=now,
+    )
+
+
+def is_ready(status: Mapping[str, Any]) -> bool:
+    """Return whether a pod's status says that it is ready for requests."""
+    return any(
+        one.get("type") == "Ready" and one.get("status") == "True" for one in status.get("conditions") or []
     )
 
 

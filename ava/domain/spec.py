@@ -97,21 +97,45 @@ class Distributed(StrEnum):
 
 
 class Scaling(_Strict):
-    """Bounds of a service's replicas; it grows while CPU use is over the target."""
+    """Bounds of a service's replicas.
+
+    Attributes:
+        requests: a second that one replica is meant to answer, as the ingress counts them; more make further replicas.
+            None: only by hand.
+    """
 
     least: Annotated[int, Field(ge=1, le=512)] = 1
     most: Annotated[int, Field(ge=1, le=512)] = 1
-    cpu_target: Annotated[int, Field(ge=1, le=100)] = 70
+    requests: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
+
+
+class Access(StrEnum):
+    """Who may call a service."""
+
+    GROUP = "group"
+    """Members of the run's group, by a token of theirs."""
+    PUBLIC = "public"
+    """Whoever reaches the ingress."""
 
 
 class Serving(_Strict):
-    """What only a service has."""
+    """What only a service has.
+
+    Attributes:
+        model: path of what it serves, given to the command as ``AVA_MODEL``.
+        health: path that answers 2xx or 3xx when it can serve; asked for both readiness and life.
+        metrics: path that Prometheus scrapes.
+        starts_in: seconds that a replica may take to be ready for the first time.
+        scaling: None: as many as the role says, or as it is scaled by hand.
+    """
 
     model: Annotated[str, StringConstraints(max_length=500)]
-    port: Annotated[int, Field(ge=1, le=65535)] = 8080
-    health: Annotated[str, StringConstraints(pattern=r"^/[^\s]*$", max_length=200)] = "/"
-    metrics: Annotated[str, StringConstraints(pattern=r"^/[^\s]*$", max_length=200)] | None = None
-    scaling: Scaling = Scaling()
+    port: Annotated[int, Field(ge=1024, le=65535)] = 8080
+    health: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$", max_length=200)] = "/"
+    metrics: Annotated[str, StringConstraints(pattern=r"^/[!-~]*$", max_length=200)] | None = None
+    starts_in: Annotated[int, Field(ge=5, le=3600)] = 120
+    access: Access = Access.GROUP
+    scaling: Scaling | None = None
 
 
 class Spec(_Strict):
@@ -140,6 +164,8 @@ class Spec(_Strict):
     priority: Annotated[int, Field(ge=0, le=100)] = 50
     retries: Annotated[int, Field(ge=0, le=20)] = 0
     """How often the whole run is started again."""
+    after: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
+    """What has to succeed first: ids of runs, or names of own trainings (then the newest run of each)."""
     time_limit: Annotated[int, Field(ge=1, le=366 * 86400)] | None = None
     """Seconds from admission."""
     tensorboard: bool = False

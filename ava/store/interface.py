@@ -31,6 +31,7 @@ from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.store.interface_benches import Benches
 from ava.store.interface_people import People, Settings
+from ava.store.interface_services import Services
 
 __all__ = ["Access", "Benches", "Hand", "People", "Settings", "Store", "Work"]
 
@@ -78,8 +79,11 @@ class Work(Protocol):
         queue: str,
         priority: int,
         cluster: str,
+        after: Sequence[str] = (),
     ) -> Run:
         """Make a run in the owner's default group, queued. The same owner and key again return the same run (N8).
+
+        It is looked at once the runs ``after`` have succeeded; where one of them ends otherwise, it is aborted with a reason.
 
         409 for an owner without a group or shut out, or with too many runs waiting (1,000), a workbench that has a run
         already, a definition that is deleted, a key that was used for another definition; 422 for what is more than the
@@ -232,7 +236,7 @@ class Access(Protocol):
         """Return lines of the audit log, newest first."""
 
 
-class Store(People, Settings, Work, Hand, Access, Benches, Protocol):
+class Store(People, Settings, Work, Hand, Access, Benches, Services, Protocol):
     """The ledger."""
 
     def close(self) -> None:

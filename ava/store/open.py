@@ -26,6 +26,7 @@ from ava.store.hand import HandStore
 from ava.store.interface import Store
 from ava.store.people import UserStore
 from ava.store.runs import RunStore
+from ava.store.services import ServiceStore
 from ava.store.settings import SettingsStore
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -34,7 +35,15 @@ MIGRATION_LOCK = 0x617661
 
 
 class Ledger(
-    UserStore, GroupStore, SettingsStore, DefinitionStore, RunStore, ChargeStore, HandStore, AccessStore
+    UserStore,
+    GroupStore,
+    SettingsStore,
+    DefinitionStore,
+    RunStore,
+    ServiceStore,
+    ChargeStore,
+    HandStore,
+    AccessStore,
 ):
     """The ledger on a data base that SQLAlchemy knows."""
 

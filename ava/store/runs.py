@@ -13,10 +13,11 @@ from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
-from ava.store import records
+from ava.store import follow, records
 from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
+from ava.store.services import begin
 from ava.store.settings import queue_row
 from ava.store.submission import already_running, check_may_run, check_submission, running
 from ava.store.tables import queues, runs
@@ -51,6 +52,7 @@ class RunStore(Base):
         queue: str,
         priority: int,
         cluster: str,
+        after: Sequence[str] = (),
     ) -> Run:
         """Make a run in the owner's default group, queued; the same owner and key again return the same run."""
         refuse(check_submission(asks, key, priority, cluster))
@@ -98,6 +100,10 @@ class RunStore(Base):
             if before is None:
                 raise already_running(what, running(connection, what) or "")
             return _same(before, definition, key)
+        begin(connection, made, now)
+        if reasons := follow.wait_for(connection, made.id, after):
+            update = runs.update().where(runs.c.id == made.id).values(waits_for=reasons)
+            made = connection.execute(update.returning(runs)).one()
         self.tell(connection, now, "run-queued", made.id, Topic.SCHEDULER)
         return records.run(made)
 
@@ -143,9 +149,8 @@ class RunStore(Base):
         order = queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id
         place = func.row_number().over(partition_by=runs.c.owner, order_by=order)
         found = select(runs, queues.c.priority.label("line"), (place > FIRST).label("later"))
-        queued = (
-            found.join(queues, queues.c.name == runs.c.queue).where(runs.c.phase == Phase.QUEUED).subquery()
-        )
+        found = found.join(queues, queues.c.name == runs.c.queue)
+        queued = found.where(runs.c.phase == Phase.QUEUED, ~follow.unmet()).subquery()
         query = select(queued).order_by(
             queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
         )
@@ -173,6 +178,8 @@ class RunStore(Base):
         if row.phase == Phase.FINISHED:
             what = f"The run has finished ({row.outcome})."
             raise _Waits([Problem("run-finished", what, f"run {id}", remedy="Submit it again.")])
+        if not_yet := follow.reasons(connection, id):
+            raise _Waits(not_yet)
         if user_row(connection, row.owner).state != UserState.ACTIVE:
             what = f"{row.owner}, whose run it is, may not run anything now."
             raise _Waits([Problem("user-not-active", what, f"run {id}", remedy="Ask an administrator.")])
@@ -252,6 +259,11 @@ class RunStore(Base):
         charged = row.phase == Phase.ADMITTED
         topics = [Topic.SCHEDULER, Topic.NOTICE, *([Topic.OPERATOR] if charged else [])]
         self.tell(connection, now, "run-finished", row.id, *topics, outcome=outcome.value)
+        for follower in follow.followers(connection, row.id):
+            if outcome is Outcome.SUCCEEDED:
+                follow.go_on(connection, follower)
+            else:
+                self._finish(connection, follower, Outcome.ABORTED, follow.failed(after), now)
         if charged:
             release(connection, row.id, now)
         return records.run(after)
