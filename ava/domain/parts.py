@@ -13,6 +13,8 @@ INIT = "/.ava-init"
 CODE = "/workspace"
 SSH = "/etc/ava/ssh"
 GIT = "/etc/ava/git"
+GIT_CA = "git-ca.crt"
+"""File of hosts.FOLDER: authorities of the site's servers of code, beside those that the image knows; empty for none."""
 ALIAS = "ava-run"
 """The one name by which the pods of a run know each other's host key, whatever address they have."""
 SSHD = ("/usr/sbin/sshd", "-D", "-e", "-f", f"{SSH}/sshd_config")
@@ -32,6 +34,10 @@ if [ -e {GIT}/key ]; then
 -o UserKnownHostsFile={GIT}/known_hosts -o BatchMode=yes -o ConnectTimeout=10"
 fi
 git config --global --add safe.directory {CODE}
+if [ -s {hosts.FOLDER}/{GIT_CA} ]; then
+  cat /etc/ssl/certs/ca-certificates.crt {hosts.FOLDER}/{GIT_CA} > "$HOME/git-ca.crt"
+  git config --global http.sslCAInfo "$HOME/git-ca.crt"
+fi
 cd {CODE}
 git init -q .
 git remote add origin "$GIT_URL" 2>/dev/null || git remote set-url origin "$GIT_URL"
@@ -125,7 +131,10 @@ def accounts(user: str, uid: int, group: str, gid: int, shell: str = "/bin/sh") 
 
 def clone(git: Git, image: str) -> dict[str, Any]:
     """Return the init container that puts the code at exactly one commit into the workspace."""
-    mounts: list[dict[str, Any]] = [{"name": "code", "mountPath": CODE}]
+    mounts: list[dict[str, Any]] = [
+        {"name": "code", "mountPath": CODE},
+        {"name": "run", "mountPath": hosts.FOLDER, "readOnly": True},
+    ]
     if git.key:
         mounts.append({"name": "git", "mountPath": GIT, "readOnly": True})
     return {

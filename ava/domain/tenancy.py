@@ -83,6 +83,13 @@ def run_policy(
     )
 
 
+def git_policy(run: Run, servers: Sequence[Opening]) -> dict[str, Any]:
+    """Return the policy of a run whose code is cloned: its pods reach the site's servers of code."""
+    own = {"matchLabels": {labels.RUN: run.id}}
+    rules = [server.rule() for server in servers]
+    return _policy(f"run-{run.id}-git", _run_marks(run), own, ["Egress"], egress=rules)
+
+
 def _run_marks(run: Run) -> dict[str, str]:
     """Return the labels of what lasts for all attempts of a run."""
     said = marks(run)

@@ -27,7 +27,12 @@ class _Strict(BaseModel):
 
 
 class Pods(_Strict):
-    """What a site chooses for all pods (domain/pods.py says what each is)."""
+    """What a site chooses for all pods (domain/pods.py says what each is).
+
+    Attributes:
+        git_known_hosts: host keys of servers of code.
+        git_ca: certificates of authorities that they may have beside the public ones, PEM.
+    """
 
     init: Annotated[str, Field(pattern=r"^/[^\s]+$")] = "/usr/lib/ava/init"
     init_args: tuple[str, ...] = ("-s", "-g", "--")
@@ -35,6 +40,7 @@ class Pods(_Strict):
     seccomp: str = "docker/default"
     git_image: str = ""
     git_known_hosts: Path | None = None
+    git_ca: Path | None = None
     domain: str = "cluster.local"
     pull_secret: str = ""
     pull_policy: str = "IfNotPresent"
@@ -43,7 +49,7 @@ class Pods(_Strict):
 
     def site(self) -> Site:
         """Return it as the domain has it."""
-        chosen = self.model_dump(exclude={"git_known_hosts", "restarts"})
+        chosen = self.model_dump(exclude={"git_known_hosts", "git_ca", "restarts"})
         return Site(**chosen)
 
 
@@ -60,26 +66,36 @@ class Open(_Strict):
     def _network(cls, value: str) -> str:
         return str(ip_network(value))
 
+    def rule(self) -> Opening:
+        """Return it as the domain has it."""
+        return Opening(self.cidr, self.but, self.ports, self.udp)
+
 
 class Network(_Strict):
     """What tenants' pods may reach and be reached by.
 
     Attributes:
         dns: addresses of the cluster's DNS servers.
-        openings: the registry, the data paths, git servers.
+        openings: the registry, the data paths.
+        git: servers of code, for pods whose code is cloned alone.
         web: peers of a NetworkPolicy from which the ingress comes.
         doors: peers from which the gate and the ssh gateway come to workbenches.
     """
 
     dns: tuple[str, ...] = ()
     openings: tuple[Open, ...] = ()
+    git: tuple[Open, ...] = ()
     web: tuple[dict[str, Any], ...] = ()
     doors: tuple[dict[str, Any], ...] = ()
 
     def rules(self) -> list[Opening]:
-        """Return all openings."""
+        """Return what all pods may reach."""
         names = [Opening(str(ip_network(address)), ports=(53,), udp=(53,)) for address in self.dns]
-        return names + [Opening(o.cidr, o.but, o.ports, o.udp) for o in self.openings]
+        return names + [o.rule() for o in self.openings]
+
+    def code(self) -> list[Opening]:
+        """Return what pods may reach whose code is cloned."""
+        return [o.rule() for o in self.git]
 
 
 class Times(_Strict):

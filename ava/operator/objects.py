@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from ava.domain import hosts, labels, pods, run_files, tenancy
+from ava.domain import hosts, labels, parts, pods, run_files, tenancy
 from ava.domain.model import Run
 from ava.domain.policies import Place
 from ava.domain.spec import Distributed
@@ -56,6 +56,9 @@ class Objects:
         if spec.git is not None and spec.git.key and not self.cluster.has(SECRETS, f"{name}-git", space):
             await self._deploy_key(facts, deploy_keys)
         config = run_files.config_map(run, spec, facts.members, facts.owner, facts.group)
+        if spec.git is not None:
+            await self._keep(NETWORK_POLICIES, tenancy.git_policy(run, self.config.network.code()), space)
+            config["data"][parts.GIT_CA] = _text(self.config.pods.git_ca)
         await self._need(CONFIG_MAPS, config, space)
         await self._need(SERVICES, tenancy.peers_service(run), space)
         if spec.tensorboard:
