@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ava.images.catalogue import Name, Offered, completed
 from ava.store.address import Database
 
 Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}/(second|minute|hour|day)$")]
@@ -97,6 +98,9 @@ class Config(_Strict):
         sealing_key: file with a Fernet key; deploy keys and cursors are sealed with it. The same on every replica.
         trusted_proxies: networks whose X-Forwarded-For is believed.
         session_hours, token_days: until a log-in ends, and a token at most.
+        images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
+            knows the rest.
+        git: whether there are servers that code may be cloned from.
         registration: whether people may register themselves (an administrator still approves each).
     """
 
@@ -109,6 +113,8 @@ class Config(_Strict):
     clusters: dict[str, Cluster] = Field(default_factory=lambda: {"default": Cluster()})
     log_stores: tuple[LogStore, ...] = ()
     limits: Limits = Limits()
+    images: dict[Name, Offered] = {}
+    git: bool = True
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
     registration: bool = True
@@ -126,6 +132,12 @@ def load(path: Path) -> Config:
     except ValidationError as error:
         rows = ["{}: {}".format(".".join(map(str, e["loc"])) or "file", e["msg"]) for e in error.errors()]
         raise ConfigError("\n".join(f"{path}: {row}" for row in rows)) from error
+
+
+    @field_validator("images", mode="before")
+    @classmethod
+    def _whole(cls, rows: Any) -> Any:
+        return completed(rows) if isinstance(rows, dict) else rows
 
 
 def split(address: str) -> tuple[str, int]:

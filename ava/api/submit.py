@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ava.api import metrics, room
 from ava.api.identity import Caller
 from ava.api.rules import Site, problems
+from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
@@ -34,7 +35,9 @@ def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> Non
         store.pools(),
         tuple(who.services.config.clusters),
         tuple(store.keys(owner.name, "deploy")),
-        where,
+        where=where,
+        git=who.services.config.git,
+        images=who.services.config.images,
     )
     found = problems(spec, site)
     if owner.default_group is not None:
@@ -98,7 +101,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
     """
     services = who.services
     services.rates.spend("submit", who.me.name, "runs")
-    kept = plain(spec)
+    kept = plain(meant(spec, services.config.images))
     run = services.store.submit(
         definition.id,
         key or f"api-{secrets.token_hex(16)}",
@@ -109,7 +112,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
         priority=spec.priority,
         cluster=spec.cluster,
     )
-    if run.definition != definition.id or run.spec != kept:
+    if run.definition != definition.id or not _same(run.spec, kept, spec.image in services.config.images):
         raise conflict(
             "key-used",
             "This key belongs to another run.",
@@ -120,3 +123,8 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
         )
     metrics.SUBMITS.labels("done").inc()
     return run
+
+
+def _same(before: Body, now: Body, catalogue: bool) -> bool:
+    """Whether two requests with one key are one; a name of the catalogue may mean another image by now."""
+    return before == (now | {"image": before["image"]} if catalogue else now)

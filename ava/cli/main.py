@@ -20,6 +20,7 @@ VERBS = {
     "cluster": "Show nodes, GPU models and what is free now.",
     "completion": "Print the shell's completion script.",
     "groups": "Show your groups, what they may have and what they have.",
+    "images": "Show the images that the site offers.",
     "keys": "Store ssh keys for workbenches and deploy keys for git.",
     "list": "List your runs.",
     "login": "Log in and remember a token.",

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from ava.api.schemas.work import (
     ClusterOut,
     DefinitionOut,
+    ImageOut,
     PodOut,
     PoolOut,
     QueueOut,
@@ -177,6 +178,10 @@ class Work(Part):
     def pools(self) -> list[PoolOut]:
         """Return all pools."""
         return self._list(PoolOut, "/pools")
+
+    def images(self) -> list[ImageOut]:
+        """Return the images that a definition may name."""
+        return self._list(ImageOut, "/images")
 
     def cluster(self) -> ClusterOut:
         """Return what can be had now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -55,15 +55,12 @@ def known() -> Mapping[str, Image]:
     return {name: Image.model_validate(row) for name, row in data.items()}
 
 
-def offered(site: Mapping[str, Mapping[str, object]]) -> dict[str, Offered]:
-    """Return the images of a site by name; what a row of the site leaves out is the catalogue's.
-
-    Args:
-        site: name to at least ``image``.
-
-    Raises:
-        pydantic.ValidationError: a row is wrong.
-    """
+def completed(site: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a site's rows with what the catalogue knows where they leave something out; nothing is validated."""
     every = known()
-    rows = {n: (every[n].model_dump() if n in every else {}) | dict(row) for n, row in site.items()}
-    return {name: Offered.model_validate(row) for name, row in sorted(rows.items())}
+    return {
+        name: (every[name].model_dump() if name in every else {}) | dict(row)
+        if isinstance(row, Mapping)
+        else row
+        for name, row in sorted(site.items())
+    }

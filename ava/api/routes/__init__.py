@@ -9,8 +9,10 @@ from ava.api.routes import (
     cluster,
     definitions,
     groups,
+    images,
     keys,
     logs,
+    oidc,
     queues,
     registrations,
     runs,
@@ -24,6 +26,7 @@ from ava.api.routes.common import router
 ALL = (
     registrations,
     sessions,
+    oidc,
     tokens,
     users,
     groups,
@@ -34,6 +37,7 @@ ALL = (
     usage,
     keys,
     cluster,
+    images,
     audit,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ava.api.rules.code import git, variables
+from ava.api.rules.images import image
 from ava.api.rules.roles import distributed, roles
 from ava.api.rules.serving import serving
 from ava.api.rules.site import Site
@@ -16,6 +17,7 @@ def problems(spec: Spec, site: Site) -> list[Problem]:
     at = site.where
     return [
         *kind(spec, at),
+        *image(spec, site, at),
         *serving(spec, at),
         *roles(spec, at),
         *distributed(spec, at),

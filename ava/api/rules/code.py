@@ -34,6 +34,17 @@ def variables(spec: Spec, at: str) -> list[Problem]:
 def git(git: Git, site: Site, at: str) -> list[Problem]:
     """Return what is wrong with the place of the code."""
     found = []
+    if not site.git:
+        found.append(
+            Problem(
+                "git-none",
+                "This site lets no run fetch code.",
+                at,
+                "an object",
+                "nothing",
+                "Put the code into the image, or ask an administrator for the way to your git server.",
+            )
+        )
     user: str | None
     secret: str | None
     if git.url.startswith("git@"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ava.domain.model import Pool, Queue
+from ava.images.catalogue import Offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +17,16 @@ class Site:
         queues, pools: by name.
         clusters: names.
         deploy_keys: of the owner.
+        images: by the catalogue's name.
+        git: whether there are servers that code may be cloned from.
     """
 
     queues: Mapping[str, Queue]
     pools: Sequence[Pool]
     clusters: Collection[str]
     deploy_keys: Collection[str] = ()
+    git: bool = True
+    images: Mapping[str, Offered] = field(default_factory=dict)
     where: str = "body.spec"
 
 

@@ -29,6 +29,20 @@ class DefinitionOut(Answer):
     created: datetime
 
 
+class ImageOut(Answer):
+    """An image of the catalogue; ``size`` in bytes, not compressed."""
+
+    name: str
+    image: str
+    title: str
+    framework: str
+    version: str
+    python: str
+    cuda: str
+    uses: list[str]
+    size: int | None
+
+
 class RunOut(Answer):
     """One start of a definition.
 

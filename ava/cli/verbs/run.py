@@ -25,7 +25,7 @@ def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.option("--image", required=True, metavar="IMAGE", help="Name of the image, as `docker pull` takes it.")
+@click.option("--image", required=True, metavar="IMAGE", help="Of `ava images`, or as `docker pull` takes it.")
 @click.option("--name", metavar="NAME", help="Of the definition; made from the image where it is left out.")
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each pod.")
 @click.option(

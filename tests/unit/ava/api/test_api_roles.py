@@ -28,6 +28,11 @@ def _definition(site: Site) -> str:
     return str(site.call("POST", "/definitions", "ann", json={"name": "kept", "spec": SPEC}).json()["id"])
 
 
+def _bench(site: Site) -> str:
+    body = {"name": "bench", "spec": SPEC | {"kind": "workbench"}}
+    return str(site.call("POST", "/definitions", "ann", json=body).json()["id"])
+
+
 def _own_token(site: Site, who: str | None) -> str:
     made = site.call("POST", "/tokens", who or "ann", json={}).json()
     return str(made["id"])
@@ -71,6 +76,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "pools.list": lambda s, w: ("GET", "/pools", None),
     "pools.put": lambda s, w: ("PUT", "/pools/fast", {"gpu": True, "selector": {"a": "b"}}),
     "cluster.show": lambda s, w: ("GET", "/cluster", None),
+    "images.list": lambda s, w: ("GET", "/images", None),
     "definitions.list": lambda s, w: ("GET", "/definitions", None),
     "definitions.list-all": lambda s, w: ("GET", "/definitions?all=true", None),
     "definitions.make": lambda s, w: ("POST", "/definitions", {"name": "d", "spec": SPEC}),
@@ -91,10 +97,14 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "keys.list": lambda s, w: ("GET", "/keys/ssh", None),
     "keys.put": lambda s, w: ("PUT", "/keys/ssh/laptop", {"value": KEY}),
     "keys.delete": lambda s, w: ("DELETE", "/keys/ssh/none-such", None),
+    "workbenches.list": lambda s, w: ("GET", "/workbenches", None),
+    "workbenches.show": lambda s, w: ("GET", f"/workbenches/{_bench(s)}", None),
+    "workbenches.open": lambda s, w: ("GET", f"/workbenches/{_bench(s)}/open?state={'a' * 64}", None),
     "audit.list": lambda s, w: ("GET", "/audit", None),
 }
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
-BUSY = {"groups.delete": 409, "keys.delete": 404}
+# A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
+BUSY = {"groups.delete": 409, "keys.delete": 404, "workbenches.open": 404}
 UNGROUPED = {("runs.make", "user"): 409, ("runs.make", "admin"): 409}
 
 

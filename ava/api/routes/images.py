@@ -1,0 +1,30 @@
+"""The images that the site offers."""
+
+from __future__ import annotations
+
+from ava.api.identity import Someone
+from ava.api.routes.common import router
+from ava.api.schemas.work import ImageOut
+
+routes = router("images")
+
+
+@routes.get("/images")
+def list_images(who: Someone) -> list[ImageOut]:
+    """Return the images that a definition may name, by name; any other is named in full (N4)."""
+    who.may("images.list")
+    offered = who.services.config.images
+    return [
+        ImageOut(
+            name=name,
+            image=row.image,
+            title=row.title,
+            framework=row.framework,
+            version=row.version,
+            python=row.python,
+            cuda=row.cuda,
+            uses=list(row.uses),
+            size=row.size or None,
+        )
+        for name, row in sorted(offered.items())
+    ]
