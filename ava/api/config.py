@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -89,6 +89,71 @@ class Ldap(_Strict):
     ca: Path | None = None
 
 
+class Jump(_Strict):
+    """The ssh gateway as users reach it.
+
+    Attributes:
+        host_key: its public host key, as known_hosts has it.
+        domain: of the cluster's services, by which the gateway finds workbenches.
+    """
+
+    host: str
+    port: Annotated[int, Field(ge=1, le=65535)] = 22
+    user: str = "ava"
+    host_key: str
+    domain: str = "cluster.local"
+
+
+class Workbenches(_Strict):
+    """How users get into workbenches.
+
+    Attributes:
+        below: each workbench has the origin ``https://wb-ID.BELOW``.
+        site: URL of this interface, where users are logged in.
+        gate_secret, jump_secret: files with what the gate and the ssh gateway show on the internal port.
+        jump: None: there is no ssh gateway.
+    """
+
+    below: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
+    site: Annotated[str, Field(pattern=r"^https://[^\s/]+$")]
+    gate_secret: Path
+    jump_secret: Path | None = None
+    jump: Jump | None = None
+
+
+class Enough(_Strict):
+    """Whom a claim lets in at once: one of the claim's values is one of these; anybody else waits for an administrator."""
+
+    claim: Annotated[str, Field(min_length=1, max_length=200)]
+    values: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
+
+
+class Oidc(_Strict):
+    """Log-in at an OpenID Connect provider: the code flow with PKCE.
+
+    Attributes:
+        issuer: as the provider calls itself; https but for this machine.
+        client_id, secret_file: who AVA is there.
+        client_auth: how the secret is sent, by HTTP basic authentication or in the form.
+        address: AVA's own, ``https://HOST``; the provider sends people back to ADDRESS/api/v1/oidc/callback.
+        name_claim: the claim by which a new account is called.
+        enough: whose account needs no approval; None: each needs an administrator's.
+        ca: certificates of the provider's authority; None: those of the system.
+    """
+
+    issuer: Annotated[
+        str, Field(pattern=r"^(https://|http://(127\.0\.0\.1|localhost)(:|/|$))[^\s?#]*$", max_length=500)
+    ]
+    client_id: Annotated[str, Field(min_length=1, max_length=255)]
+    secret_file: Path
+    client_auth: Literal["basic", "post"] = "basic"
+    address: Annotated[str, Field(pattern=r"^https?://[^\s/]+$")]
+    scopes: Annotated[tuple[str, ...], Field(min_length=1)] = ("openid", "profile", "email")
+    name_claim: Annotated[str, Field(min_length=1, max_length=200)] = "preferred_username"
+    enough: Enough | None = None
+    ca: Path | None = None
+
+
 class Config(_Strict):
     """All settings.
 
@@ -102,6 +167,7 @@ class Config(_Strict):
             knows the rest.
         git: whether there are servers that code may be cloned from.
         registration: whether people may register themselves (an administrator still approves each).
+        workbenches: None: nobody gets into them.
     """
 
     listen: Address = "127.0.0.1:8443"
@@ -119,6 +185,14 @@ class Config(_Strict):
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
     registration: bool = True
     ldap: Ldap | None = None
+    oidc: Oidc | None = None
+    workbenches: Workbenches | None = None
+
+
+    @field_validator("images", mode="before")
+    @classmethod
+    def _whole(cls, rows: Any) -> Any:
+        return completed(rows) if isinstance(rows, dict) else rows
 
 
 def load(path: Path) -> Config:
@@ -132,12 +206,6 @@ def load(path: Path) -> Config:
     except ValidationError as error:
         rows = ["{}: {}".format(".".join(map(str, e["loc"])) or "file", e["msg"]) for e in error.errors()]
         raise ConfigError("\n".join(f"{path}: {row}" for row in rows)) from error
-
-
-    @field_validator("images", mode="before")
-    @classmethod
-    def _whole(cls, rows: Any) -> Any:
-        return completed(rows) if isinstance(rows, dict) else rows
 
 
 def split(address: str) -> tuple[str, int]:

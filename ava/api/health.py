@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
@@ -18,8 +19,8 @@ WITHIN = 5.0
 """Seconds in which the ledger has to answer."""
 
 
-def internal(store: Store) -> Starlette:
-    """Return the application of the internal port: /healthz (the ledger answers) and /metrics."""
+def internal(store: Store, more: Sequence[Route] = ()) -> Starlette:
+    """Return the application of the internal port: /healthz (the ledger answers), /metrics, and what else is asked there."""
 
     async def healthz(request: Request) -> Response:
         try:
@@ -32,4 +33,4 @@ def internal(store: Store) -> Starlette:
     def figures(request: Request) -> Response:
         return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures)])
+    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures), *more])

@@ -30,9 +30,12 @@ class Sealer:
         """Return the sealed text; only who has the key reads it."""
         return self._box.encrypt(text.encode()).decode("ascii")
 
-    def open(self, sealed: str) -> str:
-        """Return the text; cryptography.fernet.InvalidToken where it was not sealed with a key of ours."""
-        return self._box.decrypt(sealed.encode("ascii")).decode()
+    def open(self, sealed: str, within: int | None = None) -> str:
+        """Return the text; cryptography.fernet.InvalidToken where it was not sealed with a key of ours, or too long ago.
+
+        ``within`` is in seconds; None: it does not grow old.
+        """
+        return self._box.decrypt(sealed.encode("ascii"), within).decode()
 
     def mark(self, text: str) -> str:
         """Return a mark by which a text is known to be ours: 22 characters of base64."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, select
 
 from ava.domain.bench import AtDoor, Bench
-from ava.domain.model import Kind, Phase, Run, Topic, User, UserState
+from ava.domain.model import Kind, Phase, Run, Topic, UserState
 from ava.store import records
 from ava.store.base import Base, reading, upsert, writing
 from ava.store.lookup import Lock, definition_row, run_row, user_row
@@ -67,12 +67,12 @@ class BenchStore(Base):
 
     @reading
     def at_door(self, connection: Connection, session: str, definition: str, now: datetime) -> AtDoor:
-        """Return who comes by a session (its id), and what is behind a workbench's door now."""
+        """Return who comes by a session (its digest), and what is behind a workbench's door now."""
         who = connection.execute(
             select(users)
             .join(secrets, secrets.c.user_name == users.c.name)
             .where(
-                secrets.c.id == session,
+                secrets.c.digest == session,
                 secrets.c.kind == "session",
                 secrets.c.until > now,
                 users.c.state == UserState.ACTIVE.value,
@@ -93,12 +93,19 @@ class BenchStore(Base):
         )
 
     @reading
-    def sessions_alive(self, connection: Connection, ids: Sequence[str], now: datetime) -> dict[str, User]:
-        """Return whose those sessions are that have not ended, by id."""
-        query = select(users, secrets.c.id.label("secret")).join(secrets, secrets.c.user_name == users.c.name)
-        query = query.where(secrets.c.id.in_(ids), secrets.c.kind == "session", secrets.c.until > now)
+    def stay_open(
+        self, connection: Connection, pairs: Sequence[tuple[str, str]], now: datetime
+    ) -> Collection[tuple[str, str]]:
+        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run."""
+        asked = set(pairs)
+        query = select(secrets.c.digest, definitions.c.id).join(users, secrets.c.user_name == users.c.name)
+        query = query.join(definitions, definitions.c.owner == users.c.name)
+        query = query.join(runs, and_(runs.c.definition == definitions.c.id, _RUNS_NOW))
+        query = query.where(secrets.c.digest.in_({session for session, _ in asked}))
+        query = query.where(definitions.c.id.in_({one for _, one in asked}), definitions.c.deleted.is_(None))
+        query = query.where(secrets.c.kind == "session", secrets.c.until > now)
         query = query.where(users.c.state == UserState.ACTIVE.value)
-        return {row.secret: records.user(row) for row in connection.execute(query)}
+        return asked & {(row.digest, row.id) for row in connection.execute(query)}
 
     @reading
     def benches_of_key(self, connection: Connection, line: str) -> Sequence[Run]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from ava.domain.bench import AtDoor, Bench
-from ava.domain.model import Run, User
+from ava.domain.model import Run
 
 
 class Benches(Protocol):
@@ -26,10 +26,10 @@ class Benches(Protocol):
         """Tell the owner that an idle workbench is stopped at ``until``; once for each idle stretch, else False."""
 
     def at_door(self, session: str, definition: str, now: datetime) -> AtDoor:
-        """Return who comes by a session (its id), and what is behind a workbench's door now."""
+        """Return who comes by a session (its digest), and what is behind a workbench's door now."""
 
-    def sessions_alive(self, ids: Sequence[str], now: datetime) -> Mapping[str, User]:
-        """Return whose those sessions are that have not ended, by id."""
+    def stay_open(self, pairs: Sequence[tuple[str, str]], now: datetime) -> Collection[tuple[str, str]]:
+        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run."""
 
     def benches_of_key(self, line: str) -> Sequence[Run]:
         """Return the runs of workbenches, not asked to stop, of all who stored this ssh key and may log in."""

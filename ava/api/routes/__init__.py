@@ -20,6 +20,7 @@ from ava.api.routes import (
     tokens,
     usage,
     users,
+    workbenches,
 )
 from ava.api.routes.common import router
 
@@ -39,6 +40,7 @@ ALL = (
     cluster,
     images,
     audit,
+    workbenches,
 )
 
 

@@ -1,0 +1,200 @@
+"""What the gate and the ssh gateway ask on the internal port, each by its own secret, and learn nothing else."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ava.api import sshkeys, tickets
+from ava.api.answer import encode
+from ava.api.config import ConfigError, Workbenches
+from ava.api.services import Services
+from ava.domain import labels
+from ava.domain.bench import JUPYTER_PORT, AtDoor, service
+from ava.domain.problems import Refused
+
+log = logging.getLogger(__name__)
+LARGEST = 2**20
+M = TypeVar("M", bound=BaseModel)
+Text = Annotated[str, Field(max_length=2000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Enter(_Strict):
+    """A ticket, with the secret of the browser that has it."""
+
+    definition: Text
+    ticket: Text
+    secret: Text
+
+
+class Check(_Strict):
+    """A cookie that came with a request to a workbench's origin."""
+
+    definition: Text
+    cookie: Text
+
+
+class Alive(_Strict):
+    """Cookies by which connections are open."""
+
+    cookies: Annotated[list[Text], Field(max_length=500)]
+
+
+class Key(_Strict):
+    """A public key by which somebody asks to come in; ``KIND BASE64``."""
+
+    key: Annotated[str, Field(max_length=20_000)]
+
+
+def routes(services: Services) -> list[Route]:
+    """Return the routes of the internal port; none where the settings have no workbenches.
+
+    Raises:
+        ConfigError: a secret's file is of no use.
+    """
+    config = services.config.workbenches
+    if config is None:
+        return []
+    doors = Doors(services, config)
+    gate = _secret(config.gate_secret)
+    found = [
+        Route("/door/enter", _guarded(gate, Enter, doors.enter), methods=["POST"]),
+        Route("/door/check", _guarded(gate, Check, doors.check), methods=["POST"]),
+        Route("/door/alive", _guarded(gate, Alive, doors.alive), methods=["POST"]),
+    ]
+    if config.jump is not None and config.jump_secret is not None:
+        jump = _secret(config.jump_secret)
+        found.append(Route("/door/keys", _guarded(jump, Key, doors.keys), methods=["POST"]))
+    return found
+
+
+class Doors:
+    """Answers to what is asked."""
+
+    def __init__(self, services: Services, config: Workbenches) -> None:
+        self.services, self.config = services, config
+
+    def enter(self, asked: Enter) -> Response:
+        """Return the cookie that a ticket gets, 403 for one that is of no use."""
+        sealer = self.services.sealer
+        who = tickets.of_ticket(sealer, asked.ticket, asked.secret)
+        if who.definition != asked.definition or (wrong := self._wrong(self._at(who))) == 403 or wrong == 401:
+            return Response(status_code=403)
+        hours = self.services.config.session_hours
+        return _json({"cookie": tickets.cookie(sealer, who), "seconds": hours * 3600})
+
+    def check(self, asked: Check) -> Response:
+        """Return where the workbench is for its owner; 401 nobody, 403 somebody else, 404 no such one, 409 it does not run."""
+        who = tickets.of_cookie(self.services.sealer, asked.cookie)
+        if who.definition != asked.definition:
+            return Response(status_code=403)
+        there = self._at(who)
+        if wrong := self._wrong(there):
+            return Response(status_code=wrong)
+        assert there.bench is not None and there.user is not None and there.run is not None  # noqa: S101 - not wrong
+        said = {
+            "user": there.user.name,
+            "run": there.run.id,
+            "address": there.address(),
+            "port": JUPYTER_PORT,
+        }
+        return _json(said | {"token": self.services.sealer.open(there.bench.token)})
+
+    def alive(self, asked: Alive) -> Response:
+        """Return for each cookie whether what it opened may stay open."""
+        found = [self._of(cookie) for cookie in asked.cookies]
+        pairs = [(who.session, who.definition) for who in found if who is not None]
+        stay = self.services.store.stay_open(pairs, self.services.clock()) if pairs else ()
+        return _json({"alive": [who is not None and (who.session, who.definition) in stay for who in found]})
+
+    def keys(self, asked: Key) -> Response:
+        """Return the lines of authorized_keys for a key: what it may reach, and nothing where it is nobody's.
+
+        Every line allows connections to port 22 of workbenches of who has stored the key, by the names of their Services:
+        each connection asks anew where that is now.
+        """
+        try:
+            line = sshkeys.public(asked.key)
+        except Refused:
+            return PlainTextResponse("")
+        runs = self.services.store.benches_of_key(line)
+        domain = self.config.jump.domain if self.config.jump else ""
+        open_to = [f'permitopen="{name(run.definition, run.group, domain)}:22"' for run in runs]
+        said = f"restrict,port-forwarding,{','.join(open_to)} {line}\n" if open_to else ""
+        return PlainTextResponse(said)
+
+    def _of(self, cookie: str) -> tickets.Pass | None:
+        try:
+            return tickets.of_cookie(self.services.sealer, cookie)
+        except Refused:
+            return None
+
+    def _at(self, who: tickets.Pass) -> AtDoor:
+        return self.services.store.at_door(who.session, who.definition, self.services.clock())
+
+    @staticmethod
+    def _wrong(there: AtDoor) -> int:
+        if there.user is None:
+            return 401
+        if there.owner is None:
+            return 404
+        if there.owner != there.user.name:
+            return 403
+        return 0 if there.bench is not None and there.address() else 409
+
+
+def name(definition: str, group: str, domain: str) -> str:
+    """Return the name by which the ssh gateway finds a workbench."""
+    return f"{service(definition)}.{labels.namespace(group)}.svc.{domain}"
+
+
+def _json(said: object) -> Response:
+    return Response(encode(said), media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _secret(path: Path) -> bytes:
+    try:
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    if len(secret) < 32:  # characters; less could be guessed
+        raise ConfigError(f"{path}: holds {len(secret)} characters; wanted: a secret of at least 32")
+    return secret
+
+
+def _guarded(
+    secret: bytes, model: type[M], answer: Callable[[M], Response]
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        if not hmac.compare_digest(given, secret):
+            return Response(status_code=401)
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LARGEST:
+                return Response(status_code=413)
+        try:
+            return await run_in_threadpool(answer, model.model_validate_json(body))
+        except ValidationError:
+            return Response(status_code=422)
+        except Refused as refused:
+            return Response(status_code=refused.status)
+        except Exception:
+            log.exception("%s", request.url.path)
+            return Response(status_code=500)
+
+    return endpoint

@@ -1,0 +1,110 @@
+"""Workbenches: what there are, how one gets into them, and the ticket that a browser takes there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from ava.api import paging, tickets
+from ava.api.doors import name
+from ava.api.identity import Anybody, Caller, Someone
+from ava.api.routes.common import Ref, find, router
+from ava.api.routes.runs import shown
+from ava.api.schemas.benches import SshOut, WorkbenchOut
+from ava.api.schemas.common import Paged
+from ava.domain import bench
+from ava.domain.model import Definition, Kind, Run
+from ava.domain.problems import missing
+
+routes = router("workbenches")
+State = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class OpenQuery(BaseModel):
+    """Which browser."""
+
+    model_config = ConfigDict(extra="forbid")
+    state: State
+
+
+@routes.get("/workbenches")
+def list_workbenches(who: Someone, query: Annotated[paging.PageQuery, Query()]) -> Paged[WorkbenchOut]:
+    """Return one's own workbenches, newest first, each with its present or last run."""
+    who.may("workbenches.list")
+    scope = f"workbenches {who.me.name}"
+    found = who.services.store.definitions(
+        owner=who.me.name,
+        kind=Kind.WORKBENCH,
+        after=paging.opened(who, query, scope),
+        limit=query.limit,
+    )
+    return paging.page(who, found, scope, lambda one: _out(who, one))
+
+
+@routes.get("/workbenches/{id}")
+def show_workbench(id: Ref, who: Someone) -> WorkbenchOut:
+    """Return a workbench."""
+    return _out(who, _the(who, id, "workbenches.show"))
+
+
+@routes.get("/workbenches/{id}/open", status_code=303)
+def open_workbench(id: Ref, who: Anybody, request: Request, query: Annotated[OpenQuery, Query()]) -> Response:
+    """Send the owner's browser into the workbench with a ticket; one that is not logged in to the log-in first.
+
+    It comes from the workbench's own origin, whose cookie holds the secret that ``state`` is the digest of.
+    """
+    if who.user is None and "text/html" in request.headers.get("accept", ""):
+        back = f"{request.url.path}?state={query.state}"
+        return RedirectResponse(f"/login?next={quote(back, safe='')}", 303)
+    one = _the(who, id, "workbenches.open")
+    config = who.services.config.workbenches
+    if config is None or who.kind != "session":
+        raise missing(f"way into workbench {id}", "path.id")
+    card = tickets.ticket(who.services.sealer, tickets.Pass(who.digest, one.id), query.state)
+    return RedirectResponse(f"https://{bench.host(one.id, config.below)}/.ava/enter?ticket={card}", 303)
+
+
+def _the(who: Caller, id: str, action: str) -> Definition:
+    found = find(who.services.store.definition, "workbench", id, "path.id")
+    who.may(action, owner=found.owner, what=f"workbench {id}", where="path.id")
+    if found.kind is not Kind.WORKBENCH:
+        raise missing(f"workbench {id}", "path.id")
+    return found
+
+
+def _out(who: Caller, one: Definition) -> WorkbenchOut:
+    store, config = who.services.store, who.services.config.workbenches
+    runs = store.runs(definition=one.id, limit=1).items
+    last = shown(who, runs)[0] if runs else None
+    return WorkbenchOut(
+        id=one.id,
+        name=one.name,
+        owner=one.owner,
+        run=last.id if last else None,
+        state=last.state if last else "new",
+        reason=last.reason if last else "",
+        url=f"https://{bench.host(one.id, config.below)}/" if config else "",
+        ssh=_ssh(who, one, runs[0]) if runs else None,
+    )
+
+
+def _ssh(who: Caller, one: Definition, run: Run) -> SshOut | None:
+    config = who.services.config.workbenches
+    if config is None or config.jump is None:
+        return None
+    kept = who.services.store.bench(one.id)
+    jump = config.jump
+    return SshOut(
+        host=name(one.id, run.group, jump.domain),
+        port=22,
+        user=one.owner,
+        host_key=kept.host_public if kept else "",
+        jump_host=jump.host,
+        jump_port=jump.port,
+        jump_user=jump.user,
+        jump_host_key=jump.host_key,
+    )

@@ -1,0 +1,1 @@
+"""The ssh gateway: what OpenSSH there asks of the API."""
