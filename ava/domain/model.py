@@ -207,6 +207,7 @@ class Topic(StrEnum):
     SCHEDULER = "scheduler"
     OPERATOR = "operator"
     NOTICE = "notice"
+    STORAGE = "storage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class Message:
     Attributes:
         seq: rises, but a later one may be visible first: take what is open, not what is beyond the last.
         kind: ``run-queued``, ``run-admitted`` (also for each further attempt), ``run-stop``, ``run-finished``,
-            ``group-changed``, ``queue-changed``, ``user-changed``, ``definition-deleted``.
+            ``group-changed``, ``queue-changed``, ``user-changed``, ``data-set-changed``, ``definition-deleted``.
         object: the id (a run, a definition) or name (a group, a queue, a user) that it is about; what is to be done is
             read from the ledger, so a repeated message does no harm.
     """

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from ava.domain import bench_files, hosts, labels, parts, serving_pods
+from ava.domain import bench_files, folders, hosts, labels, parts, serving_pods
+from ava.domain.folders import Bound
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
 from ava.domain.podstate import RESTARTS
@@ -39,6 +40,7 @@ class Site:
         pull_secret: name of a Secret for the registry in each group's namespace; empty: none.
         pull_policy: ``imagePullPolicy``.
         extra_labels: put on each pod, for the site's own tools.
+        mount: where nodes have the shared file system; empty: there is none, and homes last as long as their pods.
     """
 
     init: str = "/usr/lib/ava/init"
@@ -50,6 +52,7 @@ class Site:
     pull_secret: str = ""
     pull_policy: str = "IfNotPresent"
     extra_labels: dict[str, str] = field(default_factory=dict)
+    mount: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class Place:
         members: all pods of the run's attempt.
         pool: where its run's queue, or what it asks for, sends it; None: there is none.
         restarts: how often this place's pod was replaced within the attempt.
+        groups: all that the owner is in now; their folders are mounted.
+        data: data sets that are mounted.
     """
 
     run: Run
@@ -71,6 +76,8 @@ class Place:
     members: tuple[Member, ...]
     pool: Pool | None
     restarts: int = 0
+    groups: tuple[Group, ...] = ()
+    data: tuple[Bound, ...] = ()
 
     @property
     def name(self) -> str:
@@ -107,13 +114,15 @@ def pod(place: Place, site: Site) -> dict[str, Any]:
             "runAsGroup": place.group.gid,
             "runAsNonRoot": True,
             "fsGroup": place.group.gid,
-            "supplementalGroups": [place.group.gid],
+            "supplementalGroups": folders.gids(place.group, place.groups),
         },
         "tolerations": _tolerations(role.each),
         "initContainers": [parts.confined(c, place.owner.name) for c in inits],
         "containers": [parts.confined(_main(place, site), place.owner.name)],
         "volumes": _volumes(place, site),
     }
+    if site.mount:
+        body["nodeSelector"] = {folders.NODE_LABEL: "mounted"}
     if site.pull_secret:
         body["imagePullSecrets"] = [{"name": site.pull_secret}]
     if not inits:
@@ -200,6 +209,7 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
             {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - a mount point
             {"name": "init", "mountPath": parts.INIT, "readOnly": True},
             {"name": "run", "mountPath": hosts.FOLDER, "readOnly": True},
+            *folders.mounts(site.mount, place.groups, place.data),
         ],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
@@ -248,7 +258,8 @@ def _volumes(place: Place, site: Site) -> list[dict[str, Any]]:
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(place.role.each.memory)}},
         {"name": "init", "hostPath": {"path": site.init, "type": "File"}},
         {"name": "run", "configMap": {"name": name, "defaultMode": 0o444}},
-        {"name": "home", "emptyDir": {}},
+        {"name": "home"} | folders.home(site.mount, place.owner),
+        *folders.volumes(site.mount, place.groups, place.data),
     ]
     if run.kind is Kind.WORKBENCH:
         kept = {"secretName": bench_files.name(run), "defaultMode": 0o440}

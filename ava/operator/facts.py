@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ava.domain import hosts, labels
+from ava.domain.data_sets import path_on_nodes
+from ava.domain.folders import Bound, FolderKind
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Pool, Run, User
 from ava.domain.spec import Role, Spec
 from ava.operator.ledger import Threads
+from ava.store.base import PAGE_LIMIT
 from ava.store.interface import Store
+
+
+class NotYet(Exception):
+    """Something that a run's pods need is still being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +25,8 @@ class Facts:
 
     Attributes:
         pools: by role.
+        groups: all that the owner is in now.
+        data: the run's data sets.
     """
 
     run: Run
@@ -26,6 +35,8 @@ class Facts:
     group: Group
     members: tuple[Member, ...]
     pools: dict[str, Pool | None]
+    groups: tuple[Group, ...] = ()
+    data: tuple[Bound, ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -33,8 +44,13 @@ class Facts:
         return labels.namespace(self.run.group)
 
 
-async def read(threads: Threads, store: Store, run: Run, spec: Spec, domain: str) -> Facts:
-    """Read what a run's pods are made from."""
+async def read(
+    threads: Threads, store: Store, run: Run, spec: Spec, domain: str, mount: str = "", cache: str = ""
+) -> Facts:
+    """Read what a run's pods are made from; ``mount`` and ``cache`` are where nodes have cephfs and Alluxio, empty: nowhere.
+
+    Raises NotYet while a folder that they mount is not made; ValueError for a data set that this site cannot give.
+    """
     owner = await threads(store.user, run.owner)
     group = await threads(store.group, run.group)
     queues = {queue.name: queue for queue in await threads(store.queues)}
@@ -42,7 +58,34 @@ async def read(threads: Threads, store: Store, run: Run, spec: Spec, domain: str
     queue = queues.get(run.queue)
     members = hosts.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
     chosen = {role.name: pool_of(role, queue.pool if queue else None, pools) for role in spec.roles}
-    return Facts(run, spec, owner, group, members, chosen)
+    groups, data = await threads(_folders, store, run, spec, mount, cache)
+    return Facts(run, spec, owner, group, members, chosen, groups, data)
+
+
+def _folders(
+    store: Store, run: Run, spec: Spec, mount: str, cache: str
+) -> tuple[tuple[Group, ...], tuple[Bound, ...]]:
+    """Return the groups whose folders a run's pods mount, and its data sets; NotYet until all are made."""
+    if not mount:
+        if spec.data_sets:
+            raise ValueError("this site has no shared file system, so that there are no data sets")
+        return (), ()
+    groups = store.groups(user=run.owner, limit=PAGE_LIMIT).items
+    data = store.data_of(run.id)
+    wanted = [(FolderKind.USER, run.owner), *((FolderKind.GROUP, group.name) for group in groups)]
+    wanted += [(FolderKind.DATA_SET, one.id) for one, _ in data if one.source["kind"] == "folder"]
+    for kind, name in wanted:
+        folder = store.folder(kind, name)
+        if folder.made is None:
+            raise NotYet(f"the folder of the {kind.value} {name} is not made yet: {folder.trouble or 'wait'}")
+    known = {key: (one, write) for one, write in data for key in (one.id, f"{one.owner}/{one.name}")}
+    bound = []
+    for named in spec.data_sets:
+        found = known.get(named.name) or known.get(f"{run.owner}/{named.name}")
+        if found is None:
+            raise ValueError(f"its data set {named.name} is gone")
+        bound.append(Bound(named.name, path_on_nodes(found[0], cache), found[1]))
+    return tuple(groups), tuple(bound)
 
 
 def pool_of(role: Role, named: str | None, pools: list[Pool]) -> Pool | None:

@@ -43,7 +43,7 @@ class GroupStore(Base):
         }
         insert = groups.insert().values(**row, **records.limits(quota, groups)).returning(groups)
         stored = connection.execute(insert).one()
-        self.tell(connection, now, "group-changed", name, Topic.OPERATOR)
+        self.tell(connection, now, "group-changed", name, Topic.OPERATOR, Topic.STORAGE)
         return records.group(stored)
 
     @reading
@@ -87,7 +87,7 @@ class GroupStore(Base):
             refuse(below_use(quota, used, f"group {row.name}"), 409)
             # Between the two statements a run has ended: now it fits.
             changed = connection.execute(update.returning(groups)).one()
-        self.tell(connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER)
+        self.tell(connection, now, "group-changed", row.name, Topic.OPERATOR, Topic.SCHEDULER, Topic.STORAGE)
         return records.group(changed)
 
     @writing

@@ -30,10 +30,11 @@ from ava.domain.model import (
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.store.interface_benches import Benches
+from ava.store.interface_folders import DataSets, Folders
 from ava.store.interface_people import People, Settings
 from ava.store.interface_services import Services
 
-__all__ = ["Access", "Benches", "Hand", "People", "Settings", "Store", "Work"]
+__all__ = ["Access", "Benches", "DataSets", "Folders", "Hand", "People", "Settings", "Store", "Work"]
 
 
 class Work(Protocol):
@@ -236,7 +237,7 @@ class Access(Protocol):
         """Return lines of the audit log, newest first."""
 
 
-class Store(People, Settings, Work, Hand, Access, Benches, Services, Protocol):
+class Store(People, Settings, Work, Hand, Access, Benches, Services, Folders, DataSets, Protocol):
     """The ledger."""
 
     def close(self) -> None:

@@ -18,9 +18,11 @@ from ava.domain.problems import Problem, Refused
 from ava.store.access import AccessStore
 from ava.store.base import WRITES
 from ava.store.charges import ChargeStore
+from ava.store.data_sets import DataSetStore
 from ava.store.definitions import DefinitionStore
 from ava.store.engine import make_engine
 from ava.store.errors import translated
+from ava.store.folders import FolderStore
 from ava.store.groups import GroupStore
 from ava.store.hand import HandStore
 from ava.store.interface import Store
@@ -42,6 +44,8 @@ class Ledger(
     RunStore,
     ServiceStore,
     ChargeStore,
+    FolderStore,
+    DataSetStore,
     HandStore,
     AccessStore,
 ):

@@ -11,12 +11,13 @@ from ava.domain.model import Page, Topic, User, UserState
 from ava.domain.names import email_problems, person_problems, shown
 from ava.domain.problems import conflict
 from ava.store import records
-from ava.store.base import Base, page, reading, refuse, writing
+from ava.store.base import page, reading, refuse, writing
+from ava.store.identities import IdentityStore, identify
 from ava.store.lookup import Lock, group_row, user_row
 from ava.store.tables import members, numbers, secrets, users
 
 
-class UserStore(Base):
+class UserStore(IdentityStore):
     """Users: who they are, and what they may."""
 
     @writing
@@ -30,8 +31,9 @@ class UserStore(Base):
         *,
         admin: bool = False,
         state: UserState = UserState.PENDING,
+        identity: tuple[str, str] | None = None,
     ) -> User:
-        """Store a person with the next free uid."""
+        """Store a person with the next free uid, and who they are at the log-in service."""
         refuse([*person_problems(name, "name"), *email_problems(email, "email")])
         _check_free(connection, name, email)
         row = {
@@ -45,6 +47,8 @@ class UserStore(Base):
             "created": now,
         }
         stored = connection.execute(users.insert().values(row).returning(users)).one()
+        if identity is not None:
+            identify(connection, name, identity, now)
         self._changed(connection, now, name, state)
         return records.user(stored)
 
@@ -127,9 +131,8 @@ class UserStore(Base):
         return records.user(connection.execute(update.returning(users)).one())
 
     def _changed(self, connection: Connection, now: datetime, name: str, state: UserState) -> None:
-        self.tell(
-            connection, now, "user-changed", name, Topic.OPERATOR, Topic.NOTICE, state=UserState(state).value
-        )
+        topics = Topic.OPERATOR, Topic.NOTICE, Topic.STORAGE
+        self.tell(connection, now, "user-changed", name, *topics, state=UserState(state).value)
 
 
 def next_number(connection: Connection, name: str) -> int:

@@ -13,7 +13,7 @@ from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
-from ava.store import follow, records
+from ava.store import follow, holds, records
 from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
@@ -100,6 +100,7 @@ class RunStore(Base):
             if before is None:
                 raise already_running(what, running(connection, what) or "")
             return _same(before, definition, key)
+        holds.want(connection, made.id, owner, spec)
         begin(connection, made, now)
         if reasons := follow.wait_for(connection, made.id, after):
             update = runs.update().where(runs.c.id == made.id).values(waits_for=reasons)
@@ -188,7 +189,7 @@ class RunStore(Base):
             changes["cluster"] = cluster
         connection.execute(runs.update().where(runs.c.id == id).values(changes))
         self.tell(connection, now, "run-admitted", id, Topic.OPERATOR, attempt=row.attempt)
-        if problems := charge(connection, row, now):
+        if problems := holds.take(connection, id, row.owner, now) or charge(connection, row, now):
             raise _Waits(problems)
 
     @writing
@@ -264,6 +265,7 @@ class RunStore(Base):
                 follow.go_on(connection, follower)
             else:
                 self._finish(connection, follower, Outcome.ABORTED, follow.failed(after), now)
+        holds.give_back(connection, row.id)
         if charged:
             release(connection, row.id, now)
         return records.run(after)

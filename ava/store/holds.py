@@ -1,0 +1,115 @@
+"""One writer or many readers of a data set (U8), inside the transactions that submit, admit and end a run.
+
+A run names its data sets when it is submitted and has them from its admission to its end. Having one is counted by a
+conditional UPDATE of the data set's row alone: its condition is looked at while the row is locked, and the table's CHECK
+says the same once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from ava.domain.names import is_id, shown
+from ava.domain.problems import Problem, Refused
+from ava.store.data_sets import readable_by
+from ava.store.tables_folders import data_sets, holds
+
+
+def want(connection: Connection, run: str, owner: str, spec: Mapping[str, Any]) -> None:
+    """Keep which data sets a new run names. 422 for what its owner may not have, of which no more is told."""
+    named: dict[str, bool] = {}
+    problems: list[Problem] = []
+    for index, one in enumerate(spec.get("data_sets") or ()):
+        where, name, write = f"data_sets[{index}]", str(one["name"]), bool(one.get("write"))
+        row = _named(connection, name, owner)
+        if row is None:
+            problems.append(
+                _problem("data-set-unknown", f"There is no data set {shown(name)} that you may read.", where)
+            )
+        elif row.id in named:
+            problems.append(
+                _problem("data-set-twice", f"The data set {shown(name)} is named more than once.", where)
+            )
+        elif write and row.owner != owner:
+            problems.append(
+                _problem("data-set-read-only", f"Only its owner writes the data set {shown(name)}.", where)
+            )
+        elif write and row.source["kind"] != "folder":
+            what = f"The data set {shown(name)} is read through a cache, which takes no writes."
+            problems.append(_problem("data-set-read-only", what, where))
+        else:
+            named[row.id] = write
+    if problems:
+        raise Refused(422, *problems)
+    # Kept from being deleted meanwhile by what the rows refer to, in one order.
+    rows = [{"run": run, "data_set": id, "write": named[id]} for id in sorted(named)]
+    if rows:
+        connection.execute(holds.insert(), rows)
+
+
+def take(connection: Connection, run: str, owner: str, now: datetime) -> Sequence[Problem]:
+    """Give a run its data sets; return which it cannot have now, after which the transaction has to be undone."""
+    problems: list[Problem] = []
+    query = select(holds).where(holds.c.run == run, holds.c.since.is_(None)).order_by(holds.c.data_set)
+    for hold in connection.execute(query).all():
+        free = data_sets.c.writers == 0, *((data_sets.c.readers == 0,) if hold.write else ())
+        count = data_sets.c.writers if hold.write else data_sets.c.readers
+        update = data_sets.update().where(data_sets.c.id == hold.data_set, *free, readable_by(owner))
+        update = update.values({count: count + 1})
+        if connection.execute(update).rowcount != 1:
+            problems.append(_why_not(connection, hold, owner))
+    if not problems:
+        connection.execute(
+            holds.update().where(holds.c.run == run, holds.c.since.is_(None)).values(since=now)
+        )
+    return problems
+
+
+def give_back(connection: Connection, run: str) -> None:
+    """Take from a run that has ended the data sets that it had, and those that it waited for."""
+    query = select(holds).where(holds.c.run == run).order_by(holds.c.data_set)
+    for hold in connection.execute(query).all():
+        if hold.since is not None:
+            count = data_sets.c.writers if hold.write else data_sets.c.readers
+            update = data_sets.update().where(data_sets.c.id == hold.data_set).values({count: count - 1})
+            connection.execute(update)
+    connection.execute(holds.delete().where(holds.c.run == run))
+
+
+def _named(connection: Connection, name: str, owner: str) -> Row[Any] | None:
+    """Return the data set that a definition names: by its id, or among its owner's own by its name."""
+    which = (
+        data_sets.c.id == name if is_id(name) else (data_sets.c.owner == owner) & (data_sets.c.name == name)
+    )
+    query = select(data_sets).where(which, data_sets.c.deleted.is_(None), readable_by(owner))
+    return connection.execute(query).one_or_none()
+
+
+def _problem(code: str, what: str, where: str) -> Problem:
+    return Problem(
+        code, what, where, remedy="Look at `ava data list`; another's data set is named by its id."
+    )
+
+
+def _why_not(connection: Connection, hold: Row[Any], owner: str) -> Problem:
+    row = connection.execute(select(data_sets).where(data_sets.c.id == hold.data_set)).one()
+    allowed = select(data_sets.c.id).where(data_sets.c.id == row.id, readable_by(owner))
+    where = f"data set {row.id}"
+    if connection.execute(allowed).one_or_none() is None:
+        what = f"The data set {row.name} is no longer shared with {owner}."
+        return Problem("data-set-revoked", what, where, remedy="Ask its owner, or stop the run.")
+    having = select(holds.c.run).where(holds.c.data_set == row.id, holds.c.since.is_not(None))
+    others = [o.run for o in connection.execute(having.order_by(holds.c.run).limit(5))]
+    what = f"The data set {row.name} is {'written' if row.writers else 'read'} by other runs."
+    return Problem(
+        "data-set-in-use",
+        what,
+        where,
+        ", ".join(others),
+        "no other run" if hold.write else "no run that writes",
+        "Wait until they have ended.",
+    )
