@@ -25,7 +25,7 @@ def user(services: Services, name: str, password: str, address: str) -> User:
     right = _matches(services, name, kept, password)
     if not right or found is None:
         services.rates.spend("login_account", name, "refused log-ins of this account")
-        _refused(services, name, address, "name-or-password")
+        refused(services, name, address, "name-or-password")
         raise Refused(
             401,
             Problem(
@@ -37,25 +37,29 @@ def user(services: Services, name: str, password: str, address: str) -> User:
                 "Try again; an administrator can set a new password.",
             ),
         )
-    if found.state is not UserState.ACTIVE:
-        _refused(services, name, address, found.state.value)
-        raise Refused(
-            403,
-            Problem(
-                f"account-{found.state.value}",
-                "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
-                f"user {found.name}",
-                found.state.value,
-                UserState.ACTIVE.value,
-                "An administrator approves it."
-                if found.state is UserState.PENDING
-                else "Ask an administrator.",
-            ),
-        )
-    metrics.LOGINS.labels("done").inc()
+    let_in(services, found, address)
     if kept and services.directory is None and services.passwords.outdated(kept):
         services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
     return found
+
+
+def let_in(services: Services, found: User, address: str) -> None:
+    """Return where a person whose identity is proven may log in; Refused 403 while the account may not."""
+    if found.state is UserState.ACTIVE:
+        metrics.LOGINS.labels("done").inc()
+        return
+    refused(services, found.name, address, found.state.value)
+    raise Refused(
+        403,
+        Problem(
+            f"account-{found.state.value}",
+            "This account may not log in" + (" yet." if found.state is UserState.PENDING else "."),
+            f"user {found.name}",
+            found.state.value,
+            UserState.ACTIVE.value,
+            "An administrator approves it." if found.state is UserState.PENDING else "Ask an administrator.",
+        ),
+    )
 
 
 def _account(services: Services, name: str) -> tuple[User | None, str | None]:
@@ -78,6 +82,7 @@ def _matches(services: Services, name: str, kept: str | None, password: str) -> 
     return services.passwords.matches(kept, password)
 
 
-def _refused(services: Services, name: str, address: str, why: str) -> None:
+def refused(services: Services, name: str, address: str, why: str) -> None:
+    """Count and write down a log-in that was refused."""
     metrics.LOGINS.labels("refused").inc()
     services.audit("nobody", "sessions.open", f"user {shown(name)}", "refused", address, {"why": why})

@@ -10,6 +10,7 @@ from typing import Any
 from ava.api.config import Config, Limits
 from ava.api.directory import Directory
 from ava.api.logs.interface import Logs, NoLogs
+from ava.api.oidc import Provider
 from ava.api.passwords import Passwords
 from ava.api.rates import Rates
 from ava.api.sealing import Sealer
@@ -47,6 +48,7 @@ class Services:
     rates: Rates
     logs: Logs = field(default_factory=NoLogs)
     directory: Directory | None = None
+    provider: Provider | None = None
     clock: Callable[[], datetime] = utc_now
 
     def audit(

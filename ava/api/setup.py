@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ava.api import entry
 from ava.api.config import Config, ConfigError
 from ava.api.directory import Directory
 from ava.api.ldap import LdapDirectory
@@ -12,6 +13,7 @@ from ava.api.logs.interface import Logs, NoLogs
 from ava.api.logs.live import LiveLogs
 from ava.api.logs.victoria import KeptLogs
 from ava.api.matrix import table
+from ava.api.oidc import Provider
 from ava.api.sealing import sealer
 from ava.api.services import Services, services
 from ava.domain.problems import Refused
@@ -47,8 +49,21 @@ def directory(config: Config) -> Directory | None:
     return LdapDirectory(config.ldap) if config.ldap is not None else None
 
 
+def provider(config: Config) -> Provider | None:
+    """Return the OpenID Connect provider that people log in at, None without one; ConfigError without its secret."""
+    if config.oidc is None:
+        return None
+    try:
+        if not config.oidc.secret_file.read_text(encoding="utf-8").strip():
+            raise ConfigError(f"oidc.secret_file: {config.oidc.secret_file} is empty")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"oidc.secret_file: {error}") from error
+    return Provider(config.oidc, config.oidc.address + entry.CALLBACK)
+
+
 def make(config: Config) -> Services:
     """Return the services; ConfigError with what is wrong."""
     table()
     seal = sealer(config.sealing_key)
-    return services(store(config), config, seal, logs=logs(config), directory=directory(config))
+    ways = {"directory": directory(config), "provider": provider(config)}
+    return services(store(config), config, seal, logs=logs(config), **ways)

@@ -13,6 +13,7 @@ from ava.store import records
 from ava.store.base import Base, check_limit, reading, upsert, writing
 from ava.store.lookup import Lock, run_row
 from ava.store.tables import messages, pods, secrets, signs
+from ava.store.tables_identities import spent
 from ava.store.types import plain, plain_document
 from ava.store.waiting import Waiter, waiter
 
@@ -89,7 +90,8 @@ class HandStore(Base):
 
     @writing
     def sweep(self, connection: Connection, before: datetime) -> int:
-        """Remove messages that were done, and sessions and tokens that ended, before a time."""
+        """Remove messages that were done, and what came to its end (sessions, tokens, used log-ins), before a time."""
         done = connection.execute(messages.delete().where(messages.c.done < before))
         ended = connection.execute(secrets.delete().where(secrets.c.until < before))
-        return done.rowcount + ended.rowcount
+        used = connection.execute(spent.delete().where(spent.c.until < before))
+        return done.rowcount + ended.rowcount + used.rowcount

@@ -21,8 +21,18 @@ class People(Protocol):
         *,
         admin: bool = False,
         state: UserState = UserState.PENDING,
+        identity: tuple[str, str] | None = None,
     ) -> User:
-        """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken."""
+        """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken.
+
+        ``identity``: issuer and subject of the person at the site's log-in service; 409 where they are another's.
+        """
+
+    def identified(self, issuer: str, subject: str) -> User | None:
+        """Return whose identity at a log-in service it is; None for nobody's."""
+
+    def spend(self, digest: str, until: datetime) -> bool:
+        """Use up what is good for once; False where it was used before. It is remembered until that time."""
 
     def user(self, name: str) -> User:
         """Return a person by name or id."""

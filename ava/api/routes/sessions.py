@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from fastapi import Request, Response
 
-from ava.api import credentials, login, shapes
-from ava.api.identity import COOKIE, Caller, Someone, csrf, digest, services_of
+from ava.api import login, session, shapes
+from ava.api.identity import COOKIE, Caller, Someone, csrf, services_of
 from ava.api.routes.common import Ref, router
 from ava.api.schemas.people import Login, SecretOut, SessionOut
 
@@ -23,28 +21,8 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     services = services_of(request)
     address = str(request.state.address)
     user = login.user(services, body.name, body.password, address)
-    _end_former(request)
-    until = services.clock() + timedelta(hours=services.config.session_hours)
-    id, secret = credentials.make(services, user.name, "session", until, address)
-    services.audit(user.name, "sessions.open", f"user {user.name}", "done", address)
-    response.set_cookie(
-        COOKIE,
-        f"{id}.{secret}",
-        max_age=services.config.session_hours * 3600,
-        path="/",
-        secure=True,
-        httponly=True,
-        samesite="lax",
-    )
+    secret, until = session.begin(request, response, user)
     return SessionOut(user=shapes.user(user), csrf=csrf(secret), kind="session", until=until)
-
-
-def _end_former(request: Request) -> None:
-    services = services_of(request)
-    id, _, secret = request.cookies.get(COOKIE, "").partition(".")
-    former = services.store.who("session", digest(secret), services.clock()) if secret else None
-    if former is not None:
-        services.store.end_secret(former.name, id)
 
 
 @routes.get("/sessions")

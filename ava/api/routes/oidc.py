@@ -1,0 +1,73 @@
+"""Log-in at the site's OpenID Connect provider, and which ways to log in there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from starlette.responses import RedirectResponse
+
+from ava.api import entry, session
+from ava.api.identity import services_of
+from ava.api.routes.common import router
+from ava.api.schemas.common import Answer
+
+routes = router("sessions")
+Long = Annotated[str | None, Query(max_length=4096)]
+
+
+class Ways(Answer):
+    """How people log in here."""
+
+    password: bool
+    oidc: bool
+    registration: bool
+
+
+@routes.get("/login")
+def ways(request: Request) -> Ways:
+    """Return the ways to log in; ``oidc`` begins at GET /api/v1/oidc/login."""
+    services = services_of(request)
+    return Ways(password=True, oidc=services.provider is not None, registration=services.config.registration)
+
+
+@routes.get("/oidc/login", status_code=303, response_class=Response)
+def begin(request: Request, next: Long = None) -> Response:
+    """Send the browser to the provider; ``next`` is the page of AVA's that it comes to afterwards."""
+    url, kept = entry.begin(services_of(request), str(request.state.address), next)
+    answer = RedirectResponse(url, 303)
+    answer.set_cookie(
+        entry.COOKIE,
+        kept,
+        max_age=int(entry.LONGEST.total_seconds()),
+        path="/",
+        secure=True,
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+@routes.get("/oidc/callback", status_code=303, response_class=Response)
+def end(
+    request: Request,
+    code: Long = None,
+    state: Long = None,
+    error: Long = None,
+    error_description: Long = None,
+    error_uri: Long = None,
+    iss: Long = None,
+    session_state: Long = None,
+    scope: Long = None,
+) -> Response:
+    """Take the provider's answer: begin a session, always a new one, and go to the page that was wanted.
+
+    What else a provider may add to its answer is known and not believed.
+    """
+    services, address = services_of(request), str(request.state.address)
+    kept = request.cookies.get(entry.COOKIE)
+    user, following = entry.finish(services, address, kept, code, state, error)
+    answer = RedirectResponse(following, 303)
+    session.begin(request, answer, user)
+    answer.delete_cookie(entry.COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    return answer

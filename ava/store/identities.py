@@ -1,0 +1,53 @@
+"""Who people are at the site's log-in service."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from ava.domain.model import User
+from ava.domain.problems import Problem
+from ava.store import records
+from ava.store.base import Base, reading, refuse, upsert, writing
+from ava.store.tables import users
+from ava.store.tables_identities import identities, spent
+
+ISSUER, SUBJECT = 500, 255
+"""Characters; a subject is no longer (OpenID Connect Core, 2)."""
+
+
+class IdentityStore(Base):
+    """Identities, and what may be used once alone."""
+
+    @reading
+    def identified(self, connection: Connection, issuer: str, subject: str) -> User | None:
+        """Return whose identity it is; None for nobody's."""
+        query = select(users).join(identities, identities.c.user_name == users.c.name)
+        row = connection.execute(
+            query.where(identities.c.issuer == issuer, identities.c.subject == subject)
+        ).one_or_none()
+        return None if row is None else records.user(row)
+
+    @writing
+    def spend(self, connection: Connection, digest: str, until: datetime) -> bool:
+        """Use up what is good for once; False where it was used before. It is remembered until that time."""
+        put = upsert(connection, spent).values(digest=digest, until=until)
+        return connection.execute(put.on_conflict_do_nothing(index_elements=["digest"])).rowcount == 1
+
+
+def identify(connection: Connection, name: str, identity: tuple[str, str], now: datetime) -> None:
+    """Write whose identity (issuer, subject) it is, in the transaction that makes the account; 409 where it is another's."""
+    issuer, subject = identity
+    if not (0 < len(issuer) <= ISSUER and 0 < len(subject) <= SUBJECT and (issuer + subject).isprintable()):
+        wanted = f"at most {ISSUER} and {SUBJECT} printable characters"
+        refuse(
+            [Problem("identity-invalid", "The identity is not valid.", "identity", "another text", wanted)]
+        )
+    row = {"issuer": issuer, "subject": subject, "user_name": name, "created": now}
+    put = upsert(connection, identities).values(row).on_conflict_do_nothing()
+    if connection.execute(put).rowcount != 1:
+        problem = Problem(
+            "identity-taken", "The identity belongs to another account.", "identity", "taken", "a new one"
+        )
+        refuse([problem], 409)
