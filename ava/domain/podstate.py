@@ -39,7 +39,7 @@ def read(pod: Mapping[str, Any], now: datetime) -> PodState:
         message=why.text,
         exit_code=why.exit_code,
         restarts=_number((meta.get("annotations") or {}).get(RESTARTS)),
-        started=_time(status.get("startTime")),
+        started=moment(status.get("startTime")),
         ready=phase == "Running" and is_ready(status),
         seen=now,
     )
@@ -111,5 +111,6 @@ def _number(said: Any) -> int:
     return int(said) if str(said).isdigit() else 0
 
 
-def _time(said: Any) -> datetime | None:
+def moment(said: Any) -> datetime | None:
+    """Return a time as Kubernetes writes it; None where there is none."""
     return datetime.strptime(said, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) if said else None

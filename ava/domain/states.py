@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ava.domain.model import Outcome, Phase, PodState, Run
+from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.names import shown
 
 STALE = timedelta(seconds=60)
@@ -89,6 +89,8 @@ def show(
         return Shown(State.UNKNOWN, asked + _silent(now, alive))
     if run.stop is not None:
         return Shown(State.STOPPING, _stopping(pods))
+    if run.kind is Kind.SERVICE:
+        return _service(run, pods)
     return _admitted(run, [p for p in pods if p.attempt == run.attempt])
 
 
@@ -127,6 +129,16 @@ def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
     placed = [p for p in waiting if p.reason != "Unschedulable"]
     why = _first(failed) or _first(placed) or _waits(run) or _first(waiting)
     return Shown(State.STARTING, (again + why).strip())
+
+
+def _service(run: Run, pods: Sequence[PodState]) -> Shown:
+    """Return the state of a service: it runs as long as one replica of any revision is ready."""
+    ready, wanted = sum(p.ready for p in pods), _wanted(run)
+    why = _waits(run) or _first([p for p in pods if not p.ready and p.phase != "Terminating"])
+    if not ready:
+        return Shown(State.STARTING, why)
+    short = f"{ready} of {wanted} replicas are ready." if ready < wanted else ""
+    return Shown(State.RUNNING, " ".join(filter(None, (short, why))))
 
 
 def _wanted(run: Run) -> int:

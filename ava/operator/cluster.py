@@ -20,6 +20,7 @@ RUN_KINDS = (
     resources.CONFIG_MAPS,
     resources.SECRETS,
     resources.NETWORK_POLICIES,
+    resources.INGRESSES,
 )
 """What is made for a run, in the order in which it is removed."""
 

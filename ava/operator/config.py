@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ava.domain.pods import Site
+from ava.domain.serving_pods import Front
 from ava.domain.tenancy import Opening
 from ava.kube.leader import Lease
 from ava.store.address import Database
@@ -44,12 +45,15 @@ class Pods(_Strict):
     domain: str = "cluster.local"
     pull_secret: str = ""
     pull_policy: str = "IfNotPresent"
+    mount: Annotated[str, Field(pattern=r"^(/[^\s]+)?$")] = ""
+    cache: Annotated[str, Field(pattern=r"^(/[^\s]+)?$")] = ""
+    """Where nodes have Alluxio; empty: nowhere."""
     restarts: Annotated[int, Field(ge=0, le=1000)] = 20
     """How often one place's pod is replaced within an attempt."""
 
     def site(self) -> Site:
         """Return it as the domain has it."""
-        chosen = self.model_dump(exclude={"git_known_hosts", "git_ca", "restarts"})
+        chosen = self.model_dump(exclude={"git_known_hosts", "git_ca", "cache", "restarts"})
         return Site(**chosen)
 
 
@@ -78,6 +82,7 @@ class Network(_Strict):
         dns: addresses of the cluster's DNS servers.
         openings: the registry, the data paths.
         git: servers of code, for pods whose code is cloned alone.
+        scrapers: peers from which Prometheus comes to services that have metrics.
         web: peers of a NetworkPolicy from which the ingress comes.
         doors: peers from which the gate and the ssh gateway come to workbenches.
     """
@@ -85,6 +90,7 @@ class Network(_Strict):
     dns: tuple[str, ...] = ()
     openings: tuple[Open, ...] = ()
     git: tuple[Open, ...] = ()
+    scrapers: tuple[dict[str, Any], ...] = ()
     web: tuple[dict[str, Any], ...] = ()
     doors: tuple[dict[str, Any], ...] = ()
 
@@ -98,6 +104,23 @@ class Network(_Strict):
         return [o.rule() for o in self.git]
 
 
+class Services(_Strict):
+    """How requests reach services (domain/serving_pods.py), and how many there are.
+
+    Attributes:
+        ingresses: URLs of the metrics of all ingress controllers.
+    """
+
+    domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$", max_length=190)] = ""
+    notes: dict[str, str] = Field(default_factory=dict)
+    middlewares: dict[str, str] = Field(default_factory=dict)
+    ingresses: tuple[Annotated[str, Field(pattern=r"^https?://[^\s]+$")], ...] = ()
+
+    def front(self) -> Front:
+        """Return it as the domain has it."""
+        return Front(self.domain, self.notes, self.middlewares)
+
+
 class Times(_Strict):
     """Seconds.
 
@@ -106,6 +129,7 @@ class Times(_Strict):
         alive: between two signs of life.
         image_wait: after so long without its image a pod has failed.
         pod_backoff: before a place's pod is replaced for the second time; twice as long each further time.
+        drain: for so long a service's replica that goes still answers what the ingress sends it.
         orphan: what belongs to no active run goes after so long.
         stuck: a pod that is still there so long after its grace is reported.
         dead_node: a node that has not answered for so long is dead: its pods are lost, and forgotten without its kubelet.
@@ -117,6 +141,7 @@ class Times(_Strict):
     alive: Seconds = 10
     image_wait: Seconds = 600
     pod_backoff: Seconds = 10
+    drain: Seconds = 10
     orphan: Seconds = 60
     stuck: Seconds = 30
     dead_node: Annotated[float, Field(ge=0, le=86400)] = 120
@@ -183,6 +208,7 @@ class Config(_Strict):
     election: Election = Election()
     pods: Pods = Pods()
     network: Network = Network()
+    services: Services = Services()
     times: Times = Times()
     notices: Notices | None = None
     sealing_keys: Path | None = None

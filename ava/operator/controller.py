@@ -16,6 +16,7 @@ from ava.kube.mirror import synced
 from ava.operator.cluster import LOOK, Cluster
 from ava.operator.config import Config
 from ava.operator.ledger import Threads
+from ava.operator.load import EVERY
 from ava.operator.metrics import Metrics
 from ava.operator.orphans import Orphans
 from ava.operator.outbox import Outbox
@@ -70,6 +71,8 @@ class Controller:
                 group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
                 group.create_task(self._always("sign of life", self.alive, times.alive))
                 group.create_task(self._always("sweep", self.sweep, SWEEP))
+                if self.config.services.ingresses:
+                    group.create_task(self._always("load", self.reconciler.replicas.load.look, EVERY))
         finally:
             self.queue.close()
 

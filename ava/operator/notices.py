@@ -127,7 +127,7 @@ def body(message: Message, run: Run) -> dict[str, Any]:
         "owner": run.owner,
         "group": run.group,
         "outcome": run.outcome.value if run.outcome else None,
-        "reason": run.reason,
+        "reason": message.payload.get("reason") or run.reason,
     }
 
 
@@ -141,9 +141,8 @@ def letter(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
     made["Date"] = format_datetime(message.created)
     made["Message-ID"] = f"<ava-{message.seq}-{run.id}@{mail.sender.partition('@')[2]}>"
     made["Auto-Submitted"] = "auto-generated"
-    made.set_content(
-        f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{run.reason}\n"
-    )
+    why = message.payload.get("reason") or run.reason
+    made.set_content(f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{why}\n")
     return made
 
 

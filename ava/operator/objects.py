@@ -40,14 +40,14 @@ class Objects:
         if not self.cluster.has(NAMESPACES, space):
             await self.cluster.make(NAMESPACES, tenancy.namespace(group))
         for policy in tenancy.policies(group, self.config.network.rules()):
-            await self._keep(NETWORK_POLICIES, policy, space)
+            await self.keep(NETWORK_POLICIES, policy, space)
 
     async def run(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
         """Make all but the pods; the namespace first, then what closes it, then what the pods mount."""
         run, spec, space = facts.run, facts.spec, facts.namespace
         await self.group(run.group)
         ports = [pods.TENSORBOARD_PORT] if spec.tensorboard else []
-        await self._keep(NETWORK_POLICIES, self._policy(run, ports), space)
+        await self.keep(NETWORK_POLICIES, self._policy(run, ports), space)
         name = hosts.service(run.id, run.attempt)
         if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
             # Twice made by a restart in between: the first stays, whoever asks again gets that one.
@@ -57,12 +57,12 @@ class Objects:
             await self._deploy_key(facts, deploy_keys)
         config = run_files.config_map(run, spec, facts.members, facts.owner, facts.group)
         if spec.git is not None:
-            await self._keep(NETWORK_POLICIES, tenancy.git_policy(run, self.config.network.code()), space)
+            await self.keep(NETWORK_POLICIES, tenancy.git_policy(run, self.config.network.code()), space)
             config["data"][parts.GIT_CA] = _text(self.config.pods.git_ca)
-        await self._need(CONFIG_MAPS, config, space)
-        await self._need(SERVICES, tenancy.peers_service(run), space)
+        await self.need(CONFIG_MAPS, config, space)
+        await self.need(SERVICES, tenancy.peers_service(run), space)
         if spec.tensorboard:
-            await self._need(SERVICES, tenancy.tensorboard(run, board_role(facts)), space)
+            await self.need(SERVICES, tenancy.tensorboard(run, board_role(facts)), space)
 
     def _policy(self, run: Run, ports: list[int]) -> Object:
         network = self.config.network
@@ -84,6 +84,8 @@ class Objects:
                 facts.members,
                 facts.pools[role.name],
                 restarts,
+                facts.groups,
+                facts.data,
             )
             return pods.pod(where, self.site)
 
@@ -118,14 +120,16 @@ class Objects:
             if kind is not PODS and attempt is not None and attempt != str(present):
                 await self.cluster.remove(kind, thing)
 
-    async def _need(self, kind: Kind, body: Object, space: str) -> None:
+    async def need(self, kind: Kind, body: Object, space: str) -> None:
+        """Make an object where there is none."""
         if not self.cluster.has(kind, body["metadata"]["name"], space):
             await self.cluster.make(kind, body, space)
 
-    async def _keep(self, kind: Kind, body: Object, space: str) -> None:
+    async def keep(self, kind: Kind, body: Object, space: str) -> None:
         """Make an object, or bring it to what is wanted now."""
-        digest = hashlib.sha256(orjson.dumps(body["spec"], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-        body["metadata"].setdefault("annotations", {})[DIGEST] = digest
+        notes = body["metadata"].setdefault("annotations", {})
+        said = orjson.dumps([notes, body["spec"]], option=orjson.OPT_SORT_KEYS)
+        notes[DIGEST] = digest = hashlib.sha256(said).hexdigest()[:16]
         there = self.cluster.made[kind].objects.get((space, body["metadata"]["name"]))
         there = there or await self.cluster.make(kind, body, space)
         meta = there["metadata"]

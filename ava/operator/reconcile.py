@@ -30,6 +30,7 @@ from ava.operator.keys import Sealed
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
 from ava.operator.objects import Objects
+from ava.operator.serving import Replicas
 from ava.store.interface import Store
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Reconciler:
         self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
         self.objects = Objects(cluster, config)
         self.benches = Benches(cluster, store, threads, config)
+        self.replicas = Replicas(cluster, store, threads, config, self.objects, stuck)
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._hopeless: dict[str, str] = {}
         """Why a run's pods cannot be made; asking again would make half of them again and again."""
@@ -96,6 +98,11 @@ class Reconciler:
         return None
 
     async def _admitted(self, run: Run, spec: Spec) -> float | None:
+        if run.kind is Kind.SERVICE and spec.serving is not None:
+            said = await self.replicas.step(run, spec, self.now())
+            return (
+                await self._end(run, said, self.cluster.run_pods(run.id)) if isinstance(said, End) else said
+            )
         there = self.cluster.run_pods(run.id)
         mine = {place_of(pod): pod for pod in there if _attempt(pod) == run.attempt}
         known = (await self.threads(self.store.pods, [run.id])).get(run.id, ())
@@ -134,6 +141,9 @@ class Reconciler:
         if due:
             try:
                 await self._make(run, spec, due)
+            except facts.NotYet as not_yet:
+                log.info("run %s waits: %s", run.id, not_yet)
+                return 1.0
             except (Sealed, ValueError, Invalid) as error:
                 # Nothing of ours to repair: what the user asked for cannot be made, now or later.
                 self._hopeless[run.id] = f"Its pods cannot be made: {error}"
@@ -167,16 +177,16 @@ class Reconciler:
 
     def forget(self, run: str) -> None:
         """Drop what is remembered of a run that has ended."""
+        self.replicas.forget(run)
         self._hopeless.pop(run, None)
         for key in [key for key in self._waits if key[0] == run]:
             del self._waits[key]
 
     async def _make(self, run: Run, spec: Spec, due: Mapping[Place, int]) -> None:
-        if spec.data_sets:
-            raise ValueError("data sets are not offered by this version")
         if spec.git is not None and not self.config.pods.git_image:
             raise ValueError("this site has no image that clones code (pods.git_image)")
-        found = await facts.read(self.threads, self.store, run, spec, self.config.pods.domain)
+        pods = self.config.pods
+        found = await facts.read(self.threads, self.store, run, spec, pods.domain, pods.mount, pods.cache)
         deploy = await self.threads(self.store.keys, run.owner, "deploy") if spec.git and spec.git.key else {}
         await self.objects.run(found, deploy)
         if run.kind is Kind.WORKBENCH:

@@ -155,7 +155,7 @@ class ServiceStore(Base):
             return
         connection.execute(services.update().where(services.c.run == run).values(trouble=said))
         if said:
-            self.tell(connection, now, "service-trouble", run, Topic.NOTICE, reason=said)
+            self.tell(connection, now, "run-trouble", run, Topic.NOTICE, reason=said)
 
     def recharge(self, run: str, amount: Resources, now: datetime) -> Sequence[Problem]:
         """Charge another amount for a service from now on; return why not, empty when done.

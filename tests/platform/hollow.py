@@ -39,6 +39,7 @@ class Hollow:
     Attributes:
         deaf: names of nodes whose kubelet does nothing.
         grace: whether a container ends at SIGTERM at once (else when its grace is over).
+        serves: whether a pod that runs answers its health check.
         ran: (run, place) of each container that was started, in order.
     """
 
@@ -49,6 +50,7 @@ class Hollow:
         self.deaf: set[str] = set()
         self.binds = True
         self.sigterm_deaf = False
+        self.serves: Callable[[Object], bool] = lambda pod: True
         self.ran: list[str] = []
         self.pods = Mirror(client, PODS, seconds=30)
         self.errors: list[str] = []
@@ -129,11 +131,16 @@ class Hollow:
                 state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed"}}
                 await self._say(space, name, "Failed" if code else "Succeeded", state)
 
+    def _ready(self, space: str, name: str) -> bool:
+        pod = self.pods.objects.get((space, name))
+        return pod is not None and self.serves(pod)
+
     async def _say(self, space: str, name: str, phase: str, state: Object) -> None:
         status = {
             "phase": phase,
             "podIP": "10.1.2.3",
             "startTime": stamp(),
+            "conditions": [{"type": "Ready", "status": str(phase == "Running" and self._ready(space, name))}],
             "containerStatuses": [
                 {
                     "name": "main",

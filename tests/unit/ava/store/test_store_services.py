@@ -1,8 +1,11 @@
 """Services in the ledger: revisions, the number of replicas, and charges that follow it and are never edited."""
 
+from dataclasses import replace
+
 import pytest
 
 from ava.domain.model import Kind, Outcome, Phase, Quota, Topic
+from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from tests.unit.ava.store.world import NOW, World, code, later
 
@@ -130,16 +133,12 @@ def test_a_run_of_another_group_that_waits_for_its_own_quota_holds_nobody_up(wor
         store.run(other.id)
     kept = store.run(other.id)
     assert kept.phase is Phase.QUEUED
-    from dataclasses import replace
-
     reason = replace(_problem(kept), code="group-quota")
     store.waits_for(other.id, [reason])
     assert store.recharge(run, ONE.times(3), later(10)) == ()
 
 
 def _problem(run):
-    from ava.domain.problems import Problem
-
     return Problem(**{k: v for k, v in run.waits_for[0].items() if k in Problem.__dataclass_fields__})
 
 
@@ -179,6 +178,6 @@ def test_trouble_is_told_once(world):
     store, run = world.store, running(world)
     for text in ("bad", "bad", "", "bad"):
         store.service_trouble(run, text, NOW)
-    told = [m.payload["reason"] for m in store.open_messages(Topic.NOTICE) if m.kind == "service-trouble"]
+    told = [m.payload["reason"] for m in store.open_messages(Topic.NOTICE) if m.kind == "run-trouble"]
     assert told == ["bad", "bad"]
     assert store.service(run).trouble == "bad"
