@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import base64
 import hashlib
 import hmac
 import socket
@@ -112,6 +113,9 @@ class S3(object):
             "x-amz-content-sha256": payload,
             "x-amz-date": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()),
         }
+        if body:
+            # Asked for by the rules of a bucket (PutBucketLifecycle), and read by none of the others.
+            headers["content-md5"] = base64.b64encode(hashlib.md5(body).digest()).decode("ascii")
         headers["Authorization"] = authorization(
             method, path, query, dict(headers), payload, self.keys, self.region
         )

@@ -12,7 +12,8 @@ description:
   - Makes the buckets that are not there, each with its owner's keys, over TLS alone; needs no library.
   - Versioning is switched on where it is wanted, and suspended where it is on and not wanted; versions that are
     there stay.
-  - A policy that is given takes the place of what is there; without one it is left alone.
+  - A policy that is given takes the place of what is there; without one it is left alone. So do the rules of I(former_days) and
+    I(unfinished_days).
   - Buckets that are not named are left alone; nothing is ever deleted.
 options:
   endpoint: {description: "URL, https://HOST or https://HOST:PORT.", type: str, required: true}
@@ -29,6 +30,8 @@ options:
     suboptions:
       name: {description: Name., type: str, required: true}
       versioning: {description: Whether former versions are kept., type: bool, default: false}
+      former_days: {description: Days for which former versions are kept; 0 for leaving that as it is., type: int, default: 0}
+      unfinished_days: {description: Days after which the parts of an unfinished upload go., type: int, default: 7}
       policy: {description: What others than the owner may do; empty for leaving it as it is., type: dict, default: {}}
       access_key: {description: Access key of its owner., type: str, required: true}
       secret_key: {description: Secret key of its owner., type: str, required: true}
@@ -68,6 +71,16 @@ PLACE = (
     '<CreateBucketConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><LocationConstraint>%s'
     "</LocationConstraint></CreateBucketConfiguration>"
 )
+
+# What was covered up goes after some days, then the mark that covered it; what stands is never touched.
+RULES = (
+    '<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>avadm</ID><Prefix></Prefix>'
+    "<Status>Enabled</Status><NoncurrentVersionExpiration><NoncurrentDays>%d</NoncurrentDays></NoncurrentVersionExpiration>"
+    "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>"
+    "<AbortIncompleteMultipartUpload><DaysAfterInitiation>%d</DaysAfterInitiation></AbortIncompleteMultipartUpload>"
+    "</Rule></LifecycleConfiguration>"
+)
+ELEMENT = re.compile(r"<(Status|NoncurrentDays|DaysAfterInitiation|ExpiredObjectDeleteMarker)>([^<]*)<")
 
 
 def short(status, text):
@@ -115,6 +128,8 @@ class Buckets(object):
         elif status != 200:
             raise S3Error("The store does not tell whether there is a bucket %s: %d" % (name, status))
         self.version(bucket)
+        if bucket.get("former_days"):
+            self.expire(bucket)
         if bucket["policy"]:
             self.allow(bucket)
 
@@ -143,6 +158,20 @@ class Buckets(object):
         self.actions.append("versioning of %s: %s" % (bucket["name"], state))
         if not self.check_mode:
             self.must(bucket, "PUT", {"versioning": ""}, VERSIONING % state)
+
+    def expire(self, bucket):
+        """Have former versions removed after a time, where the rules are others."""
+        status, text = self.ask(bucket, "GET", {"lifecycle": ""}, b"")
+        if status not in (200, 404):
+            raise S3Error("The rules of %s cannot be read: %s" % (bucket["name"], short(status, text)))
+        wanted = RULES % (bucket["former_days"], bucket["unfinished_days"])
+        if sorted(ELEMENT.findall(text if status == 200 else "")) == sorted(ELEMENT.findall(wanted)):
+            return
+        self.actions.append(
+            "former versions of %s: kept for %d days" % (bucket["name"], bucket["former_days"])
+        )
+        if not self.check_mode:
+            self.must(bucket, "PUT", {"lifecycle": ""}, wanted)
 
     def allow(self, bucket):
         """Set the policy where it is another one."""
@@ -177,6 +206,8 @@ def main():
                 "options": {
                     "name": {"type": "str", "required": True},
                     "versioning": {"type": "bool", "default": False},
+                    "former_days": {"type": "int", "default": 0},
+                    "unfinished_days": {"type": "int", "default": 7},
                     "policy": {"type": "dict", "default": {}},
                     "access_key": {"type": "str", "required": True, "no_log": True},
                     "secret_key": {"type": "str", "required": True, "no_log": True},

@@ -13,6 +13,7 @@ from avadm.nodesource import modules
 
 PROGRAMS = {
     "balancer": ("balancer",),
+    "database": ("database.main",),
     "gpu-exporter": ("gpu_exporter",),
     "log-shipper": ("logs.shipper",),
     "log-watch": ("logs.watch",),

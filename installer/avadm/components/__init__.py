@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 from avadm.components import (
     addons,
     ava,
+    backups,
     base,
     cache,
     ceph,
@@ -56,6 +57,7 @@ COMPONENTS: tuple[Component, ...] = tuple(
         logs,
         etcd,
         database,
+        backups,
         docker,
         gpu,
         masters,

@@ -59,15 +59,16 @@ def policy(site: Site) -> dict[str, Any]:
     return {
         "Version": "2012-10-17",
         "Statement": [
-            _allow(every, LIST, whole),
+            allow(every, LIST, whole),
             # An object belongs to who wrote it, so its bucket's owner needs to be named too.
-            _allow([ETCD_COPIES, *every], ["s3:GetObject"], f"{whole}/*"),
-            *(_allow([user(n)], CHANGE, f"{whole}/{n.name}/*") for n in members),
+            allow([ETCD_COPIES, *every], ["s3:GetObject"], f"{whole}/*"),
+            *(allow([user(n)], CHANGE, f"{whole}/{n.name}/*") for n in members),
         ],
     }
 
 
-def _allow(users: list[str], actions: list[str], resource: str) -> dict[str, Any]:
+def allow(users: list[str], actions: list[str], resource: str) -> dict[str, Any]:
+    """Return a statement of a policy."""
     return {
         "Effect": "Allow",
         "Principal": {"AWS": [f"arn:aws:iam:::user/{name}" for name in users]},

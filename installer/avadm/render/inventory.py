@@ -29,6 +29,8 @@ from avadm.render import (
     addons,
     alluxio,
     ava,
+    ava_services,
+    backups,
     ceph,
     core,
     database,
@@ -60,7 +62,20 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 MODULES = (
     *(core, packet_filter, ceph, monitoring, kubernetes, registries, etcd, masters, kube_nodes),
-    *(kube_metrics, monitoring_tls, database, addons, accounts, volumes, objects, alluxio, logs, ava),
+    *(
+        kube_metrics,
+        monitoring_tls,
+        database,
+        addons,
+        accounts,
+        volumes,
+        objects,
+        backups,
+        alluxio,
+        logs,
+        ava,
+        ava_services,
+    ),
 )
 """In this order: a later one may add to what an earlier one wrote."""
 
@@ -108,6 +123,7 @@ def render_inventory(
     refuse_lost(site_file.path, site_file.site.name, out.secrets)
     secrets = vault.ensure(out.secrets)
     objects.require(site_file.site, secrets)
+    ava_services.require(site_file.site, secrets)
     registries.require(site_file.site, secrets)
     if certificates.issue(pki.KeyStore.open(site_file.path), site_file.site, secrets):
         out = variables(site_file)

@@ -15,13 +15,23 @@ from avadm.findings import Finding
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
-from avadm.render import Given, Vars, etcd_store
+from avadm.render import Given, Vars, database_store, etcd_store
 from avadm.render.ceph import MIB, pool_vars
 from avadm.render.masters import keep_private
 from avadm.render.monitoring import group
 from avadm.site.cephx import Entity
 from avadm.site.model import Site
-from avadm.site.object_pools import entity, etcd_copies, external_copies, gateways, name, own_copies, shares
+from avadm.site.object_pools import (
+    entity,
+    etcd_copies,
+    external_backups,
+    external_copies,
+    gateways,
+    name,
+    own_backups,
+    own_copies,
+    shares,
+)
 from avadm.site.object_store import ObjectStore
 
 SETTINGS = {
@@ -68,7 +78,7 @@ def keys_of(site: Site, user: str) -> tuple[str, str]:
 
 
 def users(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
-    """Return the site's users, and those for copies of etcd's snapshots, as avadm_ceph_s3 takes them.
+    """Return the site's users, and those for etcd's snapshots and PostgreSQL's backups, as avadm_ceph_s3 takes them.
 
     The acceptance suite makes and removes its own.
     """
@@ -82,7 +92,7 @@ def users(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
         for user in store.users
     ]
     free = {"max_bytes": -1, "max_objects": -1}
-    ours = etcd_store.users(site)
+    ours = etcd_store.users(site) | database_store.users(site)
     return wanted + [{"name": user, **etcd_store.keys(names), **free} for user, names in ours.items()]
 
 
@@ -96,7 +106,8 @@ def buckets(site: Site, store: ObjectStore) -> list[dict[str, Any]]:
         }
         for bucket in store.buckets
     ]
-    return [*found, etcd_store.bucket(site)] if own_copies(site) else found
+    found += [etcd_store.bucket(site)] if own_copies(site) else []
+    return found + ([database_store.bucket(site)] if own_backups(site) else [])
 
 
 def render(given: Given, out: Vars) -> None:
@@ -125,7 +136,8 @@ def render(given: Given, out: Vars) -> None:
     address = str(knobs.vip or nodes[0].address)
     pools = pool_vars(site)
     ceph = site.components.ceph
-    for names in [*(key_names(user.name) for user in knobs.users), *etcd_store.users(site).values()]:
+    ours = etcd_store.users(site) | database_store.users(site)
+    for names in [*(key_names(user.name) for user in knobs.users), *ours.values()]:
         out.secrets |= dict(zip(names, (access_key, secret_key), strict=True))
     out.all |= {
         "ceph_rgw_packages": profile.packages.get("ceph_rgw", []),
@@ -198,6 +210,8 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
     wanted: list[tuple[str, str, object]] = [("", "of the external object store", store.external)]
     if copies := external_copies(site):
         wanted.append((".etcd_copies", "for copies of etcd's snapshots", copies))
+    if backups := external_backups(site):
+        wanted.append((".database_backups", "for backups of PostgreSQL", backups))
     return [
         Finding(
             check="objects-key-missing",

@@ -197,6 +197,10 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_derived": lambda args: iter([f"file {args['path']}", f"file {args['path']}.of"]),
     "avadm_etcd_access": lambda args: iter(["access etcd"]),
     "avadm_postgresql": lambda args: iter([f"postgresql {args['port']}"]),
+    # What it did lies in the past; that a member waits again is told by its own settings.
+    "avadm_patroni_restart": lambda args: iter(()),
+    # That the repository is there, its nodes' files cannot say; the doctor and its alerts do.
+    "avadm_pgbackrest": lambda args: iter(()),
     "avadm_patroni": lambda args: iter([f"patroni {args['url']}"]),
     "avadm_database_member": lambda args: iter([f"file {args['data_dir']}/PG_VERSION"]),
     "avadm_calico_pool": lambda args: iter([f"ippool {args['name']}"]),

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from avadm.site.ava import Ava
 from avadm.site.object_store import ObjectStore, VaultName
 from avadm.site.values import Address, Model, NodeName, Real, Whole
 
@@ -257,6 +258,21 @@ class Alluxio(Model):
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
+class DatabaseBackup(Model):
+    """Backups of PostgreSQL: in the object store, unless a folder is named."""
+
+    directory: str | None = Field(default=None, pattern=r"^/[^\s]*[^\s/]$")
+    """Folder that all nodes of the database share (NFS, cephfs), made by you, writable for the user postgres."""
+    hour: Whole = Field(default=2, ge=0, le=23)
+    """Hour of the day, UTC, at which a backup is made."""
+    weeks_kept: Whole = Field(default=4, ge=1, le=520)
+    """Full backups that are kept, one a week; any time since the oldest of them can be restored."""
+    undelete_days: Whole = Field(default=14, ge=1, le=3650)
+    """Days for which the site's own object store keeps what was deleted or overwritten there."""
+    waiting_gib: Whole = Field(default=16, ge=1, le=1 << 20)
+    """WAL that may wait on the primary while no archive takes it, GiB; more is given up, so that the disk does not fill."""
+
+
 class Database(Model):
     """PostgreSQL for the platform; runs on the nodes with the role database."""
 
@@ -266,17 +282,8 @@ class Database(Model):
     """TCP port."""
     names: list[DatabaseName] = ["ava"]
     """Databases; each belongs to a user of its own name, whose password is the vault's `vault_database_NAME`."""
-
-
-class Ava(Model):
-    """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
-
-    host: str = Field(default="ava", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
-    """Name under which users reach it, before `network.domain`."""
-    replicas: Whole = Field(default=2, ge=1, le=9)
-    """Processes of each kind: of the API all serve, of the others one leads."""
-    registration: bool = True
-    """Whether people may register themselves; an administrator still approves each."""
+    backup: DatabaseBackup | None = DatabaseBackup()
+    """Backups, where there is a place for them; null for none."""
 
 
 class Components(Model):

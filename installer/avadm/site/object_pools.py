@@ -6,7 +6,7 @@ Pure functions of the site, apart from render/objects.py, so that render/ceph.py
 from __future__ import annotations
 
 from avadm.site.model import Node, Site
-from avadm.site.object_store import EtcdCopies
+from avadm.site.object_store import DatabaseCopies, EtcdCopies
 
 DATA, INDEX = "default.rgw.buckets.data", "default.rgw.buckets.index"
 # radosgw makes pools that are missing by itself, with the cluster's defaults; all of the zone `default` are made before,
@@ -23,6 +23,8 @@ SHARES = {
 """Pool to its part of the object store's share."""
 ETCD_COPIES = "avadm-etcd"
 """User, and its one bucket, that etcd's snapshots are copied to."""
+DATABASE_BACKUPS = "avadm-database"
+"""User, and its one bucket, that PostgreSQL's backups are in."""
 CERTIFICATE, KEY, AUTHORITY = (f"/etc/avadm/objects/{n}" for n in ("server.crt", "server.key", "ca.crt"))
 Options = dict[str, str | int | float | bool]
 
@@ -49,6 +51,30 @@ def external_copies(site: Site) -> EtcdCopies | None:
 def etcd_copies(site: Site) -> bool:
     """Tell whether etcd's snapshots are copied into an object store."""
     return own_copies(site) or external_copies(site) is not None
+
+
+def own_backups(site: Site) -> bool:
+    """Tell whether PostgreSQL's backups are in the site's own object store."""
+    knobs = site.components.database
+    wanted = knobs is not None and knobs.backup is not None and not knobs.backup.directory
+    return bool(wanted and gateways(site) and site.with_role("database"))
+
+
+def external_backups(site: Site) -> DatabaseCopies | None:
+    """Return where they are in a store that others run."""
+    store, knobs = site.components.object_store, site.components.database
+    if store is None or store.external is None or store.provider != "external":
+        return None
+    if knobs is None or knobs.backup is None or knobs.backup.directory:
+        return None
+    return store.external.database_backups if site.with_role("database") else None
+
+
+def database_backups(site: Site) -> bool:
+    """Tell whether PostgreSQL's backups have a place: a folder, or an object store."""
+    knobs = site.components.database
+    folder = knobs is not None and knobs.backup is not None and bool(knobs.backup.directory)
+    return folder or own_backups(site) or external_backups(site) is not None
 
 
 def name(site: Site) -> str:

@@ -50,6 +50,17 @@ class EtcdCopies(Model):
     """Vault variable that holds the secret key."""
 
 
+class DatabaseCopies(Model):
+    """Where backups of PostgreSQL go in a store that others run: with a key of their own, which opens nothing else."""
+
+    bucket: BucketName
+    """A bucket that is there; have its former versions kept, so that what is deleted can be had back."""
+    access_key: VaultName = "vault_database_backups_access_key"
+    """Vault variable that holds the access key."""
+    secret_key: VaultName = "vault_database_backups_secret_key"  # noqa: S105  a variable's name
+    """Vault variable that holds the secret key."""
+
+
 class ExternalStore(Model):
     """An S3 store that others run, such as Kodo."""
 
@@ -63,6 +74,8 @@ class ExternalStore(Model):
     """Vault variable that holds the secret key."""
     etcd_copies: EtcdCopies | None = None
     """Bucket and key for copies of etcd's snapshots; none are made where absent."""
+    database_backups: DatabaseCopies | None = None
+    """Bucket and key for backups of PostgreSQL; none are made there where absent."""
 
 
 class ObjectStore(Model):

@@ -104,7 +104,7 @@ def test_a_job_is_asked_as_it_says_and_over_tls_where_it_shows_a_certificate(too
     assert set(jobs["usual"]) == {"job_name", "file_sd_configs"}
 
 
-ABOUT = ["objects", "cache", "logs", "log_troubles", "database", "ava"]
+ABOUT = ["objects", "cache", "logs", "log_troubles", "database", "database_backup", "ava"]
 
 
 def test_each_rule_file_is_named_so_that_a_stale_one_is_not_read(tmp_path):

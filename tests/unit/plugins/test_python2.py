@@ -19,6 +19,7 @@ PATTERNS = (
 # Programs of nodes that have Kubernetes or logs: Python 3.5 reads them (tests/unit/artifacts/test_programs.py).
 YOUNG = [
     *ROOT.glob("nodeside/volumes/*.py"),
+    *ROOT.glob("nodeside/database/*.py"),
     *(
         ROOT / "nodeside" / f"{n}.py"
         for n in ("balancer", "gpu_exporter", "kubeapi", "logs/watch", "pod_targets")
