@@ -30,6 +30,9 @@ options:
     description: Folder with ca.crt, client.cert and client.key for the registry.
     type: path
     required: true
+  compression:
+    description: Level of gzip; the higher, the smaller and slower. Skopeo's own where absent.
+    type: int
 """
 
 EXAMPLES = r"""
@@ -61,10 +64,12 @@ class Registry(object):
         run: callable(argv) -> (rc, stdout, stderr).
         address: HOST:PORT.
         certificates: folder of the certificates.
+        compression: level of gzip, None for skopeo's own.
     """
 
-    def __init__(self, run, address, certificates):
+    def __init__(self, run, address, certificates, compression=None):
         self.run, self.address, self.certificates = run, address, certificates
+        self.compression = compression
 
     def held(self, name):
         """Return the id of the image that the registry has under a name, None where it has none."""
@@ -79,6 +84,8 @@ class Registry(object):
     def put(self, name, archive, target):
         """Put an archive's image of a name under another one."""
         argv = ["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-cert-dir", self.certificates]
+        if self.compression is not None:
+            argv += ["--dest-compress-level", str(self.compression)]
         argv += ["docker-archive:%s:%s" % (archive, name), "docker://%s/%s" % (self.address, target)]
         rc, out, err = self.run(argv)
         if rc != 0:
@@ -107,11 +114,12 @@ def main():
             "as_name": {"type": "str"},
             "archive": {"type": "path", "required": True},
             "certificates": {"type": "path", "required": True},
+            "compression": {"type": "int"},
         },
         supports_check_mode=True,
     )
     given = module.params
-    registry = Registry(module.run_command, given["registry"], given["certificates"])
+    registry = Registry(module.run_command, given["registry"], given["certificates"], given["compression"])
     try:
         changed, found = ensure(
             registry, given["name"], given["archive"], module.check_mode, given["as_name"]

@@ -19,7 +19,7 @@ def needed(site: Site, phases: Iterable[Phase] = PHASES) -> list[Artifact]:
 
 
 def _names(site: Site, phases: Iterable[Phase]) -> list[str]:
-    names = [name for p in phases if p.artifacts and p.hosts(site) for name in p.artifacts]
+    names = [name for p in phases if (found := p.installs(site)) and p.hosts(site) for name in found]
     return list(dict.fromkeys(names))
 
 
@@ -31,12 +31,12 @@ def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None} | made
 
 
-def missing(phases: Iterable[Phase], store: ArtifactStore | None = None) -> list[Finding]:
-    """Return an error for each artifact of phases that the cache has not whole; every byte is read."""
+def missing(site: Site, phases: Iterable[Phase], store: ArtifactStore | None = None) -> list[Finding]:
+    """Return an error for each artifact of a site's phases that the cache has not whole; every byte is read."""
     store = store or ArtifactStore.default()
     users: dict[str, list[str]] = {}
     for phase in phases:
-        for name in phase.artifacts:
+        for name in phase.installs(site):
             if not programs.ours(name):
                 users.setdefault(name, []).append(phase.name)
     findings = []

@@ -8,6 +8,8 @@ from avadm.site.model import Node, Site
 DATABASE = "ava"
 """Its database, and the user that owns it."""
 NAMESPACE = "ava-system"
+IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
+"""Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
 """Its deployments, which differ in nothing but what they run."""
 SERVED, TOLD = 8080, 9090
@@ -31,6 +33,11 @@ def host(site: Site) -> str:
     return f"{knobs.host}.{site.network.domain}" if knobs else ""
 
 
+def images(site: Site) -> list[str]:
+    """Return the images of users' containers that a site offers."""
+    return list(site.components.ava.images) if site.components.ava else []
+
+
 COMPONENT = Component(
     phase=Phase(
         "ava",
@@ -41,6 +48,8 @@ COMPONENT = Component(
         ("ava",),
         component="ava",
         artifacts=("ava-image", "ava-init"),
+        optional=IMAGES,
+        wants=images,
     ),
     duties={"ava": controls},
     programs=(

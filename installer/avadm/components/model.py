@@ -168,6 +168,8 @@ class Phase:
         chooses: returns the nodes that take part, where roles alone do not say it; ``groups`` are those of the playbook.
         artifacts: names in artifacts/manifest.yml, or of programs of nodeside (artifacts/programs.py), of what the phase installs
             from the cache.
+        optional: further ones, of which the phase installs those that ``wants`` returns.
+        wants: returns which of ``optional`` a site file asks for.
     """
 
     name: str
@@ -182,6 +184,13 @@ class Phase:
     only_with: str = ""
     chooses: Callable[[Site], Sequence[Node]] | None = None
     artifacts: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    wants: Callable[[Site], Sequence[str]] | None = None
+
+    def installs(self, site: Site) -> tuple[str, ...]:
+        """Return the artifacts that are installed on a site."""
+        wanted = self.wants(site) if self.wants else ()
+        return (*self.artifacts, *(name for name in self.optional if name in wanted))
 
     def hosts(self, site: Site) -> tuple[str, ...]:
         """Return the names of the nodes that take part, in the site file's order."""

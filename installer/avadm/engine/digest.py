@@ -96,7 +96,7 @@ class Digests:
 
 def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, str]]:
     """Return the checksums of what a phase installs; where the controller keeps it is no input."""
-    installs = (n for n in phase.artifacts if n in artifacts)
+    installs = (n for n in (*phase.artifacts, *phase.optional) if n in artifacts)
     return {n: {f: kept["sha256"] for f, kept in artifacts[n]["files"].items()} for n in installs}
 
 

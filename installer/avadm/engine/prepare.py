@@ -21,6 +21,7 @@ from avadm.render import STATE_KEY, lost_vault
 
 if TYPE_CHECKING:
     from avadm.runner.fleet import Fleet
+    from avadm.site.model import Site
     from avadm.sitefile.load import SiteFile
 
 
@@ -112,13 +113,13 @@ def newest(
     return context, mirror, note
 
 
-def refuse_missing(steps: Sequence[ScheduledPhase]) -> None:
+def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
     """Refuse steps that install artifacts which the cache has not, or not whole.
 
     Raises:
         AvadmError: with each of them.
     """
-    if findings := missing(s.phase for s in steps):
+    if findings := missing(site, (s.phase for s in steps)):
         raise AvadmError(findings)
 
 

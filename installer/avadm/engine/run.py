@@ -205,7 +205,7 @@ def _execute(
         verdicts = {} if again else prove(context, asker, steps)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
     todo = make_plan(context.site_file.site, left, limit=request.limit) if left else []
-    refuse_missing(todo)
+    refuse_missing(context.site_file.site, todo)
     plan = {"site": context.site_file.site.name, "phases": [s.as_dict() for s in steps]}
     folder.write_json("plan.json", plan)
 

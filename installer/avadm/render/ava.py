@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import secrets
+from ipaddress import IPv4Network
 from typing import Any
 
-from avadm.components.ava import DATABASE, NAMESPACE, PARTS, SERVED, TOLD, host
+from avadm.components import held
+from avadm.components.ava import DATABASE, NAMESPACE, PARTS, SERVED, TOLD, host, images
 from avadm.components.database import AUTHORITY, nodes
 from avadm.pki.model import Authority
 from avadm.render import Given, Vars, database, logs
@@ -20,6 +22,9 @@ RULES = "ava"
 """Prometheus' file of rules, and Grafana's dashboard."""
 INIT = "/usr/lib/ava/init"
 """Path on workers of the init process that the operator mounts into users' containers."""
+
+LINK_LOCAL = IPv4Network("169.254.0.0/16")
+"""Where clouds serve what is for a machine alone."""
 
 
 def sealing_key() -> str:
@@ -45,6 +50,10 @@ def render(given: Given, out: Vars) -> None:
         "ava_version": "{{ artifacts['ava-image'].version }}",
         "ava_init": "{{ artifacts['ava-init'].files.init }}",
         "ava_init_path": INIT,
+        "ava_images": {name: f"{{{{ artifacts['{name}'] }}}}" for name in images(site)},
+        "ava_git_openings": _code(site),
+        "ava_git_host_keys": "".join(f"{one.host_keys.rstrip()}\n" for one in knobs.git if one.host_keys),
+        "ava_git_ca_certificates": "".join(f"{one.ca.rstrip()}\n" for one in knobs.git if one.ca),
         "ava_served_port": SERVED,
         "ava_told_port": TOLD,
         "ava_registration": knobs.registration,
@@ -99,6 +108,26 @@ def _openings(site: Site) -> list[dict[str, Any]]:
         return []
     addresses = [*([store.vip] if store.vip else []), *(n.address for n in site.with_role("rgw"))]
     return [{"cidr": f"{address}/32", "ports": [store.port]} for address in addresses]
+
+
+def _code(site: Site) -> list[dict[str, Any]]:
+    """Return what pods may reach whose code is cloned: of each network all but what is the site's own.
+
+    Of a wider network nodes, addresses that nodes hold together, pods, services and link-local addresses are left out; a server
+    that is one of the site's nodes is named by its one address.
+    """
+    knobs = site.components.ava
+    own = [IPv4Network(a) for a in (*(n.address for n in site.nodes), *(a for _, a in held(site)))]
+    own += [site.network.pods, site.network.services, LINK_LOCAL]
+    return [
+        {
+            "cidr": str(network),
+            "but": sorted({str(o) for o in own if o != network and o.subnet_of(network)}),
+            "ports": list(server.ports),
+        }
+        for server in (knobs.git if knobs else [])
+        for network in server.networks
+    ]
 
 
 def _servers(site: Site) -> list[str]:

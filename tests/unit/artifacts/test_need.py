@@ -26,6 +26,11 @@ def test_a_site_needs_what_the_phases_with_nodes_install(site: Site) -> None:
     assert [a.name for a in need.needed(site, (BASE, GRAFANA))] == ["thing"], "there is no grafana node"
 
 
+def test_of_optional_ones_a_site_needs_those_that_its_file_asks_for(site: Site) -> None:
+    base = replace(BASE, optional=("other", "more"), wants=lambda _: ["other"])
+    assert [a.name for a in need.needed(site, (base,))] == ["thing", "other"]
+
+
 def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monkeypatch):
     monkeypatch.setattr(need, "needed", lambda _: [at.artifact])
     assert need.variables(site, at.store) == {}
@@ -34,15 +39,14 @@ def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monk
     assert need.variables(site, at.store) == {"thing": told}
 
 
-@pytest.mark.usefixtures("site")
-def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(at, store):
-    [finding] = need.missing((BASE, PHASES[1]), store)
+def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(site, at, store):
+    [finding] = need.missing(site, (BASE, PHASES[1]), store)
     assert "thing 1.2.3, which base installs, is absent" in finding.what
     assert "avadm artifacts build" in finding.remedy
     at.make()
-    assert need.missing((BASE,), store) == []
+    assert need.missing(site, (BASE,), store) == []
     at.made.write_text("bitter\n")
-    [finding] = need.missing((BASE,), store)
+    [finding] = need.missing(site, (BASE,), store)
     assert finding.found == "damaged"
 
 

@@ -17,9 +17,9 @@ def cache(tmp_path, monkeypatch):
     """Play that the phase ceph installs two artifacts; return the cache, which has none."""
     store = ArtifactStore(tmp_path / "cache")
 
-    def found(phases):
+    def found(site, phases):
         names = {p.name for p in phases}
-        return missing([INSTALLS] if "ceph" in names else [], store)
+        return missing(site, [INSTALLS] if "ceph" in names else [], store)
 
     monkeypatch.setattr(prepare, "missing", found)
     return store.root

@@ -44,10 +44,12 @@ def objects(tmp_path, name, of=SITE, **more):
     """Return a manifest's objects by kind and name."""
     certificates = None if any((tmp_path).iterdir()) else sites.issued(of, tmp_path)
     out = sites.render(of, logs, database, ava, store=certificates or KeyStore.open(tmp_path / "demo.yml"))
-    secret = {"vault_database_ava": "pass:word", "vault_ava_sealing_key": "key", "vault_logs_password": "l"}
+    secret = dict.fromkeys(out.secrets, "made")
+    secret |= {"vault_database_ava": "pass:word", "vault_ava_sealing_key": "key", "vault_logs_password": "l"}
     kept = {
         "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
         "ava-init": {"files": {"init": {}}},
+        "ava-base": {"version": "1", "files": {"image.tar": ARCHIVE | {"image": "avadm/ava-base:1"}}},
     }
     have = given("ava") | out.all | secret | {"artifacts": kept} | more
     for _ in range(4):
@@ -191,3 +193,48 @@ def test_the_phase_comes_after_all_that_it_stands_on():
     [own] = [c for c in COMPONENTS if c.name == "ava"]
     assert {"addons", "registry", "database"} <= set(own.phase.needs)
     assert re.match(r"playbooks/ava\.yml", own.phase.playbook)
+
+
+def settings(tmp_path, part, of=SITE, **more):
+    return yaml.safe_load(
+        objects(tmp_path, "base.yml.j2", of, **more)["ConfigMap ava"]["data"][f"{part}.yml"]
+    )
+
+
+def test_users_images_are_offered_by_a_tag_that_never_has_another_content(tmp_path):
+    told = settings(tmp_path, "api")["images"]
+    [(name, row)] = told.items()
+    assert name == "ava-base"
+    assert row["image"].endswith("/avadm/ava-base:1-ffffffffffff")
+
+
+def test_a_site_adds_images_of_its_own(tmp_path):
+    own = {"torch": {"image": "registry.example/torch@sha256:1", "title": "ours"}}
+    assert set(settings(tmp_path, "api", ava_settings={"api": {"images": own}})["images"]) == {
+        "ava-base",
+        "torch",
+    }
+
+
+def test_without_a_server_of_code_nothing_is_opened_and_the_interface_says_so(tmp_path):
+    assert settings(tmp_path, "api")["git"] is False
+    operator = settings(tmp_path, "operator")
+    assert operator["network"]["git"] == []
+    assert "git_image" not in operator["pods"]
+
+
+def test_the_way_to_servers_of_code_leaves_out_what_is_the_site_s(tmp_path):
+    wide = {"networks": ["0.0.0.0/0"], "ports": [443], "ca": "AUTHORITY"}
+    node_itself = {"networks": ["10.0.0.5/32"], "ports": [22], "host_keys": "d2 ssh-ed25519 AAAA"}
+    of = site(ava={"git": [wide, node_itself]})
+    operator = settings(tmp_path, "operator", of)
+    first, second = operator["network"]["git"]
+    assert first["cidr"] == "0.0.0.0/0"
+    assert {f"10.0.0.{n}/32" for n in (1, 2, 3, 4, 5, 99)} <= set(first["but"])
+    assert {"10.244.0.0/16", "10.96.0.0/16", "169.254.0.0/16"} <= set(first["but"])
+    assert second == {"cidr": "10.0.0.5/32", "but": [], "ports": [22]}, "named by its one address"
+    assert settings(tmp_path, "api", of)["git"] is True
+    assert operator["pods"]["git_image"].endswith("/avadm/ava-base:1-ffffffffffff")
+    data = objects(tmp_path, "base.yml.j2", of)["ConfigMap ava"]["data"]
+    assert data["git-known-hosts"] == "d2 ssh-ed25519 AAAA\n"
+    assert data["git-ca.crt"] == "AUTHORITY\n"

@@ -10,6 +10,7 @@ from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
 
 AVA: KeyPath = ("components", "ava")
+CLONES, SSH = "ava-base", 22
 NEEDED = {
     "master": "makes its pods",
     "worker": "runs them",
@@ -102,4 +103,30 @@ def named(draft: Draft) -> Iterator[Finding]:
         )
 
 
-RULES = [stands_on, kept, housed, named]
+def cloned(draft: Draft) -> Iterator[Finding]:
+    """What clones code is there, and knows the server that it speaks ssh with."""
+    knobs = draft.site.components.ava
+    if not knobs or not knobs.git or not draft.ok(*AVA):
+        return
+    if CLONES not in knobs.images:
+        yield draft.error(
+            "ava-git-image",
+            (*AVA, "images"),
+            "Code from git is cloned by a container of ava-base, which is not among the images.",
+            ", ".join(knobs.images) or "none",
+            f"{CLONES} among them",
+            f"Add {CLONES}, or remove components.ava.git.",
+        )
+    for number, server in enumerate(knobs.git):
+        if SSH in server.ports and not server.host_keys:
+            yield draft.warning(
+                "ava-git-host-keys",
+                (*AVA, "git", number, "host_keys"),
+                "No run can clone by ssh from this server: its host key is not known.",
+                "none",
+                "lines as known_hosts has them",
+                "Write what `ssh-keyscan NAME` prints, compared with what the server's owner says, or leave port 22 out.",
+            )
+
+
+RULES = [stands_on, kept, housed, named, cloned]

@@ -1,0 +1,46 @@
+"""The knobs of the platform, AVA."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from avadm.site.ava_services import Ldap, Notices, Oidc
+from avadm.site.values import Model, Subnet, Whole
+
+Port = Annotated[Whole, Field(ge=1, le=65535)]
+
+
+class GitServer(Model):
+    """A server of code: users' pods may reach it at these addresses and ports, and nothing else there."""
+
+    networks: list[Subnet] = Field(min_length=1)
+    """Its addresses; one alone is written with /32."""
+    ports: list[Port] = [443]
+    """TCP ports: 443 for https, 22 for ssh."""
+    host_keys: str = ""
+    """Its host keys as known_hosts has them (`ssh-keyscan NAME`, compared with what the server's owner says); wanted for ssh."""
+    ca: str = ""
+    """Authority of its certificate, PEM, where that is not a public one."""
+
+
+class Ava(Model):
+    """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
+
+    host: str = Field(default="ava", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+    """Name under which users reach it, before `network.domain`."""
+    replicas: Whole = Field(default=2, ge=1, le=9)
+    """Processes of each kind: of the API all serve, of the others one leads."""
+    registration: bool = True
+    """Whether people may register themselves; an administrator still approves each."""
+    images: list[Literal["ava-base", "ava-tensorflow", "ava-pytorch"]] = ["ava-base"]
+    """Images of users' containers that are put into the site's registry; code from git wants ava-base."""
+    git: list[GitServer] = []
+    """Servers from which code of trainings may be cloned; none: no training has its code from git."""
+    oidc: Oidc | None = None
+    """OpenID Connect provider at which people log in, beside name and password."""
+    ldap: Ldap | None = None
+    """Directory by which people log in."""
+    notices: Notices | None = None
+    """How users hear of the end of their runs; only on AVA's own pages where absent."""
