@@ -108,7 +108,7 @@ class Workbenches(_Strict):
     """How users get into workbenches.
 
     Attributes:
-        below: each workbench has the origin ``https://wb-ID.BELOW``.
+        below: each workbench has the origin ``https://ID.BELOW``.
         site: URL of this interface, where users are logged in.
         gate_secret, jump_secret: files with what the gate and the ssh gateway show on the internal port.
         jump: None: there is no ssh gateway.
@@ -166,6 +166,7 @@ class Config(_Strict):
         images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
             knows the rest.
         git: whether there are servers that code may be cloned from.
+        services_domain: services have host names below it; empty: they have no addresses.
         registration: whether people may register themselves (an administrator still approves each).
         workbenches: None: nobody gets into them.
     """
@@ -181,13 +182,13 @@ class Config(_Strict):
     limits: Limits = Limits()
     images: dict[Name, Offered] = {}
     git: bool = True
+    services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
     registration: bool = True
     ldap: Ldap | None = None
     oidc: Oidc | None = None
     workbenches: Workbenches | None = None
-
 
     @field_validator("images", mode="before")
     @classmethod

@@ -63,7 +63,7 @@ class AtDoor:
 
 def host(definition: str, below: str) -> str:
     """Return the name of a workbench's own origin: what it shows can touch neither the site's nor another one's cookies."""
-    return f"wb-{definition}.{below}"
+    return f"{definition}.{below}"
 
 
 def service(definition: str) -> str:

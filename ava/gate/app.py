@@ -31,7 +31,7 @@ class Gate:
     def __init__(self, config: Config, asks: Asks, client: aiohttp.ClientSession) -> None:
         self.config, self.asks, self.client = config, asks, client
         self.open = OpenWays(config.deaf)
-        self.host = re.compile(rf"^wb-([a-z0-9]{{1,20}})\.{re.escape(config.below)}$")
+        self.host = re.compile(rf"^([a-z0-9]{{1,20}})\.{re.escape(config.below)}$")
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "ava_gate_requests", "requests to workbenches", ["outcome"], registry=self.registry

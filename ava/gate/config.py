@@ -24,7 +24,7 @@ class Config(BaseModel):
         api: URL of the API's internal port.
         secret: file with what the gate shows there.
         site: URL of the site, where people log in.
-        below: workbenches have the origins ``https://wb-ID.BELOW``.
+        below: workbenches have the origins ``https://ID.BELOW``.
         every: seconds between two questions whether what is open may stay open.
         deaf: seconds after which all that is open is closed where the API does not answer that question.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from avadm.components.ava import workbenches
 from avadm.components.commands import running
 from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question, Virtual
 from avadm.pki.model import Authority, Leaf
@@ -38,11 +39,17 @@ def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
             kubernetes,
             owner,
             f"ingress.{site.network.domain}",
-            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}"),
+            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}", *_workbenches(site)),
             addresses=(str(node.address), *([str(virtual)] if virtual else [])),
             server=True,
             client=False,
         )
+
+
+def _workbenches(site: Site) -> list[str]:
+    """Return the names of all workbenches: a certificate's star is one label alone."""
+    below = workbenches(site)
+    return [f"*.{below}"] if below else []
 
 
 COMPONENT = Component(

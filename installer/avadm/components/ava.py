@@ -13,7 +13,9 @@ IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
 PARTS = ("api", "operator", "scheduler")
 """Its deployments, which differ in nothing but what they run."""
 SERVED, TOLD = 8080, 9090
-"""Ports of a pod: what users are served (API alone), and health and metrics (all three)."""
+"""Ports of a pod: what users are served (API and gate alone), and health and metrics (all but the ssh gateway)."""
+JUMP = 2222
+"""Port of a pod of the ssh gateway."""
 _IMAGES = 'go-template={{range .items}}{{(index .spec.template.spec.containers 0).image}}{{"\\n"}}{{end}}'
 
 
@@ -36,6 +38,16 @@ def host(site: Site) -> str:
 def images(site: Site) -> list[str]:
     """Return the images of users' containers that a site offers."""
     return list(site.components.ava.images) if site.components.ava else []
+
+
+def workbenches(site: Site) -> str:
+    """Return the domain below which each workbench has a name, and so an origin, of its own; "" on a site without them."""
+    return f"wb.{site.network.domain}" if site.components.ava else ""
+
+
+def doors(site: Site) -> list[str]:
+    """Return the ways into workbenches: the gate for browsers, and the ssh gateway where there are addresses for it."""
+    return ["gate", *(["jump"] if site.network.load_balancer is not None else [])]
 
 
 COMPONENT = Component(

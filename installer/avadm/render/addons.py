@@ -36,6 +36,7 @@ def render(given: Given, out: Vars) -> None:
         "coredns_reverse": [str(site.network.services), str(site.network.pods)],
         "coredns_site_domain": site.network.domain,
         "coredns_site_hosts": "\n".join(["{{ base_hosts }}", *_virtual_hosts(site)]),
+        "coredns_site_wildcards": _wildcards(site),
         "coredns_site_servers": [str(a) for a in site.components.kubernetes.dns_site],
         "coredns_upstream": list(site.components.kubernetes.dns_upstream),
         "coredns_ca_certificate": authority,
@@ -97,7 +98,15 @@ def _virtual_hosts(site: Site) -> list[str]:
     known = {"kubernetes": site.network.api_vip, "ingress": site.network.ingress_vip}
     if site.components.ava:
         known[site.components.ava.host] = site.network.ingress_vip
+        if site.network.load_balancer is not None:
+            known["ssh"] = site.network.load_balancer.last
     return [f"{address} {name}.{site.network.domain}" for name, address in known.items() if address]
+
+
+def _wildcards(site: Site) -> list[dict[str, str]]:
+    """Return the names below which every name has one address: the workbenches'."""
+    virtual = site.network.ingress_vip
+    return [{"name": "wb", "address": str(virtual)}] if site.components.ava and virtual else []
 
 
 def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:

@@ -7,8 +7,22 @@ import secrets
 from ipaddress import IPv4Network
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from avadm.components import held
-from avadm.components.ava import DATABASE, NAMESPACE, PARTS, SERVED, TOLD, host, images
+from avadm.components.ava import (
+    DATABASE,
+    JUMP,
+    NAMESPACE,
+    PARTS,
+    SERVED,
+    TOLD,
+    doors,
+    host,
+    images,
+    workbenches,
+)
 from avadm.components.database import AUTHORITY, nodes
 from avadm.pki.model import Authority
 from avadm.render import Given, Vars, database, logs
@@ -18,6 +32,12 @@ from avadm.site.model import Site
 
 SEALING_KEY = "vault_ava_sealing_key"
 """Seals what users give and nobody gets back (deploy keys); with another one that is lost."""
+GATE_SECRET, JUMP_SECRET, JUMP_HOST_KEY = (
+    "vault_ava_gate_secret",
+    "vault_ava_jump_secret",
+    "vault_ava_jump_host_key",
+)
+SECRET_BYTES = 32
 RULES = "ava"
 """Prometheus' file of rules, and Grafana's dashboard."""
 INIT = "/usr/lib/ava/init"
@@ -32,6 +52,12 @@ def sealing_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode("ascii")
 
 
+def host_key() -> str:
+    """Return a new private host key of the ssh gateway in OpenSSH's format; with another one users are warned by their ssh."""
+    key = Ed25519PrivateKey.generate()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode("ascii")
+
+
 def render(given: Given, out: Vars) -> None:
     """Write the variables of the platform's pods, and of the nodes on which they run."""
     site, store, knobs = given.site, given.store, given.site.components.ava
@@ -39,6 +65,8 @@ def render(given: Given, out: Vars) -> None:
     if knobs is None or kept is None:
         return
     out.secrets[SEALING_KEY] = sealing_key
+    out.secrets[GATE_SECRET] = out.secrets[JUMP_SECRET] = lambda: secrets.token_urlsafe(SECRET_BYTES)
+    out.secrets[JUMP_HOST_KEY] = host_key
     out.all |= {
         "ava_namespace": NAMESPACE,
         "ava_parts": list(PARTS),
@@ -67,6 +95,13 @@ def render(given: Given, out: Vars) -> None:
         "ava_database_ca_certificate": store.trusted(AUTHORITY),
         "ava_database_addresses": _addresses(site),
         "ava_sealing_key": f"{{{{ {SEALING_KEY} }}}}",
+        "ava_doors": doors(site),
+        "ava_workbenches_below": workbenches(site),
+        "ava_jump_host": f"ssh.{site.network.domain}",
+        "ava_jump_inner_port": JUMP,
+        "ava_gate_secret": f"{{{{ {GATE_SECRET} }}}}",
+        "ava_jump_secret": f"{{{{ {JUMP_SECRET} }}}}",
+        "ava_jump_host_key": f"{{{{ {JUMP_HOST_KEY} }}}}",
         "ava_pods": str(site.network.pods),
         "ava_masters": [str(n.address) for n in site.with_role("master")],
         "ava_api_addresses": _servers(site),
@@ -85,6 +120,12 @@ def render(given: Given, out: Vars) -> None:
         }
     if filesystem := site.components.ceph.filesystem:
         out.all["ava_mount"] = filesystem.mount.rstrip("/")
+    # Each workbench has a name, and so an origin, of its own; the gate knows which.
+    rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
+    service = f"{NAMESPACE}-gate-80@kubernetes"
+    out.all["ingress_routes"] = [{"name": "workbenches", "rule": rule, "service": service}]
+    if site.network.load_balancer is not None:
+        out.all["ava_jump_address"] = str(site.network.load_balancer.last)
     if not site.components.monitoring.existing:
         _add(out.all, "prometheus_more_rules", RULES)
     _add(out.all, "grafana_more_dashboards", RULES)
