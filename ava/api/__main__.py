@@ -11,7 +11,8 @@ from pathlib import Path
 
 import uvicorn
 
-from ava.api.app import application
+from ava.api import doors
+from ava.api.app import Install, application
 from ava.api.config import Config, ConfigError, load, split
 from ava.api.health import internal
 from ava.api.services import Services
@@ -21,11 +22,11 @@ GRACE = 10
 """Seconds that requests get to end when the program is asked to; then followed logs are cut."""
 
 
-def servers(services: Services, config: Config) -> list[uvicorn.Server]:
+def servers(services: Services, config: Config, install: Install | None = None) -> list[uvicorn.Server]:
     """Return the two servers."""
     tls = config.tls
     outer = uvicorn.Config(
-        application(services),
+        application(services, install),
         *split(config.listen),
         loop="uvloop",
         http="httptools",
@@ -41,7 +42,7 @@ def servers(services: Services, config: Config) -> list[uvicorn.Server]:
         ssl_keyfile=str(tls.key) if tls else None,
     )
     inner = uvicorn.Config(
-        internal(services.store),
+        internal(services.store, doors.routes(services)),
         *split(config.internal),
         loop="uvloop",
         http="httptools",
@@ -49,15 +50,15 @@ def servers(services: Services, config: Config) -> list[uvicorn.Server]:
         access_log=False,
         server_header=False,
         log_config=None,
-        limit_concurrency=50,
+        limit_concurrency=500,
         lifespan="off",
     )
     return [uvicorn.Server(outer), uvicorn.Server(inner)]
 
 
-def serve(services: Services, config: Config) -> None:
+def serve(services: Services, config: Config, install: Install | None = None) -> None:
     """Serve until SIGTERM or SIGINT; health and metrics have a thread and a loop of their own, and answer while all is busy."""
-    outer, inner = servers(services, config)
+    outer, inner = servers(services, config, install)
     beside = threading.Thread(target=inner.run, name="internal", daemon=True)
     beside.start()
 
@@ -73,8 +74,8 @@ def serve(services: Services, config: Config) -> None:
         beside.join(GRACE)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run; return 2 where the settings are of no use."""
+def main(argv: list[str] | None = None, install: Install | None = None) -> int:
+    """Run, with what is installed beside the interface; return 2 where the settings are of no use."""
     parser = argparse.ArgumentParser(prog="python -m ava.api", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="settings, YAML")
     options = parser.parse_args(argv)
@@ -87,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     try:
-        serve(services, config)
+        serve(services, config, install)
     except SystemExit:
         # A port that is taken: uvicorn has said so.
         return 2

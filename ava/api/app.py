@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
@@ -19,6 +19,8 @@ from ava.api.services import Services
 THREADS = 16
 """Requests that are at work in the ledger at once; the others wait in line, not on the data base."""
 PREFIX = "/api/v1"
+Install = Callable[[FastAPI], None]
+"""Adds what else the program serves: the web site."""
 
 
 def frame(services: Services) -> FastAPI:
@@ -46,6 +48,9 @@ def frame(services: Services) -> FastAPI:
     return app
 
 
-def application(services: Services) -> ASGIApp:
-    """Return the application as it is served."""
-    return Guard(frame(services), services.config.trusted_proxies)
+def application(services: Services, install: Install | None = None) -> ASGIApp:
+    """Return the application as it is served, with what else belongs to it."""
+    app = frame(services)
+    if install is not None:
+        install(app)
+    return Guard(app, services.config.trusted_proxies)

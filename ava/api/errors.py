@@ -93,15 +93,25 @@ def of_refusal(refused: Refused, where: str) -> Response:
         headers["www-authenticate"] = 'Bearer realm="ava"'
     if refused.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["retry-after"] = "5"
+    return response(refused.status, public(refused, where), where=where, headers=headers)
+
+
+def public(refused: Refused, where: str) -> list[Problem]:
+    """Return what is told of a refusal, each problem whole."""
     found = [replace(p, found="") if p.where == "data base" else p for p in refused.problems]
     for hidden in (p for p in refused.problems if p.where == "data base"):
         # The data base's own words name its address and its tables: they are for the log.
         log.warning("%s: %s", hidden.code, hidden.found)
-    return response(refused.status, found, where=where, headers=headers)
+    return [_whole(p, where) for p in found]
 
 
 def of_http(status: int, where: str, found: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return what an error of the frame answers: no such address, no such method, too large, not to be read."""
+    return response(status, [http_problem(status, where, found)], where=where, headers=headers)
+
+
+def http_problem(status: int, where: str, found: str) -> Problem:
+    """Return an error of the frame as a problem."""
     code, what, wanted, remedy = _ANSWERED.get(
         status,
         (
@@ -111,12 +121,17 @@ def of_http(status: int, where: str, found: str, headers: Mapping[str, str] | No
             "",
         ),
     )
-    return response(status, [Problem(code, what, where, found, wanted, remedy)], where=where, headers=headers)
+    return _whole(Problem(code, what, where, found, wanted, remedy), where)
 
 
 def internal(where: str, request_id: str) -> Response:
     """Return the answer to an error of ours; the log has its cause under the id."""
-    problem = Problem(
+    return response(500, [mistake(where, request_id)], where=where)
+
+
+def mistake(where: str, request_id: str) -> Problem:
+    """Return an error of ours as a problem."""
+    return Problem(
         "internal",
         "The platform has made a mistake.",
         where,
@@ -124,7 +139,6 @@ def internal(where: str, request_id: str) -> Response:
         "an answer",
         "Tell an administrator the request's id; the log of the API has the cause under it.",
     )
-    return response(500, [problem], where=where)
 
 
 def install(app: FastAPI) -> None:

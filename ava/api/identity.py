@@ -144,14 +144,9 @@ def caller(request: Request) -> Caller:
         scheme, _, word = head.partition(" ")
         found = _SECRET.match(word.strip().removeprefix(PREFIX)) if scheme.lower() == "bearer" else None
         return _known(services, "token", found, address)
-    cookie = request.cookies.get(COOKIE)
-    if cookie is None:
-        return Caller(services, address)
-    try:
-        known = _known(services, "session", _SECRET.match(cookie), address)
-    except Refused:
-        # A session that has ended is nobody's: log-in and registration go on.
-        return Caller(services, address)
+    known = by_session(services, request.cookies.get(COOKIE), address)
+    if known.user is None:
+        return known
     given = request.headers.get(CSRF, "")
     if request.method not in SAFE and not hmac.compare_digest(given.encode(), known.csrf.encode()):
         raise Refused(
@@ -166,6 +161,18 @@ def caller(request: Request) -> Caller:
             ),
         )
     return known
+
+
+def by_session(services: Services, cookie: str | None, address: str) -> Caller:
+    """Return whose session a cookie is; nobody where it is none (any more): log-in and registration go on."""
+    if cookie is None:
+        return Caller(services, address)
+    try:
+        return _known(services, "session", _SECRET.match(cookie), address)
+    except Refused as refused:
+        if refused.status != 401:
+            raise
+        return Caller(services, address)
 
 
 def _known(services: Services, kind: str, found: re.Match[str] | None, address: str) -> Caller:

@@ -28,6 +28,13 @@ def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> Non
 
     A quota is looked at as a whole here, not what is left of it: what waits is no error.
     """
+    if found := wrong(who, owner, spec, where):
+        metrics.SUBMITS.labels("refused").inc()
+        raise Refused(422, *found)
+
+
+def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> list[Problem]:
+    """Return all that is wrong with a definition, before it is sent."""
     store = who.services.store
     queues = {queue.name: queue for queue in store.queues()}
     site = Site(
@@ -47,9 +54,7 @@ def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> Non
         found += never_fits(spec.asks(), queues[spec.queue].quota, f"queue {spec.queue}")
     if not found:
         found += room.never(who.services, spec, queues[spec.queue].pool, site.pools, where)
-    if found:
-        metrics.SUBMITS.labels("refused").inc()
-        raise Refused(422, *found)
+    return found
 
 
 def key_of(header: str | None, field: str | None) -> str | None:

@@ -38,6 +38,12 @@ class UsageQuery(BaseModel):
 )
 def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
     """Return the usage of a month: one's own, that of a group of one's own, or anybody's for administrators."""
+    found = report(who, query)
+    return _csv(found) if query.format == "csv" else Json(found)
+
+
+def report(who: Caller, query: UsageQuery) -> UsageReport:
+    """Return the usage that a query asks for; Refused where that is not the caller's to know."""
     user = _whose(who, query)
     now = who.services.clock()
     since, until = month(query.month or f"{now:%Y-%m}")
@@ -54,8 +60,7 @@ def usage(who: Someone, query: Annotated[UsageQuery, Query()]) -> Response:
             ),
         )
     found = who.services.store.usage(since, until, now=now, group=query.group, user=user)
-    report = UsageReport(since=since, until=until, rows=[shapes.usage(row) for row in found])
-    return _csv(report) if query.format == "csv" else Json(report)
+    return UsageReport(since=since, until=until, rows=[shapes.usage(row) for row in found])
 
 
 def _whose(who: Caller, query: UsageQuery) -> str | None:

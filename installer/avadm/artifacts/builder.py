@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from avadm.artifacts import differences, golang, images, maven, tarball
+from avadm.artifacts import differences, golang, images, maven, npm, tarball
 from avadm.artifacts import recipe as r
 from avadm.artifacts.commands import NOT_FOUND, Commands, Done
 from avadm.artifacts.golang import no_program
@@ -104,6 +104,8 @@ class Builder:
                 self._copy(action)
             case r.Maven():
                 self._maven(action)
+            case r.Npm():
+                self._npm(action)
             case r.Run():
                 argv = [self._argument(a) for a in action.argv]
                 self._run(action.title, argv, self.work / action.folder, env)
@@ -176,6 +178,15 @@ class Builder:
             raise self._failed(
                 "check the jars", "; ".join(other[:5]), f"the {len(wanted)} jars of {listed.name}, no others"
             )
+
+    def _npm(self, n: r.Npm) -> None:
+        if loose := npm.wrong(self.artifact.folder):
+            raise self._failed("read the lock of npm packages", "; ".join(loose[:5]), "each pinned by a sha512")
+        folder = self.work / "npm"
+        npm.prepare(self.artifact.folder, folder)
+        self._run("fetch npm packages", npm.COMMAND, folder, {})
+        for source, target in n.files.items():
+            shutil.copyfile(folder / "node_modules" / source, self.out / target)
 
     def _copy(self, a: r.Copy) -> None:
         source, target = self.work / a.source, self.work / a.to

@@ -110,6 +110,16 @@ class Maven(_Data):
     to: str
 
 
+class Npm(_Data):
+    """Fetch the npm packages of the recipe's lock, each of the integrity that it names; nothing of them is run.
+
+    Attributes:
+        files: file of a package (``PACKAGE/PATH``) to one of the artifact's files.
+    """
+
+    files: dict[str, str]
+
+
 class Run(_Data):
     """Run a program; an argument that ends in ``@FILE`` gets that file's lines, with commas."""
 
@@ -259,6 +269,7 @@ class BuildStep(_Data):
     mode: Mode | None = None
     archive: Archive | None = None
     maven: Maven | None = None
+    npm: Npm | None = None
     copy_: Copy | None = Field(default=None, alias="copy")
     run: Run | None = None
     test: Test | None = None

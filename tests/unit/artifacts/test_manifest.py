@@ -12,13 +12,14 @@ def test_every_recipe_makes_every_file_of_its_artifact_and_pins_its_modules() ->
         steps = [s.action for s in recipe.load(artifact.folder).steps]
         made = {s.output for s in steps if isinstance(s, recipe.Build | recipe.Archive | recipe.Image)}
         made |= {s.to for s in steps if isinstance(s, recipe.Take)} & set(artifact.files)
+        made |= {name for s in steps if isinstance(s, recipe.Npm) for name in s.files.values()}
         assert made == set(artifact.files), artifact.name
         assert all(s.sum.startswith("h1:") for s in steps if isinstance(s, recipe.Module)), artifact.name
 
 
 def test_every_program_is_asked_its_version_and_the_answer_has_it() -> None:
     for artifact in manifest().values():
-        programs = [w for name, w in artifact.files.items() if not name.endswith(".tar")]
+        programs = [w for name, w in artifact.files.items() if not name.endswith((".tar", ".js", ".css"))]
         assert all(artifact.version in w.says for w in programs), artifact.name
 
 

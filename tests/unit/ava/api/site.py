@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -134,6 +134,7 @@ class Site:
     limits: Limits = OPEN
     config: Mapping[str, Any] = field(default_factory=dict)
     now: datetime = NOW
+    frame: Callable[[], FastAPI] = frame_of_all
 
     def __post_init__(self) -> None:
         path = self.folder / "ledger.db"
@@ -150,8 +151,8 @@ class Site:
             logs=self.logs,
             clock=lambda: self.now,
         )
-        frame_of_all().state.services = self.services
-        self.app = Guard(frame_of_all(), settings.trusted_proxies)
+        self.frame().state.services = self.services
+        self.app = Guard(self.frame(), settings.trusted_proxies)
         self.loop = asyncio.new_event_loop()
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(app=self.app, client=("192.0.2.7", 4711)),

@@ -1,0 +1,89 @@
+"""Errors as pages: every problem in words with what to do; who is not logged in is shown the log-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from ava.api import errors, validation
+from ava.api.rates import TooMany
+from ava.domain.problems import Problem, Refused
+from ava.web.visit import HEADERS, Visit, look
+
+API = "/api/"
+Handler = Callable[[Request, Exception], Any]
+
+
+def install(app: FastAPI) -> None:
+    """Answer errors outside of the API with pages; inside of it nothing changes."""
+    for kind in (Exception, Refused, TooMany, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _either(app.exception_handlers[kind]))
+
+
+def _either(before: Handler) -> Handler:
+    def handle(request: Request, error: Exception) -> Any:
+        if request.url.path.startswith(API):
+            return before(request, error)
+        return _page(request, error)
+
+    return handle
+
+
+def _page(request: Request, error: Exception) -> Response:
+    status, found, headers = told(request, error)
+    visit = _visit(request)
+    if status == 401:
+        return visit.go("/login", next=_back(request))
+    template = "problem_part.html" if visit.partial else "problem.html"
+    answer = visit.page(template, status, problems=found)
+    for name, value in headers.items():
+        answer.headers[name] = value
+    return answer
+
+
+def told(request: Request, error: Exception) -> tuple[int, Sequence[Problem], dict[str, str]]:
+    """Return status, problems and headers of an error, as the API tells it."""
+    if isinstance(error, Refused):
+        headers = {"retry-after": str(error.seconds)} if isinstance(error, TooMany) else {}
+        return error.status, errors.public(error, request.url.path), headers
+    if isinstance(error, RequestValidationError):
+        return 422, validation.problems(error.errors()), {}
+    if isinstance(error, HTTPException):
+        found = errors.http_problem(error.status_code, request.url.path, request.method)
+        return error.status_code, [found], {}
+    return 500, [errors.mistake(request.url.path, str(getattr(request.state, "request_id", "unknown")))], {}
+
+
+def _visit(request: Request) -> Visit:
+    known: Visit | None = getattr(request.state, "visit", None)
+    if known is not None:
+        return known
+    try:
+        return look(request)
+    except Exception:
+        # The ledger is away: the page says so without knowing who asks.
+        return look_blindly(request)
+
+
+def look_blindly(request: Request) -> Visit:
+    """Return the request as nobody's, without asking the ledger."""
+    from ava.api.identity import Caller, services_of
+    from ava.web import words
+
+    language = words.chosen(request.cookies.get(words.COOKIE), request.headers.get("accept-language", ""))
+    address = str(getattr(request.state, "address", "unknown"))
+    return Visit(request, Caller(services_of(request), address), words.Words(language))
+
+
+def _back(request: Request) -> str | None:
+    """Return where a log-in leads: the page that was asked for, none after a change."""
+    if request.method != "GET" or request.url.path in ("/", "/login"):
+        return None
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+__all__ = ["HEADERS", "install", "told"]

@@ -1,0 +1,151 @@
+"""What a form sends, read strictly: URL-encoded UTF-8, bounded, and as what the API's own models take."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from ava.api.strict import refused
+from ava.api.validation import problems
+from ava.domain.problems import Problem, Refused
+
+M = TypeVar("M", bound=BaseModel)
+MOST = 300
+"""Fields of one form."""
+_NUMBER = re.compile(r"^[0-9]{1,12}(\.[0-9]{1,6})?$")
+
+
+class Form(Mapping[str, str]):
+    """A form's fields; of one that is there several times the last counts, and ``every`` has all."""
+
+    def __init__(self, pairs: list[tuple[str, str]] | None = None) -> None:
+        self._pairs = pairs or []
+        self._last = dict(self._pairs)
+
+    def __getitem__(self, name: str) -> str:
+        return self._last[name]
+
+    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+        return iter(self._last)
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def every(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return [value for key, value in self._pairs if key == name]
+
+    def text(self, name: str) -> str:
+        """Return a field without blanks around it; "" where it is not there. Line ends are one character."""
+        return self.get(name, "").replace("\r\n", "\n").strip()
+
+    def given(self, name: str) -> str | None:
+        """Return a field, None where it is empty."""
+        return self.text(name) or None
+
+
+async def read(request: Request) -> Form:
+    """Return the form of a request.
+
+    Raises:
+        Refused: 415 for what is not sent as a form, 422 for what is no text.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if not body:
+        return Form()
+    if kind != "application/x-www-form-urlencoded":
+        raise refused(
+            "media-type",
+            "This is no form.",
+            "header Content-Type",
+            kind or "nothing",
+            "application/x-www-form-urlencoded",
+            "Use the form of the page.",
+            415,
+        )
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST, errors="strict")
+    except ValueError:
+        raise refused(
+            "value-invalid",
+            "The form cannot be read.",
+            "body",
+            "another text",
+            f"URL-encoded UTF-8 of at most {MOST} fields",
+            "Use the form of the page.",
+            400,
+        ) from None
+    for name, value in pairs:
+        if "\0" in value or "\0" in name:
+            raise refused(
+                "nul", "A text holds a NUL character.", "body", "\\x00", "text without NUL", "Take it out."
+            )
+    return Form(pairs)
+
+
+def as_model(model: type[M], data: Mapping[str, Any]) -> M:
+    """Return the API's request of what a form holds; Refused 422 with all that is wrong, as the API says it."""
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        rows = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_url=False)]
+        raise Refused(422, *problems(rows)) from None
+
+
+def one(kind: Any, value: str, name: str) -> str:
+    """Return a field that has to be of one of the API's kinds of text (UserName ...); Refused 422 else."""
+    try:
+        found: str = TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        rows: list[Any] = [{**e, "loc": ("body", name)} for e in error.errors(include_url=False)]
+        raise Refused(422, *problems(rows)) from None
+    return found
+
+
+def scaled(text: str, factor: int) -> Any:
+    """Return a number times a factor, whole; None where the field is empty; the text where it is none (the model says so)."""
+    if not text:
+        return None
+    return round(float(text) * factor) if _NUMBER.match(text) else text
+
+
+def whole(text: str) -> Any:
+    """Return a whole number; None where it is empty; the text where it is none."""
+    return None if not text else int(text) if re.match(r"^-?[0-9]{1,15}$", text) else text
+
+
+def new_key() -> str:
+    """Return a key for a form that makes something: sent twice, it makes one."""
+    return f"web-{secrets.token_hex(16)}"
+
+
+def real(text: str) -> Any:
+    """Return a number; None where the field is empty; the text where it is none."""
+    return None if not text else float(text) if _NUMBER.match(text) else text
+
+
+def pairs(text: str, name: str) -> dict[str, str]:
+    """Return lines of ``KEY=VALUE``; Refused 422 naming each that is none, or that is there twice."""
+    found: dict[str, str] = {}
+    wrong = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        key, equals, value = line.strip().partition("=")
+        if not equals or not key.strip() or key.strip() in found:
+            twice = key.strip() in found
+            what = "A name is there twice." if twice else "A line is not NAME=VALUE."
+            wrong.append(
+                Problem("line-invalid", what, f"body.{name}", f"line {number}", "NAME=VALUE", "Correct it.")
+            )
+        found[key.strip()] = value
+    if wrong:
+        raise Refused(422, *wrong)
+    return found

@@ -1,0 +1,79 @@
+"""Words for what the ledger has codes for; each is translated where it is shown."""
+
+from __future__ import annotations
+
+from ava.web.words import N_
+
+STATES = {
+    "queued": N_("Queued"),
+    "starting": N_("Starting"),
+    "running": N_("Running"),
+    "stopping": N_("Stopping"),
+    "unknown": N_("Unknown"),
+    "succeeded": N_("Succeeded"),
+    "failed": N_("Failed"),
+    "stopped": N_("Stopped"),
+    "aborted": N_("Aborted"),
+    "timed-out": N_("Timed out"),
+    "lost": N_("Lost"),
+    "active": N_("Active"),
+    "pending": N_("Waits for approval"),
+    "disabled": N_("Shut out"),
+    "done": N_("Done"),
+    "refused": N_("Refused"),
+}
+TONES = {
+    "queued": "wait",
+    "starting": "wait",
+    "pending": "wait",
+    "running": "good",
+    "active": "good",
+    "succeeded": "good",
+    "done": "good",
+    "stopping": "wait",
+    "failed": "bad",
+    "aborted": "bad",
+    "lost": "bad",
+    "timed-out": "bad",
+    "refused": "bad",
+    "disabled": "bad",
+}
+"""Which colour goes with a state; the others have none."""
+KINDS = {"training": N_("Training"), "workbench": N_("Workbench"), "service": N_("Service")}
+PHASES = {"queued": N_("Queued"), "admitted": N_("At work"), "finished": N_("Ended")}
+POD_PHASES = {
+    "Pending": N_("Starting"),
+    "Running": N_("Running"),
+    "Succeeded": N_("Succeeded"),
+    "Failed": N_("Failed"),
+    "Unknown": N_("Unknown"),
+    "Terminating": N_("Stopping"),
+}
+POD_TONES = {
+    "Running": "good",
+    "Succeeded": "good",
+    "Failed": "bad",
+    "Pending": "wait",
+    "Terminating": "wait",
+}
+POLICIES = {
+    "restart-run": N_("Start the whole run again"),
+    "restart-pod": N_("Start this pod again"),
+    "abort": N_("End the run"),
+    "delete": N_("End the run and remove its pods at once"),
+}
+LIKES = {"single": N_("One pod"), "tensorflow": "TensorFlow", "mpi": "MPI / Horovod"}
+"""Kinds of training that the form knows."""
+DONE = {
+    "started": N_("It is started."),
+    "stored": N_("It is stored."),
+    "deleted": N_("It is deleted."),
+    "stopped": N_("Its end is asked for."),
+    "saved": N_("It is saved."),
+    "password": N_("The password is changed; every other log-in has ended."),
+    "ended": N_("It has ended."),
+    "approved": N_("The account is approved."),
+    "registered": N_("The account is asked for. Log in once an administrator has approved it."),
+    "out": N_("You are logged out."),
+}
+"""What a page says that was done before; nothing else can be put there by an address."""

@@ -1,0 +1,37 @@
+"""The pages, one file per concern; each asks the API's own functions and says in its templates how it looks."""
+
+from __future__ import annotations
+
+from ava.web.pages import (
+    account,
+    audit,
+    charts,
+    cluster,
+    definitions,
+    enter,
+    groups,
+    home,
+    make,
+    queues,
+    runs,
+    secrets,
+    usage,
+    users,
+)
+
+ALL = (
+    home,
+    enter,
+    runs,
+    charts,
+    definitions,
+    make,
+    cluster,
+    groups,
+    queues,
+    users,
+    usage,
+    audit,
+    account,
+    secrets,
+)

@@ -1,0 +1,20 @@
+"""All nodes and what is free on them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api import room
+from ava.web.nodes import by_model, sorted_nodes
+from ava.web.visit import Someone
+
+routes = APIRouter()
+
+
+@routes.get("/nodes")
+def nodes(visit: Someone) -> Response:
+    """Show what can be had now (A-SC8)."""
+    visit.who.may("cluster.show")
+    told = room.shown(visit.services)
+    template = "nodes_part.html" if visit.partial else "nodes.html"
+    return visit.page(template, cluster=told, models=by_model(told.nodes), nodes=sorted_nodes(told.nodes))

@@ -1,0 +1,90 @@
+"""Stored definitions: trainings and workbenches, each with what of it runs."""
+
+from __future__ import annotations
+
+import yaml
+from fastapi import APIRouter, Response
+
+from ava.api.routes import definitions, runs
+from ava.api.routes.common import Ref
+from ava.api.schemas.work import RunOut
+from ava.web import forms
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+PAGE = 25
+
+
+@routes.get("/trainings")
+def trainings(visit: Someone) -> Response:
+    """Show one's own trainings."""
+    return _list(visit, "training")
+
+
+@routes.get("/workbenches")
+def workbenches(visit: Someone) -> Response:
+    """Show one's own workbenches."""
+    return _list(visit, "workbench")
+
+
+def _list(visit: Visit, kind: str) -> Response:
+    asked = visit.request.query_params
+    query = forms.as_model(
+        definitions.DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
+    )
+    found = definitions.list_definitions(visit.who, query)
+    return visit.page(
+        "definitions.html",
+        kind=kind,
+        definitions=found.items,
+        next=found.next,
+        first=not query.after,
+        last=_last(visit, kind),
+        key=forms.new_key(),
+    )
+
+
+def _last(visit: Visit, kind: str) -> dict[str, RunOut]:
+    """Return the newest run of each definition: of those at work, and of the newest hundred."""
+    found: dict[str, RunOut] = {}
+    for phase, most in (("admitted", 100), ("queued", 100), (None, 100)):
+        query = forms.as_model(runs.RunsQuery, {"kind": kind, "phase": phase, "limit": most})
+        for run in runs.list_runs(visit.who, query).items:
+            found.setdefault(run.definition, run)
+    return found
+
+
+@routes.get("/definitions/{id}")
+def show(id: Ref, visit: Someone) -> Response:
+    """Show a definition and its runs."""
+    found = definitions.show_definition(id, visit.who)
+    mine = found.owner == visit.who.me.name
+    query = forms.as_model(
+        runs.RunsQuery,
+        {
+            "definition": found.id,
+            "owner": found.owner,
+            "limit": PAGE,
+            "after": visit.request.query_params.get("after") or None,
+        },
+    )
+    page = runs.list_runs(visit.who, query)
+    text = yaml.safe_dump(found.spec, sort_keys=False, allow_unicode=True)
+    return visit.page(
+        "definition.html",
+        definition=found,
+        runs=page.items,
+        next=page.next,
+        first=not query.after,
+        text=text,
+        mine=mine,
+        key=forms.new_key(),
+    )
+
+
+@routes.post("/definitions/{id}/delete")
+def delete(id: Ref, visit: Someone) -> Response:
+    """Delete a definition of which nothing runs."""
+    kind = definitions.show_definition(id, visit.who).kind
+    definitions.delete_definition(id, visit.who)
+    return visit.go("/workbenches" if kind == "workbench" else "/trainings", done="deleted")

@@ -1,0 +1,99 @@
+"""Log-in, log-out, registration, language."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api.identity import COOKIE
+from ava.api.routes import registrations, sessions
+from ava.api.schemas.people import Login, Registration
+from ava.domain.problems import Refused
+from ava.web import forms, words
+from ava.web.visit import FORM_COOKIE, Anybody, Someone, Visit, local
+
+routes = APIRouter()
+YEAR = 365 * 86400
+
+
+@routes.get("/login")
+def login_page(visit: Anybody) -> Response:
+    """Show the log-in."""
+    if visit.who.user is not None:
+        return visit.go(local(visit.request.query_params.get("next")))
+    return visit.page("login.html", next=local(visit.request.query_params.get("next")), values={})
+
+
+@routes.post("/login")
+def login(visit: Anybody) -> Response:
+    """Log in: always a new session, and the former one is ended."""
+    form, following = visit.form, local(visit.form.get("next"))
+    answer = visit.go(following)
+    try:
+        body = forms.as_model(Login, {"name": form.text("name"), "password": form.get("password", "")})
+        sessions.open_session(body, visit.request, answer)
+    except Refused as refused:
+        return visit.page(
+            "login.html", refused.status, problems=refused.problems, next=following, values=form
+        )
+    answer.delete_cookie(FORM_COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    return answer
+
+
+@routes.post("/logout")
+def logout(visit: Someone) -> Response:
+    """End the session."""
+    answer = visit.go("/login", done="out")
+    sessions.log_out(visit.who, answer)
+    # What the browser may have kept of this session's pages is of no use to who comes next.
+    answer.headers["clear-site-data"] = '"cache"'
+    answer.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+    return answer
+
+
+@routes.get("/register")
+def register_page(visit: Anybody) -> Response:
+    """Show the registration."""
+    return visit.page("register.html", values={})
+
+
+@routes.post("/register")
+def register(visit: Anybody) -> Response:
+    """Ask for an account."""
+    form = visit.form
+    try:
+        _same(visit)
+        body = forms.as_model(
+            Registration,
+            {"name": form.text("name"), "email": form.text("email"), "password": form.get("password", "")},
+        )
+        registrations.register(body, visit.who)
+    except Refused as refused:
+        return visit.page("register.html", refused.status, problems=refused.problems, values=form)
+    return visit.go("/login", done="registered")
+
+
+def _same(visit: Visit) -> None:
+    """Refused 422 where the password was not typed twice alike."""
+    from ava.api.strict import refused
+
+    if visit.form.get("password") != visit.form.get("again"):
+        raise refused(
+            "passwords-differ",
+            "The two passwords are not the same.",
+            "body.again",
+            "another text",
+            "the password once more",
+            "Type it twice.",
+        )
+
+
+@routes.post("/language")
+def language(visit: Anybody) -> Response:
+    """Choose the language of this browser."""
+    wanted = visit.form.get("language", "")
+    answer = visit.go(local(visit.form.get("next")))
+    if wanted in words.LANGUAGES:
+        answer.set_cookie(
+            words.COOKIE, wanted, path="/", secure=True, httponly=True, samesite="lax", max_age=YEAR
+        )
+    return answer

@@ -1,0 +1,114 @@
+"""Groups: what they may have and have, their members; administrators change all of it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api.routes import groups
+from ava.api.routes.common import Ref
+from ava.api.schemas.common import QuotaIn, UserName
+from ava.api.schemas.people import GroupMake
+from ava.domain.problems import Refused
+from ava.web import forms, quotas
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+PAGE = 50
+
+
+def _list(visit: Visit, refused: Refused | None = None) -> Response:
+    asked, who = visit.request.query_params, visit.who
+    query = forms.as_model(
+        groups.GroupsQuery, {"all": True, "limit": PAGE, "after": asked.get("after") or None}
+    )
+    found = groups.list_groups(who, query)
+    return visit.page(
+        "groups.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        groups=found.items,
+        next=found.next,
+        first=not query.after,
+        values=visit.form,
+    )
+
+
+@routes.get("/admin/groups")
+def list_groups(visit: Someone) -> Response:
+    """Show all groups."""
+    return _list(visit)
+
+
+@routes.post("/admin/groups")
+def make(visit: Someone) -> Response:
+    """Make a group."""
+    form = visit.form
+    try:
+        body = forms.as_model(GroupMake, {"name": form.text("name"), "quota": _quota(form)})
+        groups.make_group(body, visit.who, Response())
+    except Refused as refused:
+        return _list(visit, refused)
+    return visit.go(f"/groups/{body.name}", done="saved")
+
+
+def _quota(form: forms.Form) -> QuotaIn:
+    return forms.as_model(QuotaIn, quotas.read(form))
+
+
+def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = "") -> Response:
+    who = visit.who
+    group = groups.show_group(name, who)
+    return visit.page(
+        "group.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        about=about,
+        group=group,
+        members=groups.list_members(name, who),
+        values=visit.form if about == "quota" else quotas.shown(group.quota),
+        user=visit.form.text("user") if about == "member" else "",
+    )
+
+
+@routes.get("/groups/{name}")
+def show(name: Ref, visit: Someone) -> Response:
+    """Show a group."""
+    return _show(visit, name)
+
+
+@routes.post("/groups/{name}/quota")
+def quota(name: Ref, visit: Someone) -> Response:
+    """Change a group's quota."""
+    try:
+        groups.set_quota(name, _quota(visit.form), visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _show(visit, name, refused, "quota")
+    return visit.go(f"/groups/{name}", done="saved")
+
+
+@routes.post("/groups/{name}/members")
+def join(name: Ref, visit: Someone) -> Response:
+    """Put a user into a group."""
+    try:
+        groups.add_member(name, forms.one(UserName, visit.form.text("user"), "user"), visit.who)
+    except Refused as refused:
+        if refused.status == 403 or not visit.who.me.admin:
+            raise
+        return _show(visit, name, refused, "member")
+    return visit.go(f"/groups/{name}", done="saved")
+
+
+@routes.post("/groups/{name}/members/{user}/remove")
+def leave(name: Ref, user: Ref, visit: Someone) -> Response:
+    """Take a user out of a group."""
+    groups.remove_member(name, user, visit.who)
+    return visit.go(f"/groups/{name}", done="saved")
+
+
+@routes.post("/groups/{name}/delete")
+def delete(name: Ref, visit: Someone) -> Response:
+    """Remove a group without members and runs."""
+    groups.delete_group(name, visit.who)
+    return visit.go("/admin/groups", done="deleted")

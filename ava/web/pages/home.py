@@ -1,0 +1,40 @@
+"""The first page: what my groups have and may still get, what can be had now, what of mine is at work."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api import room
+from ava.api.routes import groups, runs
+from ava.domain.model import UserState
+from ava.web.nodes import by_model, sorted_nodes
+from ava.web.visit import Someone
+
+routes = APIRouter()
+SHOWN = 20
+"""Runs of each phase on the first page."""
+
+
+@routes.get("/")
+def home(visit: Someone) -> Response:
+    """Show the first page."""
+    who = visit.who
+    mine = groups.list_groups(who, groups.GroupsQuery(limit=100)).items
+    who.may("cluster.show")
+    told = room.shown(visit.services)
+    open_runs = [
+        run
+        for phase in ("admitted", "queued")
+        for run in runs.list_runs(who, runs.RunsQuery(phase=phase, limit=SHOWN)).items
+    ]
+    waiting = visit.services.store.users(state=UserState.PENDING, limit=100).items if who.me.admin else ()
+    return visit.page(
+        "home.html",
+        groups=sorted(mine, key=lambda g: (g.name != who.me.default_group, g.name)),
+        cluster=told,
+        models=by_model(told.nodes),
+        nodes=sorted_nodes(told.nodes)[:8],
+        more=max(0, len(told.nodes) - 8),
+        runs=open_runs,
+        approvals=len(waiting),
+    )

@@ -1,0 +1,195 @@
+"""New trainings and workbenches: the form, what the API says of it while it is filled in, store, start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from ava.api import room, submit
+from ava.api.routes import definitions, groups, queues, runs
+from ava.api.schemas.requests import DefinitionMake, RunMake
+from ava.api.schemas.work import ClusterOut, NodeOut
+from ava.domain.problems import Problem, Refused
+from ava.domain.resources import Resources
+from ava.web import forms, labels, spec_form
+from ava.web.nodes import by_model, sorted_nodes
+from ava.web.visit import Someone, Visit
+from ava.web.words import N_
+
+routes = APIRouter()
+KINDS = {"trainings": "training", "workbenches": "workbench"}
+LATER = frozenset({"field-missing"})
+"""Codes of problems that an unfinished form has anyway: they are told when it is sent."""
+
+
+def _like(visit: Visit, kind: str) -> str:
+    wanted = visit.form.get("like") or visit.request.query_params.get("like") or "single"
+    return wanted if kind == "training" and wanted in spec_form.ROLES else "single"
+
+
+def _page(
+    visit: Visit, plural: str, values: Any, like: str, refused: Refused | None = None, *, again: str = ""
+) -> Response:
+    kind = KINDS[plural]
+    told = room.shown(visit.services)
+    found = refused.problems if refused else ()
+    return visit.page(
+        "make.html",
+        refused.status if refused else 200,
+        kind=kind,
+        plural=plural,
+        like=like,
+        roles=spec_form.ROLES[like],
+        values=values,
+        again=again,
+        problems=found,
+        errors=_by_field(found, like, visit.form),
+        cluster=told,
+        group=visit.who.me.default_group,
+        # Whether something is filled in that is else out of sight.
+        advanced=any(values.get(name) for name in ("env", "git_url", "priority", "hours", "retries")),
+        **_options(visit, told),
+        **_asked(visit, None),
+    )
+
+
+def _options(visit: Visit, told: ClusterOut) -> dict[str, list[tuple[str, str]]]:
+    """Return what the form's lists offer, as value and text; each begins with leaving it to the platform."""
+    say = visit.words
+    nodes = [n for n in sorted_nodes(told.nodes) if n.open]
+    models = [m for m in by_model(told.nodes) if m.name]
+    stored = sorted(visit.services.store.keys(visit.who.me.name, "deploy"))
+    return {
+        "queues_options": [(q.name, q.name) for q in queues.list_queues(visit.who)],
+        "model_options": [
+            ("", say("any")),
+            *((m.name, say("%(name)s (%(n)s free)", name=m.name, n=m.free)) for m in models),
+        ],
+        "node_options": [("", say("the best fitting one")), *((n.name, _room(visit, n)) for n in nodes)],
+        "cluster_options": [(name, name) for name in told.clusters] + [("any", say("any"))],
+        "deploy_options": [("", say("none")), *((name, name) for name in stored)],
+        "policy_options": [(code, say(text)) for code, text in labels.POLICIES.items()],
+    }
+
+
+def _room(visit: Visit, node: NodeOut) -> str:
+    """Return a node with what is free on it, on one line."""
+    cores = visit.words.number(node.free.cpu / 1000)
+    if node.capacity.gpu:
+        said = N_("%(name)s (%(gpu)s GPUs and %(cpu)s cores free)")
+        return visit.words(said, name=node.name, gpu=node.free.gpu, cpu=cores)
+    return visit.words("%(name)s (%(cpu)s cores free)", name=node.name, cpu=cores)
+
+
+def _by_field(found: Sequence[Problem], like: str, form: forms.Form) -> dict[str, list[Problem]]:
+    by: dict[str, list[Problem]] = {}
+    for problem in found:
+        by.setdefault(spec_form.field_of(problem.where, like, form), []).append(problem)
+    return by
+
+
+def _new(visit: Visit, plural: str) -> Response:
+    kind, asked = KINDS[plural], visit.request.query_params
+    visit.who.may("definitions.make")
+    if asked.get("from"):
+        stored = definitions.show_definition(asked["from"], visit.who)
+        values, like = spec_form.values(stored.spec, stored.name)
+        return _page(visit, plural, values | {"key": forms.new_key()}, like, again=stored.id)
+    like = _like(visit, kind)
+    values = dict(spec_form.START["workbench" if kind == "workbench" else like])
+    values |= {"queue": "default", "key": forms.new_key()}
+    values |= {name: asked[name] for name in ("node", "gpu_model", "cluster", "image") if asked.get(name)}
+    return _page(visit, plural, values, like)
+
+
+@routes.get("/trainings/new")
+def new_training(visit: Someone) -> Response:
+    """Show the form of a training."""
+    return _new(visit, "trainings")
+
+
+@routes.get("/workbenches/new")
+def new_workbench(visit: Someone) -> Response:
+    """Show the form of a workbench."""
+    return _new(visit, "workbenches")
+
+
+@routes.post("/trainings/new")
+def make_training(visit: Someone) -> Response:
+    """Store a training, and start it where that is asked for."""
+    return _make(visit, "trainings")
+
+
+@routes.post("/workbenches/new")
+def make_workbench(visit: Someone) -> Response:
+    """Store a workbench, and start it where that is asked for."""
+    return _make(visit, "workbenches")
+
+
+def _make(visit: Visit, plural: str) -> Response:
+    form, kind = visit.form, KINDS[plural]
+    like = _like(visit, kind)
+    try:
+        plain = spec_form.spec(form, kind, like)
+        if form.get("do") == "store":
+            body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain, "replace": True})
+            definitions.make_definition(body, visit.who)
+            return visit.go(f"/{plural}", done="stored")
+        made = forms.as_model(
+            RunMake, {"name": form.text("name"), "spec": plain, "key": form.given("key") or forms.new_key()}
+        )
+        run = runs.make_run(made, visit.who, Response(), None)
+    except Refused as refused:
+        values = dict(form) | {"key": form.given("key") or forms.new_key()}
+        return _page(visit, plural, values, like, refused)
+    return visit.go(f"/runs/{run.id}", done="started")
+
+
+@routes.post("/trainings/check")
+def check_training(visit: Someone) -> Response:
+    """Tell what the API would say of the form as it is now."""
+    return _check(visit, "training")
+
+
+@routes.post("/workbenches/check")
+def check_workbench(visit: Someone) -> Response:
+    """Tell what the API would say of the form as it is now."""
+    return _check(visit, "workbench")
+
+
+def _check(visit: Visit, kind: str) -> Response:
+    form, like, who = visit.form, _like(visit, kind), visit.who
+    who.may("definitions.make")
+    found: list[Problem] = []
+    asks = None
+    try:
+        plain = spec_form.spec(form, kind, like)
+        body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain})
+        asks = body.spec.asks()
+        found = submit.wrong(who, who.me, body.spec)
+    except Refused as refused:
+        found = list(refused.problems)
+    empty = {name for name in ("name", "image") if not form.text(name)}
+    found = [p for p in found if spec_form.field_of(p.where, like, form) not in empty and p.code not in LATER]
+    return visit.page("check.html", problems=found, like=like, form=form, **_asked(visit, asks))
+
+
+def _asked(visit: Visit, asks: Resources | None) -> dict[str, Any]:
+    """Return what the form asks for beside what the group that is charged has left."""
+    name = visit.who.me.default_group
+    group = groups.show_group(name, visit.who) if name else None
+    return {"asks": asks, "charged": group, "short": _short(asks, group)}
+
+
+def _short(asks: Resources | None, group: Any) -> bool:
+    """Whether the run would wait for its group's quota now."""
+    if asks is None or group is None:
+        return False
+    parts = ("gpu", "cpu", "memory")
+    return any(
+        (limit := getattr(group.quota, part)) is not None
+        and getattr(group.used, part) + getattr(asks, part) > limit
+        for part in parts
+    )

@@ -1,0 +1,125 @@
+"""Queues, what waits in them, and pools of nodes; administrators change them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api.routes import queues
+from ava.api.routes.common import Ref
+from ava.api.schemas.common import QuotaIn, SettingName
+from ava.api.schemas.work import PoolPut, QueuePut
+from ava.domain.problems import Refused
+from ava.web import forms, quotas
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+
+
+def _queues(visit: Visit, refused: Refused | None = None) -> Response:
+    who = visit.who
+    found = queues.list_queues(who)
+    edited = next((q for q in found if q.name == visit.request.query_params.get("edit")), None)
+    values: object = visit.form
+    if edited is not None and not visit.form:
+        values = {
+            **quotas.shown(edited.quota),
+            "name": edited.name,
+            "pool": edited.pool or "",
+            "priority": str(edited.priority),
+        }
+    return visit.page(
+        "queues.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        queues=found,
+        pool_options=[
+            ("", visit.words("by what is asked for")),
+            *((p.name, p.name) for p in queues.list_pools(who)),
+        ],
+        values=values,
+    )
+
+
+@routes.get("/queues")
+def list_queues(visit: Someone) -> Response:
+    """Show the queues."""
+    return _queues(visit)
+
+
+@routes.post("/queues")
+def put_queue(visit: Someone) -> Response:
+    """Make or change a queue."""
+    form = visit.form
+    try:
+        name = forms.one(SettingName, form.text("name"), "name")
+        body = forms.as_model(
+            QueuePut,
+            {
+                "pool": form.given("pool"),
+                "quota": forms.as_model(QuotaIn, quotas.read(form)),
+                "priority": forms.whole(form.text("priority")),
+            },
+        )
+        queues.put_queue(name, body, visit.who)
+    except Refused as refused:
+        if refused.status == 403:
+            raise
+        return _queues(visit, refused)
+    return visit.go("/queues", done="saved")
+
+
+@routes.get("/queues/{name}")
+def waiting(name: Ref, visit: Someone) -> Response:
+    """Show what waits in a queue; other people's runs have no names."""
+    found = queues.list_waiting(name, visit.who)
+    return visit.page("waiting.html", name=name, rows=found[:200], more=max(0, len(found) - 200))
+
+
+def _pools(visit: Visit, refused: Refused | None = None) -> Response:
+    found = queues.list_pools(visit.who)
+    edited = next((p for p in found if p.name == visit.request.query_params.get("edit")), None)
+    values: object = visit.form
+    if edited is not None and not visit.form:
+        values = {
+            "name": edited.name,
+            "gpu": "1" if edited.gpu else "",
+            "selector": "\n".join(f"{k}={v}" for k, v in edited.selector.items()),
+            "cpu_ratio": f"{edited.cpu_ratio:g}",
+            "memory_ratio": f"{edited.memory_ratio:g}",
+            "gpu_slots": str(edited.gpu_slots),
+        }
+    return visit.page(
+        "pools.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        pools=found,
+        values=values,
+    )
+
+
+@routes.get("/pools")
+def list_pools(visit: Someone) -> Response:
+    """Show the pools."""
+    return _pools(visit)
+
+
+@routes.post("/pools")
+def put_pool(visit: Someone) -> Response:
+    """Make or change a pool."""
+    form = visit.form
+    try:
+        name = forms.one(SettingName, form.text("name"), "name")
+        given = {
+            "gpu": form.get("gpu") == "1",
+            "selector": forms.pairs(form.text("selector"), "selector"),
+            "cpu_ratio": forms.real(form.text("cpu_ratio")),
+            "memory_ratio": forms.real(form.text("memory_ratio")),
+            "gpu_slots": forms.whole(form.text("gpu_slots")),
+        }
+        body = forms.as_model(PoolPut, {k: v for k, v in given.items() if v is not None})
+        queues.put_pool(name, body, visit.who)
+    except Refused as refused:
+        if refused.status == 403:
+            raise
+        return _pools(visit, refused)
+    return visit.go("/pools", done="saved")

@@ -1,0 +1,85 @@
+"""Runs: the list, one run with its pods and why it is where it is, stop, start again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from fastapi import APIRouter, Response
+
+from ava.api.routes import definitions, runs
+from ava.api.routes.common import Ref
+from ava.api.schemas.requests import Start
+from ava.domain.model import Phase
+from ava.web import forms
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+PAGE = 25
+FILTERS = ("kind", "phase", "group", "owner", "definition")
+
+
+@routes.get("/runs")
+def list_runs(visit: Someone) -> Response:
+    """Show a page of runs."""
+    asked = visit.request.query_params
+    chosen: dict[str, Any] = {name: asked[name] for name in FILTERS if asked.get(name)}
+    everybody = asked.get("all") == "1"
+    query = forms.as_model(
+        runs.RunsQuery, chosen | {"all": everybody, "limit": PAGE, "after": asked.get("after") or None}
+    )
+    found = runs.list_runs(visit.who, query)
+    return visit.page(
+        "runs.html",
+        runs=found.items,
+        next=found.next,
+        chosen=chosen,
+        everybody=everybody,
+        first=not query.after,
+    )
+
+
+def _run(visit: Visit, id: str) -> dict[str, Any]:
+    """Return what the page of a run shows."""
+    who = visit.who
+    found = runs.the_run(who, id, "runs.show")
+    run = runs.shown(who, [found])[0]
+    pods = runs.list_pods(id, who)
+    return {
+        "run": run,
+        "ended": found.phase is Phase.FINISHED,
+        "pods": [p for p in pods if p.attempt == run.attempt],
+        "former": [p for p in pods if p.attempt != run.attempt],
+        "why": runs.why(id, who),
+        "mine": found.owner == who.me.name,
+        "spec": found.spec,
+    }
+
+
+@routes.get("/runs/{id}")
+def show(id: Ref, visit: Someone) -> Response:
+    """Show a run."""
+    data = _run(visit, id)
+    text = yaml.safe_dump(data["spec"], sort_keys=False, allow_unicode=True)
+    return visit.page("run.html", **data, text=text, key=forms.new_key())
+
+
+@routes.get("/runs/{id}/now")
+def now(id: Ref, visit: Someone) -> Response:
+    """Show what changes of a run, for htmx, which asks until the run has ended."""
+    return visit.page("run_part.html", **_run(visit, id))
+
+
+@routes.post("/runs/{id}/stop")
+def stop(id: Ref, visit: Someone) -> Response:
+    """Ask for the end of a run."""
+    runs.stop_run(id, visit.who)
+    return visit.go(f"/runs/{id}", done="stopped")
+
+
+@routes.post("/definitions/{id}/start")
+def again(id: Ref, visit: Someone) -> Response:
+    """Start a stored definition; the key of the form makes two clicks one run."""
+    body = forms.as_model(Start, {"key": visit.form.given("key")})
+    run = definitions.start(id, body, visit.who, Response())
+    return visit.go(f"/runs/{run.id}", done="started")

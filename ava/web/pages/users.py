@@ -1,0 +1,131 @@
+"""People, for administrators: approve, shut out, make administrators, groups, a new password."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api import shapes
+from ava.api.routes import groups, users
+from ava.api.routes.common import Ref
+from ava.api.schemas.common import GroupName
+from ava.api.schemas.people import PasswordChange, UserChange, UserMake
+from ava.domain.problems import Refused
+from ava.web import forms
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+PAGE = 50
+
+
+def _list(visit: Visit, refused: Refused | None = None) -> Response:
+    asked = visit.request.query_params
+    state = asked.get("state") or None
+    query = forms.as_model(
+        users.UsersQuery, {"state": state, "limit": PAGE, "after": asked.get("after") or None}
+    )
+    found = users.list_users(visit.who, query)
+    return visit.page(
+        "users.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        users=found.items,
+        next=found.next,
+        first=not query.after,
+        state=state,
+        groups=_all_groups(visit),
+        values={k: v for k, v in visit.form.items() if k != "password"},
+    )
+
+
+def _all_groups(visit: Visit) -> list[str]:
+    found = groups.list_groups(visit.who, groups.GroupsQuery(all=True, limit=500))
+    return [group.name for group in found.items]
+
+
+@routes.get("/admin/users")
+def list_users(visit: Someone) -> Response:
+    """Show people."""
+    return _list(visit)
+
+
+@routes.post("/admin/users")
+def make(visit: Someone) -> Response:
+    """Make an account that can be used at once."""
+    form = visit.form
+    try:
+        body = forms.as_model(
+            UserMake,
+            {
+                "name": form.text("name"),
+                "email": form.text("email"),
+                "password": form.get("password", ""),
+                "admin": form.get("admin") == "1",
+            },
+        )
+        users.make_user(body, visit.who)
+    except Refused as refused:
+        if refused.status == 403 and not visit.who.me.admin:
+            raise
+        return _list(visit, refused)
+    return visit.go(f"/admin/users/{body.name}", done="saved")
+
+
+def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = "") -> Response:
+    found = users.show_user(name, visit.who)
+    visit.who.may("users.list")
+    theirs = visit.services.store.groups(user=found.name, limit=200).items
+    return visit.page(
+        "user.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        about=about,
+        user=found,
+        theirs=[shapes.group(group) for group in theirs],
+        groups=[g for g in _all_groups(visit) if g not in {t.name for t in theirs}],
+    )
+
+
+@routes.get("/admin/users/{name}")
+def show(name: Ref, visit: Someone) -> Response:
+    """Show a person."""
+    return _show(visit, name)
+
+
+@routes.post("/admin/users/{name}")
+def change(name: Ref, visit: Someone) -> Response:
+    """Approve, shut out, make or unmake an administrator; an approval may put the person into a group at once."""
+    form = visit.form
+    admin = {"yes": True, "no": False}.get(form.get("admin", ""))
+    body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin})
+    group = form.given("group")
+    try:
+        users.change_user(name, body, visit.who)
+        if group is not None:
+            groups.add_member(forms.one(GroupName, group, "group"), name, visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _show(visit, name, refused, "state")
+    if form.get("back") == "list":
+        return visit.go("/admin/users?state=pending", done="approved")
+    return visit.go(f"/admin/users/{name}", done="saved")
+
+
+@routes.post("/admin/users/{name}/password")
+def password(name: Ref, visit: Someone) -> Response:
+    """Set a password."""
+    try:
+        body = forms.as_model(PasswordChange, {"new": visit.form.get("new", "")})
+        users.set_password(name, body, visit.who)
+    except Refused as refused:
+        if refused.status == 404 or not visit.who.me.admin:
+            raise
+        return _show(visit, name, refused, "password")
+    return visit.go(f"/admin/users/{name}", done="password")
+
+
+@routes.post("/admin/users/{name}/groups")
+def join(name: Ref, visit: Someone) -> Response:
+    """Put a person into a group."""
+    groups.add_member(forms.one(GroupName, visit.form.text("group"), "group"), name, visit.who)
+    return visit.go(f"/admin/users/{name}", done="saved")

@@ -1,0 +1,97 @@
+"""Templates: one environment per language, everything escaped, amounts and times as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from ava.web import assets, labels
+from ava.web.words import LANGUAGES, Words, catalogue
+
+if TYPE_CHECKING:
+    from ava.web.visit import Visit
+
+FOLDER = Path(__file__).with_name("templates")
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@cache
+def environment(language: str) -> Environment:
+    """Return the templates of a language."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
+        auto_reload=False,
+    )
+    made.install_gettext_translations(catalogue(language), newstyle=True)  # type: ignore[attr-defined]
+    words = Words(language)
+    made.filters |= {
+        "cores": lambda value: words.number(value / 1000),
+        "bytes": lambda value: size(words, value),
+        "number": words.number,
+        "time": words.time,
+        "t": words,
+    }
+    made.globals |= {
+        "asset": assets.address,
+        "languages": LANGUAGES,
+        "labels": labels,
+        "words": words,
+        "limited": limited,
+    }
+    return made
+
+
+def size(words: Words, value: int) -> str:
+    """Return bytes in the largest unit of which there is at least one."""
+    power = 0
+    while power + 1 < len(UNITS) and abs(value) >= 1024 ** (power + 1):
+        power += 1
+    return f"{words.number(value / 1024**power, 1)} {UNITS[power]}"
+
+
+def limited(used: int, most: int | None) -> float:
+    """Return which part of a limit is used, 0 to 100; 0 where there is no limit."""
+    if most is None:
+        return 0.0
+    return 100.0 if most <= 0 and used > 0 else 0.0 if most <= 0 else min(100.0, 100.0 * used / most)
+
+
+def page(visit: Visit, template: str, data: Mapping[str, Any]) -> str:
+    """Return a page's text."""
+    now = visit.services.clock()
+    words = visit.words
+
+    def ago(value: datetime | None) -> Markup:
+        if value is None:
+            return Markup("—")
+        said, whole = words.ago(value, now), words.time(value)
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(value.isoformat(), whole, said)
+
+    path = visit.request.url.path
+    given = {
+        "visit": visit,
+        "me": visit.who.user,
+        "csrf": visit.csrf,
+        "now": now,
+        "ago": ago,
+        "path": path,
+        "here": path + (f"?{visit.request.url.query}" if visit.request.url.query else ""),
+        "done": labels.DONE.get(visit.request.query_params.get("done", ""), ""),
+        "problems": (),
+        "registration": visit.services.config.registration,
+    }
+    return environment(words.language).get_template(template).render(given | dict(data))
+
+
+__all__ = ["environment", "escape", "limited", "page", "size"]

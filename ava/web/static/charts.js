@@ -1,0 +1,70 @@
+// Charts of what a run uses: figures from the site's Prometheus by way of AVA, drawn by uPlot.
+"use strict";
+
+(() => {
+  const section = document.getElementById("charts");
+  if (!section) return;
+  const box = section.querySelector(".charts");
+  const plots = [];
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function note(text) {
+    const line = document.createElement("p");
+    line.className = "muted";
+    line.textContent = text;
+    box.replaceChildren(line);
+    plots.length = 0;
+  }
+
+  function draw(charts) {
+    if (!charts.length) return note(section.dataset.none);
+    const wide = () => Math.max(260, Math.min(520, (box.clientWidth - 24) / (box.clientWidth > 760 ? 2 : 1)));
+    if (plots.length === charts.length && plots.every((p, i) => p.series.length === charts[i].series.length + 1)) {
+      charts.forEach((chart, i) => plots[i].setData([chart.times, ...chart.series.map((s) => s.values)]));
+      return;
+    }
+    box.replaceChildren();
+    plots.length = 0;
+    for (const chart of charts) {
+      const figure = document.createElement("figure");
+      const caption = document.createElement("figcaption");
+      caption.textContent = chart.title;
+      figure.append(caption);
+      box.append(figure);
+      const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+      const shades = ["--accent", "--good", "--wait", "--bad"].map(colour);
+      plots.push(
+        new uPlot(
+          {
+            width: wide(),
+            height: 180,
+            legend: { show: chart.series.length > 1 },
+            cursor: { points: { show: false } },
+            scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, 1)] } },
+            axes: [axis, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],
+            series: [{}, ...chart.series.map((s, i) => ({ label: s.name, stroke: shades[i % 4], width: 1.6 }))],
+          },
+          [chart.times, ...chart.series.map((s) => s.values)],
+          figure,
+        ),
+      );
+    }
+  }
+
+  async function ask() {
+    try {
+      const answer = await fetch(`/runs/${section.dataset.run}/charts`, { headers: { accept: "application/json" } });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const told = await answer.json();
+      draw(told.charts);
+      if (told.live) setTimeout(ask, 15000);
+    } catch (error) {
+      if (!plots.length) note(section.dataset.fail);
+      setTimeout(ask, 30000);
+    }
+  }
+  ask();
+})();

@@ -1,0 +1,90 @@
+"""Languages: which one a request wants, and their catalogues, read at the start from the .po files (nothing is compiled)."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from pathlib import Path
+
+from babel.dates import format_datetime, format_timedelta
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.numbers import format_decimal
+
+LANGUAGES = {"en": "English", "zh": "中文"}
+"""Code to its own name, in the order in which they are offered; the first one is what the texts are written in."""
+COOKIE = "ava-language"
+TAGS = {"en": "en", "zh": "zh-Hans"}
+"""What a page says of its language (BCP 47)."""
+FOLDER = Path(__file__).with_name("locale")
+
+
+def N_(text: str) -> str:
+    """Mark a text that is translated where it is shown."""
+    return text
+
+
+@cache
+def catalogue(language: str) -> NullTranslations:
+    """Return a language's translations; those of the first language are the texts themselves."""
+    path = FOLDER / language / "LC_MESSAGES" / "ava.po"
+    if not path.is_file():
+        return NullTranslations()
+    with path.open("rb") as file:
+        texts = read_po(file, locale=language)
+    compiled = io.BytesIO()
+    write_mo(compiled, texts)
+    compiled.seek(0)
+    return GNUTranslations(compiled)
+
+
+def chosen(cookie: str | None, accepted: str) -> str:
+    """Return the language of a request: the one its reader chose, else the first that the browser names, else English."""
+    if cookie in LANGUAGES:
+        return str(cookie)
+    for part in accepted.split(",")[:20]:
+        code = part.partition(";")[0].strip().partition("-")[0].lower()
+        if code in LANGUAGES:
+            return code
+    return next(iter(LANGUAGES))
+
+
+class Words:
+    """One language: its texts, and how it writes times and numbers."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.tag = TAGS[language]
+        self._texts = catalogue(language)
+
+    def __call__(self, text: str, **values: object) -> str:
+        """Return a text in this language, with values in their places."""
+        found = self._texts.gettext(text)
+        return found % values if values else found
+
+    def of_problem(self, code: str) -> str:
+        """Return what a problem's code means, "" where this language has no words of its own for it."""
+        found = self._texts.pgettext("problem", code)
+        return "" if found == code else found
+
+    def time(self, value: datetime) -> str:
+        """Return a time, UTC."""
+        said: str = format_datetime(value.astimezone(UTC), "medium", locale=self.language)
+        return f"{said} UTC"
+
+    def ago(self, value: datetime, now: datetime) -> str:
+        """Return how long ago (or in how long) something is."""
+        said: str = format_timedelta(value - now, add_direction=True, locale=self.language, threshold=1.2)
+        return said
+
+    def lasting(self, begin: datetime, end: datetime) -> str:
+        """Return how long something took."""
+        said: str = format_timedelta(end - begin, locale=self.language, threshold=1.2)
+        return said
+
+    def number(self, value: float, digits: int = 2) -> str:
+        """Return a number with so many digits after the point at most."""
+        said: str = format_decimal(round(value, digits), locale=self.language)
+        return said

@@ -1,0 +1,204 @@
+"""Every page shows itself in both languages; who may see which is what roles.yml says; errors are pages in words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ava.domain.model import UserState
+from tests.unit.ava.api.site import SPEC, WORD, Site, person
+from tests.unit.ava.web.browser import Browser
+
+MINE = (
+    "/",
+    "/runs",
+    "/runs?phase=queued&kind=training",
+    "/runs/{run}",
+    "/runs/{run}/now",
+    "/trainings",
+    "/trainings/new",
+    "/trainings/new?like=tensorflow",
+    "/trainings/new?like=mpi",
+    "/trainings/new?from={definition}",
+    "/workbenches",
+    "/workbenches/new",
+    "/definitions/{definition}",
+    "/nodes",
+    "/queues",
+    "/queues/default",
+    "/pools",
+    "/usage",
+    "/usage?group=vision",
+    "/keys",
+    "/tokens",
+    "/account",
+    "/groups/vision",
+)
+ADMINS = (
+    "/admin/users",
+    "/admin/users?state=pending",
+    "/admin/users/ann",
+    "/admin/groups",
+    "/admin/audit",
+    "/queues?edit=night",
+    "/pools?edit=gpu",
+    "/runs?all=1",
+    "/usage?user=ann",
+)
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def made(site: Site) -> dict[str, str]:
+    run = site.run()
+    return {"run": run["id"], "definition": run["definition"]}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_page_is_there_in_both_languages(site: Site, language: str) -> None:
+    ids = made(site)
+    for who, paths in (("ann", MINE), ("root2", ADMINS)):
+        browser = Browser(site, language).log_in(who)
+        for path in paths:
+            answer = browser.ask("GET", path.format(**ids))
+            assert answer.status_code == 200, (path, answer.text[-600:])
+            whole = not path.endswith("/now")
+            if whole:
+                assert f'<html lang="{"zh-Hans" if language == "zh" else "en"}">' in answer.text
+            seen = re.sub(r"中文|<svg.*?</svg>", "", answer.text)
+            assert bool(CHINESE.search(seen)) == (language == "zh"), path
+
+
+def test_nobody_sees_a_page_without_a_log_in_and_comes_back_to_it(site: Site) -> None:
+    ids = made(site)
+    stranger = Browser(site)
+    for path in (*MINE, *ADMINS):
+        asked = path.format(**ids)
+        answer = stranger.ask("GET", asked)
+        assert answer.status_code == 303, path
+        assert answer.headers["location"].startswith("/login"), path
+    stranger.open("/runs?phase=queued")
+    answer = stranger.send("/login", {"name": "ann", "password": WORD, "next": "/runs?phase=queued"})
+    assert answer.headers["location"] == "/runs?phase=queued"
+
+
+@pytest.mark.parametrize(
+    "path", ["/runs/{run}", "/runs/{run}/now", "/runs/{run}/charts", "/definitions/{definition}"]
+)
+@pytest.mark.parametrize("who", ["ben", "eve"])
+def test_what_is_not_mine_does_not_exist_for_me(site: Site, path: str, who: str) -> None:
+    ids = made(site)
+    browser = Browser(site).log_in(who)
+    answer = browser.ask("GET", path.format(**ids))
+    assert answer.status_code == 404
+    assert "mnist" not in answer.text
+    # An administrator sees it: the control that the address is right.
+    assert Browser(site).log_in("root2").ask("GET", path.format(**ids)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ADMINS[:5])
+def test_administrators_pages_are_for_administrators(site: Site, path: str) -> None:
+    answer = Browser(site).log_in("ann").ask("GET", path)
+    # One's own account is one's own to see; the page about it as an administrator sees it is not.
+    assert answer.status_code == 403, path
+    assert "root2" not in answer.text
+
+
+def test_a_group_is_seen_by_its_members_and_administrators_alone(site: Site) -> None:
+    assert Browser(site).log_in("ben").ask("GET", "/groups/vision").status_code == 200
+    assert Browser(site).log_in("eve").ask("GET", "/groups/vision").status_code == 404
+    shown = Browser(site).log_in("ben").ask("GET", "/groups/vision").text
+    assert 'action="/groups/vision/quota"' not in shown
+    assert 'action="/groups/vision/quota"' in Browser(site).log_in("root2").ask("GET", "/groups/vision").text
+
+
+CHANGES = {
+    "/runs/{run}/stop": {},
+    "/definitions/{definition}/start": {"key": "another"},
+    "/definitions/{definition}/delete": {},
+    "/groups/vision/quota": {"gpu": "99"},
+    "/groups/vision/members": {"user": "eve"},
+    "/groups/vision/members/ann/remove": {},
+    "/groups/vision/delete": {},
+    "/admin/groups": {"name": "own"},
+    "/admin/users": {"name": "made", "email": "a@b.example", "password": WORD},
+    "/admin/users/eve": {"admin": "yes"},
+    "/admin/users/ann/password": {"new": "a password of twelve"},
+    "/admin/users/eve/groups": {"group": "vision"},
+    "/queues": {"name": "own"},
+    "/pools": {"name": "own", "selector": "a=b"},
+}
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_stranger_changes_nothing_by_any_form(site: Site, path: str) -> None:
+    ids = made(site)
+    eve = Browser(site).log_in("eve")
+    before = site.state()
+    answer = eve.send(path.format(**ids), CHANGES[path])
+    assert answer.status_code in (403, 404), answer.text[-500:]
+    assert site.state() == before
+    assert "/runs/" not in answer.text.split("<main")[1]
+
+
+def test_who_is_not_approved_is_told_so(site: Site) -> None:
+    person(site.store, "new", state=UserState.PENDING)
+    browser = Browser(site)
+    browser.open("/login")
+    answer = browser.send("/login", {"name": "new", "password": WORD})
+    assert answer.status_code == 403
+    assert "An administrator approves it." in answer.text
+
+
+def test_errors_are_pages_in_words_and_those_of_the_api_stay_documents(site: Site) -> None:
+    browser = Browser(site).log_in("ann")
+    lost = browser.ask("GET", "/nothing")
+    assert (lost.status_code, lost.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is nothing at this address." in lost.text
+    assert browser.ask("DELETE", "/runs").status_code in (403, 405)
+    document = browser.ask("GET", "/api/v1/nothing")
+    assert document.headers["content-type"] == "application/problem+json"
+    assert browser.ask("GET", "/api/v1/runs/none").headers["content-type"] == "application/problem+json"
+
+
+def test_a_mistake_of_ours_is_a_page_that_tells_nothing_of_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = Browser(site).log_in("ann")
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret of the house")
+
+    monkeypatch.setattr(site.store, "queues", broken)
+    answer = browser.ask("GET", "/queues")
+    assert answer.status_code == 500
+    assert "secret of the house" not in answer.text
+    assert "The platform has made a mistake." in answer.text
+
+
+def test_a_ledger_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ava.domain.problems import Problem, Refused
+
+    browser = Browser(site).log_in("ann")
+
+    def away(*_: object, **__: object) -> None:
+        raise Refused(
+            503, Problem("ledger-unavailable", "The ledger does not answer.", "data base", "10.0.0.7")
+        )
+
+    monkeypatch.setattr(site.store, "who", away)
+    answer = browser.ask("GET", "/")
+    assert answer.status_code == 503
+    assert "10.0.0.7" not in answer.text
+    assert "The ledger does not answer." in answer.text
+    assert site.call("GET", "/api/v1/queues").status_code == 401
+
+
+def test_first_steps_are_told_where_there_is_nothing(site: Site) -> None:
+    eve = Browser(site).log_in("eve")
+    assert "You are in no group yet" in eve.open("/").text
+    assert "You have no training yet" in eve.open("/trainings").text
+    assert "You have no workbench yet" in eve.open("/workbenches").text
+    assert "You have not run anything yet" in eve.open("/runs").text
+    assert "No ssh key is stored" in eve.open("/keys").text
+    assert SPEC["image"] not in eve.open("/runs").text
