@@ -32,6 +32,10 @@ class Administration(Part):
         """Change ``state`` (pending, active, disabled), ``admin``, ``email``."""
         return self._one(UserOut, "PATCH", f"/users/{name}", json=changes, again=True)
 
+    def set_password_of(self, name: str, new: str) -> None:
+        """Give somebody else a new password; all their log-ins and tokens end."""
+        self._send.send("PUT", f"/users/{name}/password", json={"new": new}, again=False)
+
     def approve(self, name: str) -> UserOut:
         """Let somebody in who has registered."""
         return self.change_user(name, state="active")

@@ -12,6 +12,7 @@ from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_LAB
 from tests.controls.logs import CONTROLS as LOGS
 from tests.controls.objects import CONTROLS as OBJECTS
 from tests.controls.objects_lab import FAULTS as OBJECTS_LAB
+from tests.controls.platform import CONTROLS as PLATFORM
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
@@ -292,5 +293,6 @@ CONTROLS = (
     *KUBERNETES,
     *CACHE,
     *LOGS,
+    *PLATFORM,
     *CIS,
 )

@@ -12,7 +12,6 @@ from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 
-CONFIG = "/etc/ava/config/api.yml"
 SAID = {"made": "is an administrator now", "changed": "was changed", "unchanged": "is one already"}
 LONGEST = 1024
 """Characters of a password."""
@@ -36,8 +35,7 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
     The password is asked for, or read from the first line of standard input where that is no terminal. A second time with the
     same password changes nothing. It goes by standard input all the way: no command line, file or log has it.
     """
-    from avadm.components.ava import NAMESPACE
-    from avadm.kube.pods import Pods
+    from avadm.kube.ava_admin import make_admin
 
     site = app.site_file().site
     if site.components.ava is None:
@@ -52,9 +50,7 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
             )
         )
     password = _password(name)
-    argv = ["python3", "-m", "ava.api.admin", "create-admin", "--config", CONFIG, "--name", name]
-    pods = Pods(app.fleet(), [n.name for n in site.with_role("master")], NAMESPACE, "app=ava,part=api")
-    done = pods.run([*argv, *(["--email", email] if email else [])], f"{password}\n".encode())
+    done = make_admin(app.fleet(), site, name, password, email)
     said = done.stdout.strip()
     if done.rc == 0 and said in SAID:
         if as_json:

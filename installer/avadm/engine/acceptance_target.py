@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from avadm.artifacts.manifest import named
 from avadm.engine.cache_target import cache_target
+from avadm.engine.platform_target import platform_target
 from avadm.pki.model import key_variable
 from avadm.render.addons import IMAGES, REGISTRY_PORT
 from avadm.render.kube_nodes import limits
@@ -40,6 +41,7 @@ def target_of(site_file: SiteFile) -> Target:
     notes = []
     if mons and ceph.min_replicas < 2:
         notes.append(MIN_SIZE_NOTE.format(replicas=ceph.replicas, least=ceph.min_replicas))
+    kube = _kubernetes(site)
     return Target(
         site=site.name,
         profile=site.profile,
@@ -55,10 +57,11 @@ def target_of(site_file: SiteFile) -> Target:
         ceph_python=site_file.profile.ceph_python or site_file.profile.python,
         max_skew_ms=site.time.max_skew_ms,
         notes=tuple(notes),
-        kube=_kubernetes(site),
+        kube=kube,
         objects=_objects(site_file) if clients else None,
         cache=cache_target(site_file),
         logs=LogTarget({s["name"]: s["url"] for s in stores(site)}, USER) if stores(site) else None,
+        platform=platform_target(site, kube),
     )
 
 

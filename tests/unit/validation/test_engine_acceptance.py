@@ -16,7 +16,9 @@ from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
 from avadm_validation.measuring.schedule import Session
 
-BARE = SimpleNamespace(target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None))
+BARE = SimpleNamespace(
+    target=SimpleNamespace(storage=None, kube=None, objects=None, cache=None, logs=None, platform=None)
+)
 """A run at a site that has nothing of what the suites measure."""
 
 
@@ -38,7 +40,11 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
 @pytest.mark.parametrize(
     ("suites", "checks", "ran"),
     [
-        ("all", [], {"storage": [], "objects": [], "alluxio": [], "kubernetes": [], "logs": []}),
+        (
+            "all",
+            [],
+            {"storage": [], "objects": [], "alluxio": [], "kubernetes": [], "platform": [], "logs": []},
+        ),
         ("objects", [], {"objects": []}),
         ("logs", [], {"logs": []}),
         ("all", ["s3-3"], {"objects": ["A-S3-3"]}),
@@ -48,8 +54,13 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
         ("cis", ["CIS-1.1", "CIS-2.2"], {"cis": ["CIS-1.1", "CIS-2.2"]}),
         (
             "all",
-            ["CIS-1.1", "k-dns", "fs1"],
-            {"storage": ["A-FS1"], "kubernetes": ["K-DNS"], "cis": ["CIS-1.1"]},
+            ["CIS-1.1", "k-dns", "fs1", "sc2", "ot1"],
+            {
+                "storage": ["A-FS1"],
+                "kubernetes": ["K-DNS"],
+                "platform": ["A-SC2", "A-OT1"],
+                "cis": ["CIS-1.1"],
+            },
         ),
     ],
 )
@@ -62,6 +73,7 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
     found = {name: replace(suite, open=note(name)) for name, suite in registry.suites().items()}
     monkeypatch.setattr(registry, "suites", lambda: found)
     target = SimpleNamespace(storage=object(), kube=object(), objects=object(), cache=object(), logs=object())
+    target.platform = object()
     acceptance_suites.execute(
         SimpleNamespace(target=target, remove_tools=lambda: None),
         acceptance_suites.choose(checks, suites),
@@ -79,6 +91,7 @@ def test_controls_are_looked_at_only_where_they_are_asked_for(monkeypatch, suite
         ("all", ["A-S3-1"], "needs an object store"),
         ("logs", [], "needs a site that keeps logs"),
         ("all", ["A-AL-HIT"], "needs a cache that clients mount"),
+        ("platform", [], "The suite platform needs the platform"),
         ("storage", [], "the roles mon and client"),
         ("all", ["A-FS1"], "the roles mon and client"),
         # Nothing at all is there: that is no good end of a run of everything.

@@ -59,7 +59,7 @@ class Suite:
 
     Attributes:
         checks: its checks, without preconditions.
-        prefix: with what the ids of its checks start, those of its preconditions too; "" for the one suite without.
+        prefix: with what the ids of its checks start (one of several), of its preconditions too; "" for the one suite without.
         target: attribute of the target that is None where it has nothing to measure.
         open: prepares it for a run of all its checks or those that are named, and puts everything back.
         lack: what is said where it is asked for and the site has no such target.
@@ -71,7 +71,7 @@ class Suite:
     """
 
     checks: Sequence[Check]
-    prefix: str
+    prefix: str | tuple[str, ...]
     target: str
     open: Opening
     lack: Lack

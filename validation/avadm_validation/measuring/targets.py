@@ -1,10 +1,12 @@
-"""What is measured: a site's storage, and its Kubernetes, object store, cache and logs where it has them."""
+"""What is measured: a site's storage, and its Kubernetes, object store, cache, logs and platform where it has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from avadm_validation.protocol.fleet import Fleet, Result
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,32 @@ class LogTarget:
 
 
 @dataclass(frozen=True)
+class PlatformTarget:
+    """The platform as its users reach it.
+
+    Attributes:
+        host: the name under which it is reached.
+        address: the ingress' address, which that name means; the controller's own resolver need not know it.
+        master: a node on which root's ``kubectl`` works, and which has the certificate of the ingress' authority.
+        image: an image with python3 that every node can pull.
+        gpu_nodes: workers with GPUs.
+        plain_nodes: workers without.
+        make_admin: makes a user an administrator with a password (fleet, name, password); the password goes by standard input
+            alone, nothing of it is kept.
+        authority: path of that certificate on the master.
+    """
+
+    host: str
+    address: str
+    master: str
+    image: str
+    gpu_nodes: tuple[str, ...]
+    plain_nodes: tuple[str, ...]
+    make_admin: Callable[[Fleet, str, str], Result] = field(repr=False)
+    authority: str = "/etc/kubernetes/pki/ca.crt"
+
+
+@dataclass(frozen=True)
 class Target:
     """What is measured.
 
@@ -181,6 +209,7 @@ class Target:
         objects: its object store, None where it has none.
         cache: its cache, None where it has none.
         logs: where its logs are kept, None where they are not.
+        platform: its platform, None where it has none.
     """
 
     site: str
@@ -201,6 +230,7 @@ class Target:
     objects: ObjectTarget | None = None
     cache: CacheTarget | None = None
     logs: LogTarget | None = None
+    platform: PlatformTarget | None = None
 
     @property
     def storage(self) -> str | None:

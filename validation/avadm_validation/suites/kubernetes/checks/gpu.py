@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm_validation.measuring import gpus
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Verdict
@@ -27,6 +28,11 @@ PODS: dict[str, tuple[int, dict[str, str]]] = {
 
 def run(ctx: Context) -> Outcome:
     """On each GPU node look from a pod that asked for two, from one that asked for one but pretends, and from two for none."""
+    with gpus.held("kubernetes"):
+        return _look(ctx)
+
+
+def _look(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, made = cluster.kube, []
     for node in kube.gpu_nodes:

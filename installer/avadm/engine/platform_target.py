@@ -1,0 +1,41 @@
+"""What acceptance measures of the platform: its address, and how the suite gets an administrator's account of its own."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from avadm.components import ava
+from avadm.errors import AvadmError
+from avadm.kube.ava_admin import DONE, make_admin
+from avadm.runner import fleet as own
+from avadm.site.model import Site
+from avadm_validation.measuring.context import MeasureError
+from avadm_validation.measuring.targets import KubeTarget, PlatformTarget
+from avadm_validation.protocol.fleet import Fleet, Result
+
+
+def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | None:
+    """Return what is measured of a site's platform; None where it has none, or no way in."""
+    if site.components.ava is None or kube is None or not kube.ingress:
+        return None
+
+    def administrator(fleet: Fleet, name: str, password: str) -> Result:
+        try:
+            # A run's fleet is the installer's; acceptance declares the same shape for itself.
+            done = make_admin(cast(own.Fleet, fleet), site, name, password)
+        except AvadmError as error:
+            raise MeasureError(str(error)) from error
+        if done.rc or done.stdout.strip() not in DONE:
+            told = (done.error or done.stderr.strip() or done.stdout.strip()).replace(password, "…")
+            raise MeasureError(f"{done.node}: no administrator could be made: {told[-300:]}")
+        return done
+
+    return PlatformTarget(
+        host=ava.host(site),
+        address=kube.ingress,
+        master=kube.master,
+        image=kube.image,
+        gpu_nodes=kube.gpu_nodes,
+        plain_nodes=tuple(n.name for n in ava.homes(site)),
+        make_admin=administrator,
+    )

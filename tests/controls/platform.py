@@ -1,0 +1,65 @@
+"""Faults that turn the checks of the platform red: each changes what a platform of the unit tests does.
+
+What its client, kubectl and the kubelets' events say then goes through the real checks, extraction and judgement. The ones that
+are planted on the lab too are in platform_lab.py.
+"""
+
+from tests.controls.control import Control
+from tests.controls.fault import Fault
+
+TEST = "tests/unit/validation/test_platform_suite.py::test_a_planted_fault_is_seen"
+
+
+def _set(**values):
+    return lambda world: [setattr(world, name, value) for name, value in values.items()]
+
+
+FAULTS = (
+    Fault("no-authority", "the master has no certificate of the ingress' authority", "A-SC-PRE", (),
+          _set(certificate=False), "BLOCKED"),
+    Fault("silent-scheduler", "the scheduler has not told lately what is free", "A-SC-PRE", ("fresh",),
+          _set(fresh=False), "BLOCKED"),
+    Fault("by-run", "a parameter server without GPUs goes where its run's GPUs are", "A-SC1", ("misplaced",),
+          _set(by_run=True)),
+    Fault("gpu-anywhere", "trainings with GPUs are put on a node without", "A-SC1", ("misplaced", "started-elsewhere"),
+          _set(gpu_anywhere=True)),
+    Fault("other-kubelet", "a kubelet of a CPU node starts all pods, whatever the platform says", "A-SC1",
+          ("started-elsewhere",), _set(host_of=lambda node: "cpu1")),
+    Fault("named-lets-in", "naming a GPU node lets a training without GPUs onto it", "A-SC1", ("let-in",),
+          _set(lets_in=True)),
+    Fault("long-grace", "a training that does not hear the stop has 600 s until it is killed", "A-SC2", ("freed",),
+          _set(grace=600)),
+    Fault("never-ends", "what is stopped keeps its GPU", "A-SC2", ("freed",), _set(never_returns=True)),
+    Fault("same-card", "the next training is given a card that another one has", "A-SC2", ("doubly-held",),
+          _set(double_cards=True)),
+    Fault("untold", "the platform does not say why pods of a harmed node do not end", "A-SC2", ("untold",),
+          _set(tells=False)),
+    Fault("dead-for-long", "what is on a harmed node whose kubelet is dead is not given up before the kubelet is back",
+          "A-SC2", ("untold",), _set(dead_after=600)),
+    Fault("worst-fit", "the node where most is left is chosen", "A-SC7", ("more-left",), _set(rank=lambda free: -free)),
+    Fault("first-fit", "the first node that fits is chosen", "A-SC7", ("more-left",), _set(rank=lambda free: 0)),
+    Fault("node-ignored", "the node that the user names is not heeded", "A-SC7", ("elsewhere",), _set(obeys_node=False)),
+    Fault("model-ignored", "the GPU model that the user names is not heeded", "A-SC7", ("other-model",),
+          _set(obeys_model=False, models={"gpu1": "v100", "gpu2": "p100"})),
+    Fault("model-unknown", "the model that nodes have is refused, since nobody tells the platform", "A-SC7", ("other-model",),
+          _set(told_models=())),
+    Fault("any-model", "a GPU model that no node has is taken at submit", "A-SC7", ("refused",), _set(refuses_model=False)),
+    Fault("first-group", "every training is charged to the user's first group", "A-OT1", ("elsewhere",),
+          lambda world: setattr(world, "charges", lambda user: min(world.groups))),
+    Fault("moving", "a changed default group moves what runs", "A-OT1", ("moved",), _set(moves=True)),
+    Fault("no-quota", "trainings are admitted beyond their group's quota", "A-OT1", ("over-quota", "waited"),
+          _set(forgets_quota=True)),
+    Fault("drift", "a group is charged for more than runs", "A-OT1", ("differing", "left"), _set(drift=5)),
+)  # fmt: skip
+
+CONTROLS = tuple(
+    Control(
+        f.name,
+        f.check,
+        f.text,
+        f"{f.verdict} ({', '.join(f.metrics)})" if f.metrics else f.verdict,
+        "raw data",
+        TEST,
+    )
+    for f in FAULTS
+)

@@ -1,0 +1,386 @@
+"""A platform without a cluster: what the suite is answered by its client, kubectl and the nodes, on a clock of its own."""
+
+import json
+import math
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from acceptance_fakes import FakeFleet, Result
+
+from ava.api.schemas.people import UserOut
+from ava.api.schemas.work import ClusterOut, PodOut, RunOut
+from ava.client import Client, Problem, Refused
+from avadm_validation.measuring.targets import PlatformTarget, Target
+from avadm_validation.suites.platform.journal import ENDED
+
+GPUS = {"gpu1": 4, "gpu2": 4}
+PLAIN = ("cpu1",)
+MODEL = "v100"
+
+
+@dataclass
+class Run:
+    """A run of the fake platform; times are the fake clock's."""
+
+    id: str
+    owner: str
+    group: str
+    spec: dict
+    program: str
+    state: str = "queued"
+    stop: float = math.inf
+    running: float = math.inf
+    given_up: bool = False
+    nodes: dict = field(default_factory=dict)
+    cards: dict = field(default_factory=dict)
+    told: bool = True
+
+    @property
+    def cpu(self):
+        return sum(role["each"]["cpu"] for role in self.spec["roles"])
+
+    @property
+    def gpu(self):
+        return sum(role["each"].get("gpu", 0) for role in self.spec["roles"])
+
+
+class FakePlatform:
+    """A good platform; its attributes are what faults change."""
+
+    def __init__(self):
+        self.clock, self.lock, self.runs, self.users, self.groups = 1e9, threading.RLock(), {}, {}, {}
+        self.hung, self.dead_since, self.admin_made = set(), {}, False
+        self.fresh, self.certificate, self.last_admin = True, True, False
+        self.grace, self.dead_after, self.tells = 30, 165, True
+        self.by_run = self.gpu_anywhere = self.lets_in = False
+        self.host_of = lambda node: node
+        self.rank = lambda free: free
+        self.obeys_node = self.obeys_model = self.refuses_model = True
+        self.charges = lambda user: user["default"]
+        self.moves = self.forgets_quota = self.never_returns = self.double_cards = False
+        self.drift = 0
+        self.models = dict.fromkeys(GPUS, MODEL)
+        self.told_models = None
+        self.others = Counter()
+        self.logs_there = True
+
+    def target(self, **changes):
+        own = {
+            "host": "ava.x.test",
+            "address": "10.0.0.9",
+            "master": "m1",
+            "image": "registry.x:5000/avadm/base:12",
+            "gpu_nodes": tuple(GPUS),
+            "plain_nodes": PLAIN,
+            "make_admin": self.make_admin,
+            **changes,
+        }
+        return Target("s", "p", "lab", (), "", ("m1", *GPUS, *PLAIN), platform=PlatformTarget(**own))
+
+    def make_admin(self, fleet, name, password):
+        assert len(password) > 20
+        self.users[name] = {"state": "active", "default": None, "password": password}
+        self.admin_made = True
+        return Result("m1", "create-admin", stdout="made\n")
+
+    def fleet(self):
+        return FakeFleet(
+            {
+                "cat /etc/kubernetes/pki/ca.crt": lambda n, c: (
+                    "PEM" if self.certificate else {"rc": 1, "stderr": "no such file"}
+                ),
+                "custom-columns": lambda n, c: self.table(),
+                "get events": lambda n, c: self.events(),
+                "systemctl stop kubelet": lambda n, c: self._kubelet(n, self.clock),
+                "systemctl start kubelet": lambda n, c: self._kubelet(n, None),
+                "fusehang.py begin": self._hang,
+                "fusehang.py end": self._mend,
+            }
+        )
+
+    def _kubelet(self, node, since):
+        with self.lock:
+            self.dead_since[node] = since
+        return "ok\n"
+
+    def _hang(self, node, command):
+        self.hung |= set(command.split("fusehang.py begin ")[1].split()[0].strip("'\"").split(","))
+        return '{"hung": 1}\n'
+
+    def _mend(self, node, command):
+        self.hung.clear()
+        return '{"ended": 1}\n'
+
+    # What happens by itself.
+
+    def rest(self, seconds):
+        with self.lock:
+            self.clock += seconds
+            self.step()
+
+    def step(self):
+        for run in self.runs.values():
+            self._step(run)
+
+    def _step(self, run):
+        if (
+            run.state in ("starting", "running")
+            and run.running == math.inf
+            and all(map(self._up, run.nodes.values()))
+        ):
+            run.running = self.clock + 1
+        if run.state == "starting" and self.clock >= run.running:
+            run.state = "running"
+        if run.state == "running" and run.program == "short" and self.clock >= run.running + 1:
+            run.state = "succeeded"
+        if run.stop < math.inf and run.state not in ENDED and self._let_go(run):
+            run.state = "stopped"
+        if run.state == "queued" and run.stop == math.inf:
+            self._admit(run)
+
+    def _up(self, node):
+        return self.dead_since.get(node) is None
+
+    def _let_go(self, run):
+        """Whether a run that is to end has ended."""
+        dead = [self.dead_since[n] for n in run.nodes.values() if not self._up(n)]
+        if dead:
+            run.given_up = run.given_up or self.clock > min(dead) + self.dead_after
+            return run.given_up
+        if {f"{run.id}-{i}" for i in range(len(run.nodes))} & self.hung:
+            return False
+        if self.never_returns:
+            return False
+        waits = self.grace if run.program == "deaf" else 2
+        return self.clock > run.stop + waits
+
+    def _admit(self, run):
+        group = self.groups[run.group]
+        if not self.forgets_quota:
+            for what, asked in (("cpu", run.cpu), ("gpu", run.gpu)):
+                limit = group["quota"].get(what)
+                if limit is not None and self.used(run.group, what) + asked > limit:
+                    return
+        if all(self._place(run, i, role) for i, role in enumerate(run.spec["roles"])):
+            run.state = "starting"
+        else:
+            run.nodes.clear()
+            run.cards.clear()
+
+    def _place(self, run, i, role):
+        gpu = role["each"].get("gpu", 0)
+        as_gpu = run.gpu > 0 if self.by_run else gpu > 0
+        named = run.spec.get("node") if self.obeys_node else None
+        if not as_gpu:
+            nodes = list(PLAIN)
+            if named and self.lets_in:
+                nodes = [named]
+        elif self.gpu_anywhere:
+            nodes = list(PLAIN)
+        else:
+            wanted = run.spec.get("gpu_model") if self.obeys_model else None
+            free = {n: GPUS[n] - len(self.taken(n)) for n in GPUS}
+            nodes = [
+                n
+                for n in sorted(GPUS, key=lambda n: (self.rank(free[n]), n))
+                if free[n] >= gpu and named in (None, n) and wanted in (None, self.models[n])
+            ]
+        if not nodes:
+            return False
+        node = nodes[0]
+        run.nodes[i] = node
+        if node in GPUS and gpu:
+            left = [c for c in range(GPUS[node]) if c not in self.taken(node)]
+            run.cards[i] = list(range(gpu)) if self.double_cards else left[:gpu]
+        return True
+
+    def holding(self):
+        return [r for r in self.runs.values() if r.state not in ENDED and r.state != "queued"]
+
+    def taken(self, node):
+        """Return the cards of a node that somebody has."""
+        own = {c for r in self.holding() for i, n in r.nodes.items() if n == node for c in r.cards.get(i, ())}
+        return own | set(range(GPUS[node] - self.others[node], GPUS[node]))
+
+    def used(self, group, what):
+        runs = [r for r in self.holding() if r.group == group]
+        return sum(getattr(r, what) for r in runs) + (self.drift if what == "cpu" else 0)
+
+    # What Kubernetes tells.
+
+    def table(self):
+        with self.lock:
+            nodes = [f"{n}  {size}  <none>  {self.models[n]}" for n, size in GPUS.items()]
+            nodes += [f"{n}  <none>  <none>  <none>" for n in (*PLAIN, "m1")]
+            pods = [f"{n}  Running  {k}  <none>" for n, k in self.others.items() if k]
+            for r in self.holding():
+                for i, node in r.nodes.items():
+                    gpu = r.spec["roles"][i]["each"].get("gpu", 0)
+                    pods.append(f"{node}  Running  {gpu or '<none>'}  {r.id}")
+            return "\n".join(nodes) + "\n--\n" + "\n".join(pods) + "\n"
+
+    def events(self):
+        with self.lock:
+            items = [
+                {
+                    "involvedObject": {"name": f"{r.id}-{i}"},
+                    "source": {"component": "kubelet", "host": self.host_of(node)},
+                }
+                for r in self.runs.values()
+                for i, node in r.nodes.items()
+            ]
+            return json.dumps({"items": items})
+
+
+class FakeClient(Client):
+    """The suite's client of a fake platform."""
+
+    def __init__(self, world):
+        self.world, self.name = world, ""
+
+    def close(self):
+        pass
+
+    def login(self, name, password, *, label=None, days=30):
+        if self.world.users.get(name, {}).get("password") != password:
+            raise refusal(401, "login-refused")
+        self.name = name
+        return "token"
+
+    def logout(self):
+        pass
+
+    def cluster(self):
+        return ClusterOut.model_construct(seen=None, fresh=self.world.fresh, clusters=["default"], nodes=[])
+
+    def users(self, *, state=None, most=None):
+        rows = self.world.users.items()
+        return iter([UserOut.model_construct(name=n) for n, u in rows if state in (None, u["state"])])
+
+    def groups(self, *, all=False):
+        return [SimpleNamespace(name=n) for n in self.world.groups]
+
+    def group(self, name):
+        with self.world.lock:
+            used = SimpleNamespace(cpu=self.world.used(name, "cpu"))
+            return SimpleNamespace(used=used, quota=SimpleNamespace(**self.world.groups[name]["quota"]))
+
+    def make_user(self, name, email, password, *, admin=False):
+        if name in self.world.users:
+            raise refusal(409, "name-taken")
+        self.world.users[name] = {"state": "active", "default": None, "password": password}
+
+    def set_password_of(self, name, new):
+        self.world.users[name]["password"] = new
+
+    def change_user(self, name, **changes):
+        if self.world.last_admin and name.endswith("admin"):
+            raise refusal(409, "last-administrator")
+        self.world.users[name].update(changes)
+
+    def make_group(self, name, quota):
+        self.world.groups[name] = {"quota": quota, "members": []}
+
+    def add_member(self, group, user):
+        self.world.groups[group]["members"].append(user)
+
+    def members(self, group):
+        if group not in self.world.groups:
+            raise refusal(404, "group-missing")
+        return [SimpleNamespace(name=m) for m in self.world.groups[group]["members"]]
+
+    def remove_member(self, group, user):
+        self.world.groups[group]["members"].remove(user)
+
+    def delete_group(self, name):
+        with self.world.lock:
+            if any(r.group == name and r.state not in ENDED for r in self.world.runs.values()):
+                raise refusal(409, "group-in-use")
+            del self.world.groups[name]
+
+    def set_default_group(self, group):
+        with self.world.lock:
+            self.world.clock += 0.01
+            self.world.users[self.name]["default"] = group
+
+    def start(self, name, spec, *, key=None):
+        world, job = self.world, dict(spec)
+        with world.lock:
+            node, model = job.get("node"), job.get("gpu_model")
+            gpu = any(r["each"].get("gpu") for r in job["roles"])
+            if node in GPUS and not gpu and not world.lets_in:
+                raise refusal(422, "node-unknown")
+            world.clock += 0.01
+            told = world.models.values() if world.told_models is None else world.told_models
+            if model and model not in told and world.refuses_model:
+                raise refusal(422, "gpu-model-unknown")
+            run = Run(
+                f"r{len(world.runs)}", self.name, world.charges(world.users[self.name]), job, program(job)
+            )
+            world.runs[run.id] = run
+            world.clock += 0.01
+            return self._out(run)
+
+    def stop(self, id):
+        with self.world.lock:
+            run = self.world.runs[id]
+            run.stop = min(run.stop, self.world.clock)
+            if run.state == "queued":
+                run.state = "stopped"
+
+    def runs(self, *, group=None, all=False, **more):
+        with self.world.lock:
+            self.world.step()
+            if self.world.moves:
+                for run in self.world.runs.values():
+                    run.group = self.world.users[run.owner]["default"] or run.group
+            there = [r for r in self.world.runs.values() if group in (None, r.group)]
+            return [self._out(r) for r in there]
+
+    def pods(self, id):
+        with self.world.lock:
+            self.world.step()
+            run = self.world.runs[id]
+            return [self._pod(run, i, node) for i, node in run.nodes.items()]
+
+    def _pod(self, run, i, node):
+        world, why = self.world, ""
+        if run.stop < math.inf and world.tells:
+            if not world._up(node) and world.clock > world.dead_since[node] + 40:
+                why = "NodeLost"
+            elif f"{run.id}-{i}" in world.hung and world.clock > run.stop + 60:
+                why = "Stuck"
+        said = {"name": f"{run.id}-{i}", "role": run.spec["roles"][i]["name"], "index": 0, "phase": "Running"}
+        return PodOut.model_construct(**said, node=node, reason=why, message="")
+
+    def logs(self, id, *, tail=1000, since=None, pod=None):
+        run = self.world.runs[id]
+        if not self.world.logs_there:
+            raise refusal(503, "no-logs")
+        cards = [f"/dev/nvidia{c}" for i in run.cards for c in run.cards[i]]
+        return [SimpleNamespace(text=f"cards  {' '.join(cards)}")]
+
+    def definitions(self, **more):
+        return iter([])
+
+    def _out(self, run):
+        phase = "queued" if run.state == "queued" else "finished" if run.state in ENDED else "admitted"
+        stop = None if run.stop == math.inf else run.stop
+        state = "stopping" if stop and run.state not in ENDED else run.state
+        return RunOut.model_construct(
+            id=run.id, group=run.group, owner=run.owner, state=state, reason="", phase=phase, stop=stop
+        )
+
+
+def program(job):
+    """Return which of the suite's programs a job runs."""
+    text = job["command"][-1]
+    if "SIG_IGN" in text:
+        return "deaf"
+    return "graceful" if "while True" in text else "short"
+
+
+def refusal(status, code):
+    return Refused(status, Problem(code, f"{code}.", "body"))

@@ -1,0 +1,200 @@
+"""The platform suite: a good platform passes and verifies, each planted fault is seen, nothing is left behind or harmed."""
+
+import json
+from functools import partial
+
+import pytest
+from acceptance_fakes import sealed
+from platform_fakes import GPUS, FakeClient, FakePlatform
+
+from avadm_validation import data
+from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.runner import Runner
+from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Verdict
+from avadm_validation.protocol.verify import verify
+from avadm_validation.suites.platform import pace, reach, run, tenant
+from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS
+from tests.controls.platform import FAULTS
+
+report = partial(sealed, suite="platform", effort="quick")
+EFFORTS = Runner.efforts
+
+
+@pytest.fixture
+def world(monkeypatch):
+    made = FakePlatform()
+    monkeypatch.setattr(pace, "now", lambda: made.clock)
+    monkeypatch.setattr(pace, "rest", made.rest)
+    monkeypatch.setattr(reach, "client", lambda ctx: FakeClient(made))
+    soon = {"gap_s": 0.001}
+    monkeypatch.setattr(Runner, "efforts", lambda *a: {c: {**p, **soon} for c, p in EFFORTS(*a).items()})
+    return made
+
+
+def suite(folder, world, effort="quick", **changes):
+    fleet = world.fleet()
+    made = Runner(world.target(**changes), fleet, folder, Criteria.load("lab"), effort, "run1")
+    made.warn = lambda text: None
+    return made, fleet
+
+
+def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
+    made, _ = suite(tmp_path, world)
+    checks = run.execute(made)
+    assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
+    assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
+    assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
+    assert made.left == []
+
+
+def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
+    made, _ = suite(tmp_path, world)
+    run.execute(made)
+    assert world.groups == {}
+    assert {name: u["state"] for name, u in world.users.items()} == {
+        f"avadm-accept-{who}": "disabled" for who in ("admin", "sc1", "sc2g", "sc2d", "sc7", "ot1")
+    }
+    assert not world.holding()
+
+
+def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
+    made, fleet = suite(tmp_path, world)
+    run.execute(made)
+    words = {u["password"] for u in world.users.values()}
+    texts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file()] + [c for _, c in fleet.ran]
+    assert len(words) == len(world.users)
+    assert not [w for w in words if any(w in text for text in texts)]
+
+
+def test_the_only_administrator_of_a_platform_stays_and_is_told_of(tmp_path, world):
+    world.last_admin = True
+    made, _ = suite(tmp_path, world)
+    run.execute(made, ["A-OT1"])
+    assert "the platform's only administrator" in made.left[0]
+
+
+def test_what_a_killed_run_left_is_taken_away_by_the_next(tmp_path, world):
+    old = f"{tenant.PREFIX}-sc2d"
+    world.users[old] = {"state": "active", "default": "accept-old", "password": "x"}
+    world.groups["accept-old"] = {"quota": {}, "members": [old]}
+    made, _ = suite(tmp_path, world)
+    checks = run.execute(made, ["A-OT1"])
+    assert [c.verdict for c in checks] == [Verdict.PASS, Verdict.PASS]
+    assert "accept-old" not in world.groups
+    assert world.users[old]["state"] == "disabled"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_a_planted_fault_is_seen(tmp_path, world, fault):
+    fault.plant(world)
+    full = fault.check == "A-SC2" and "harmed" in fault.text
+    made, _ = suite(tmp_path, world, "full" if full else "quick")
+    only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
+    checks = {c.id: c for c in run.execute(made, only)}
+    check = checks[fault.check]
+    assert check.verdict == fault.verdict, check.reasons
+    assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics), check.reasons
+    assert check.remedy
+    if fault.check == PRECONDITIONS.ID:
+        assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
+
+
+def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_path, world):
+    made, _ = suite(tmp_path, world)
+    made.criteria = Criteria.load("stated")
+    check = run.execute(made, ["A-SC2"])[1]
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert "only 6 of 50 repetitions" in check.reasons[0]
+    assert any("kubelet is dead" in reason for reason in check.reasons)
+
+
+def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, world):
+    made, fleet = suite(tmp_path, world, "full")
+    made.criteria = Criteria.load("stated")
+    check = run.execute(made, ["A-SC2"])[1]
+    assert check.verdict is Verdict.PASS, check.reasons
+    metrics = {m.name: m for m in check.metrics}
+    assert len(metrics["freed"].samples) == 52
+    slowest = {k: metrics[f"{k}-max"].mean for k in ("graceful", "deaf", "hung", "dead")}
+    assert slowest["graceful"] < slowest["deaf"] < slowest["hung"] < slowest["dead"] < 300
+    assert (
+        len(fleet.commands("systemctl stop kubelet"))
+        == len(fleet.commands("systemctl start kubelet && {"))
+        == 1
+    )
+    assert world.hung == set()
+    timer = fleet.commands("systemctl stop kubelet")[0]
+    assert timer.index("systemd-run") < timer.index(
+        "systemctl stop kubelet"
+    )  # it starts again whatever becomes of us
+
+
+def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeypatch):
+    def broken(ctx, lanes, journal, holds, harmed):
+        if harmed.planted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("avadm_validation.suites.platform.lanes._mend", broken)
+    made, fleet = suite(tmp_path, world, "full")
+    with pytest.raises(KeyboardInterrupt):
+        run.execute(made, ["A-SC2"])
+    assert fleet.commands("systemctl start kubelet && {")
+    assert world.hung == set()
+
+
+def test_a_node_that_others_use_is_not_harmed(tmp_path, world):
+    world.others.update(gpu1=1, gpu2=1)
+    made, fleet = suite(tmp_path, world, "full")
+    check = run.execute(made, ["A-SC2"])[1]
+    assert not fleet.commands("systemctl stop kubelet") + fleet.commands("fusehang.py begin")
+    assert sum("is not harmed for them" in reason for reason in check.reasons) == 2
+
+
+@pytest.mark.parametrize("check", ["A-SC2", "A-SC7"])
+def test_gpus_that_others_have_block(tmp_path, world, check):
+    world.others.update(GPUS)
+    made, _ = suite(tmp_path, world)
+    done = run.execute(made, [check])[1]
+    assert done.verdict is Verdict.BLOCKED, done.reasons
+    assert "gpu1" in done.reasons[0]
+
+
+def test_without_logs_the_run_that_waited_counts(tmp_path, world):
+    world.logs_there = False
+    made, _ = suite(tmp_path, world)
+    check = run.execute(made, ["A-SC2"])[1]
+    assert check.verdict is Verdict.PASS, check.reasons
+    assert {m.name: m.mean for m in check.metrics}[
+        "unknown-cards"
+    ] == 10  # 3 to begin with, one beside, 6 that follow
+
+
+def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
+    made, _ = suite(tmp_path, world)
+    done = report(made, run.execute(made, ["A-SC2"]), tmp_path)
+    path = tmp_path / "raw" / "A-SC2" / "journal-deaf.jsonl"
+    rows = [json.loads(row) for row in path.read_text().splitlines()]
+    for row in rows:
+        if row["do"] == "stop":
+            row["t"] += 20
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    problems = verify(done, tmp_path, compute, facts, made.criteria)
+    assert any("A-SC2.freed" in p for p in problems)
+
+
+def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
+    made, _ = suite(tmp_path, world, gpu_nodes=())
+    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-OT1"]
+    assert len(made.left) == 3
+
+
+@pytest.mark.parametrize("kind", ["lab", "site"])
+def test_full_effort_has_the_stops_and_placements_that_the_specification_asks_for(kind):
+    full = data.efforts("avadm_validation.suites.platform", kind, "full")
+    stops = full["A-SC2"]
+    kinds = ("graceful", "deaf", "hung", "dead")
+    assert sum(stops[f"{k}_lanes"] * stops[f"{k}_rounds"] for k in kinds) >= 50
+    assert all(stops[f"{k}_rounds"] for k in kinds)
+    wanted = {c.metric: c.repetitions for c in Criteria.load("stated").needed("A-SC7")}
+    assert full["A-SC7"]["decisions"] >= wanted["more-left"]

@@ -1,0 +1,11 @@
+"""The checks of the platform suite, in the order of a report."""
+
+from __future__ import annotations
+
+from avadm_validation.measuring.check import Check
+from avadm_validation.suites.platform.checks import ot1, pre, sc1, sc2, sc7
+
+PRECONDITIONS: Check = pre
+CHECKS: tuple[Check, ...] = (sc1, sc2, sc7, ot1)
+BESIDE: tuple[tuple[Check, ...], ...] = ((sc7, ot1), (sc1, sc2))
+"""All: they judge what happens, or a limit of minutes. A-SC7 counts free GPUs, so that no other has GPUs meanwhile."""

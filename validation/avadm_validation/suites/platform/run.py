@@ -1,0 +1,83 @@
+"""The platform suite: preconditions, checks, and its users and groups taken away at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ava.client import Client
+from avadm_validation.measuring.check import Check
+from avadm_validation.measuring.runner import Runner, shielded
+from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.suite import Lack, Suite
+from avadm_validation.measuring.targets import PlatformTarget
+from avadm_validation.protocol.model import CheckResult
+from avadm_validation.suites.platform import harm, tenant
+from avadm_validation.suites.platform.checks import BESIDE, CHECKS, PRECONDITIONS
+
+
+def unfit(check: Check, platform: PlatformTarget) -> str:
+    """Return why a check has nothing to measure at this site, "" where it has."""
+    if check.NEEDS in ("gpus", "both") and not platform.gpu_nodes:
+        return "the site has no workers with the role gpu"
+    return ""
+
+
+@contextmanager
+def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
+    """Look at the preconditions; mend nodes and take users and groups away at the end.
+
+    Args:
+        runner: the run, with its target, criteria, manifest and notes.
+        only: ids of checks; none: all that the site has, and a note of each that it has not.
+    """
+    platform = runner.target.platform
+    if platform is None:
+        raise ValueError("the site has no platform")
+    params = runner.efforts(__package__)
+
+    def one(check: Check) -> CheckResult:
+        return runner.after(first, check, params[check.ID], unfit(check, platform))
+
+    try:
+        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
+        chosen = []
+        for check in CHECKS:
+            why = unfit(check, platform)
+            if why and not only:
+                runner.left.append(f"{check.ID} was left out: {why}.")
+            elif not only or check.ID in only:
+                chosen.append(check)
+        yield Session(one, chosen, BESIDE, results=[first])
+    finally:
+        with shielded():
+            ctx = runner.context("guard", params[PRECONDITIONS.ID])
+            runner.put_back(harm.mend_all(ctx))
+            admin = ctx.shared.get(tenant.BOSS)
+            if isinstance(admin, Client):
+                ctx.tell("end what runs, take the users and groups away")
+                runner.put_back(tenant.leave(admin, float(ctx.params["end_s"])))
+                admin.close()
+
+
+def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
+    """Make this suite's checks, or those that are named, within a run."""
+    return make(runner, [(session, only)])
+
+
+SUITE = Suite(
+    first=PRECONDITIONS,
+    checks=CHECKS,
+    beside=BESIDE,
+    prefix=("A-SC", "A-OT"),
+    target="platform",
+    open=session,
+    lack=Lack(
+        check="no-ava",
+        needs="the platform",
+        key="components",
+        found="none, or no ingress to reach it by",
+        wanted="components.ava, and network.ingress_vip with a node of the role ingress",
+        remedy="Add them and apply.",
+    ),
+)

@@ -1,0 +1,194 @@
+"""The suite's own users and groups: made for a check, taken away at its end; a killed run's by the next run.
+
+A ledger keeps who was charged, so users cannot be removed: they have fixed names and are disabled, and the administrator's
+account that made them too. Groups are removed; each run has groups of its own, since a removed one's name is never used again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from ava.client import Client, Refused
+from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.suites.platform import pace, reach
+
+PREFIX = "avadm-accept"
+"""How the suite's users begin."""
+GROUPS = "accept-"
+"""How its groups begin."""
+ADMIN = f"{PREFIX}-admin"
+BOSS = "platform-administrator"
+"""Under which the administrator's client is left for the run's checks."""
+Quota = Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A user of the platform.
+
+    Attributes:
+        user: the client, logged in by a token.
+        admin: the administrator's.
+        name: the user's.
+        groups: those that the user is in, the default one first.
+    """
+
+    user: Client
+    admin: Client
+    name: str
+    groups: tuple[str, ...]
+
+
+def _password() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def log_in(ctx: Context) -> Client:
+    """Make the run's administrator and return its client, logged in; MeasureError where that fails.
+
+    The password is made here, goes to the master by standard input and to the API by TLS, and is kept nowhere.
+    """
+    password = _password()
+    reach.target(ctx).make_admin(ctx.rec.fleet, ADMIN, password)
+    found = reach.client(ctx)
+    try:
+        found.login(ADMIN, password, label="avadm accept", days=1)
+    except Refused as error:
+        raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
+    ctx.shared[BOSS] = found
+    return found
+
+
+def boss(ctx: Context) -> Client:
+    """Return the administrator's client; MeasureError where the preconditions have made none."""
+    found = ctx.shared.get(BOSS)
+    if not isinstance(found, Client):
+        raise MeasureError("no administrator's account was made")
+    return found
+
+
+@contextmanager
+def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Tenant]:
+    """Have a user in as many groups as there are quotas; both are taken away again, with all that runs.
+
+    Args:
+        ctx: the check's view of the run.
+        quotas: of each group; the first one is the default.
+        part: of the check, which has several users at a time.
+
+    Raises:
+        MeasureError: the platform refuses it.
+    """
+    admin, word = boss(ctx), ctx.rec.check.lower().removeprefix("a-")
+    word += part[:1]
+    name = f"{PREFIX}-{word}"
+    groups = tuple(f"{GROUPS}{ctx.run}-{word}{i or ''}"[:32] for i in range(len(quotas)))
+    try:
+        user = _user(ctx, admin, name)
+        for group, quota in zip(groups, quotas, strict=True):
+            admin.make_group(group, dict(quota))
+            admin.add_member(group, name)
+        user.set_default_group(groups[0])
+        try:
+            yield Tenant(user, admin, name, groups)
+        finally:
+            ctx.tell("end what runs, remove the user and the groups")
+            _end(admin, groups, float(ctx.params["end_s"]))
+            with suppress(Refused):
+                for definition in list(user.definitions()):
+                    user.delete_definition(definition.id)
+    except Refused as error:
+        raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
+    finally:
+        for text in remove(admin, [name], groups, float(ctx.params["end_s"])):
+            ctx.tell(text)
+
+
+def _user(ctx: Context, admin: Client, name: str) -> Client:
+    password = _password()
+    try:
+        admin.make_user(name, f"{name}@localhost.invalid", password)
+    except Refused as error:
+        if error.status != 409:
+            raise
+        admin.set_password_of(name, password)
+        admin.change_user(name, state="active")
+    found = reach.client(ctx)
+    found.login(name, password, label="avadm accept", days=1)
+    return found
+
+
+def ours(admin: Client) -> tuple[list[str], list[str]]:
+    """Return the users, but for the administrator, and the groups of acceptance runs that are there."""
+    users = [u.name for u in admin.users(state="active") if u.name.startswith(f"{PREFIX}-")]
+    groups = [g.name for g in admin.groups(all=True) if g.name.startswith(GROUPS)]
+    return [u for u in users if u != ADMIN], groups
+
+
+def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: float) -> list[str]:
+    """End what runs of users and groups, remove the groups, disable the users; return what stayed. Nothing is raised."""
+    stayed = []
+    _end(admin, groups, seconds)
+    try:
+        for user in users:
+            admin.change_user(user, state="disabled")
+    except Refused as error:
+        if error.status != 404:
+            stayed.append(f"users of acceptance may have stayed: {error}")
+    for group in groups:
+        try:
+            for member in admin.members(group):
+                admin.remove_member(group, member.name)
+            admin.delete_group(group)
+        except Refused as error:
+            if error.status != 404:
+                stayed.append(f"the group {group} of the platform has stayed: {error}")
+    return stayed
+
+
+def _end(admin: Client, groups: Sequence[str], seconds: float) -> None:
+    """Have all runs of groups end; what does not shows when its group is removed."""
+    with suppress(Refused):
+        pace.until(lambda: _ended(admin, groups), seconds)
+
+
+def _ended(admin: Client, groups: Sequence[str]) -> bool:
+    """Ask for the end of all runs of groups; return whether all have ended."""
+    left = 0
+    for group in groups:
+        try:
+            there = [r for r in admin.runs(all=True, group=group) if r.phase != "finished"]
+        except Refused as error:
+            if error.status == 404:
+                continue
+            raise
+        for run in there:
+            if run.stop is None:
+                admin.stop(run.id)
+        left += len(there)
+    return not left
+
+
+def leave(admin: Client, seconds: float) -> list[str]:
+    """Take away all that acceptance runs made, the administrator's account last; return what stayed. Nothing is raised."""
+    try:
+        stayed = remove(admin, *ours(admin), seconds)
+    except Refused as error:
+        stayed = [f"users and groups of acceptance may have stayed: {error}"]
+    try:
+        admin.change_user(ADMIN, state="disabled")
+    except Refused as error:
+        if any(p.code == "last-administrator" for p in error.problems):
+            # Nobody knows its password any more, and its tokens end here.
+            stayed.append(
+                f"the account {ADMIN} stays, being the platform's only administrator: make your own by "
+                "`avadm ava create-admin`; nobody knows its password"
+            )
+        else:
+            stayed.append(f"the account {ADMIN} could not be disabled: {error}")
+        with suppress(Refused):
+            admin.logout()
+    return stayed
