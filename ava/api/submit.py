@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ava.api import metrics, room
 from ava.api.identity import Caller
+from ava.api.order import predecessors
 from ava.api.rules import Site, problems
 from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
+from ava.domain.serving import clamp
 from ava.domain.spec import Spec
 
 Body = dict[str, object]
@@ -106,18 +108,18 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
     """
     services = who.services
     services.rates.spend("submit", who.me.name, "runs")
-    kept = plain(meant(spec, services.config.images))
-    run = services.store.submit(
-        definition.id,
-        key or f"api-{secrets.token_hex(16)}",
-        services.clock(),
-        asks=spec.asks(),
-        spec=kept,
-        queue=spec.queue,
-        priority=spec.priority,
-        cluster=spec.cluster,
-    )
-    if run.definition != definition.id or not _same(run.spec, kept, spec.image in services.config.images):
+    kept = plain(meant(replicated(spec), services.config.images))
+    after = predecessors(who, spec)
+    try:
+        run = _submit(who, definition, spec, kept, key, after)
+    except Refused as refused:
+        if refused.problems[0].code != "service-running":
+            raise
+        # A service that runs takes its new definition, and what it serves goes on.
+        run = services.store.update_service(refused.problems[0].found, kept, services.clock())
+    service = definition.kind is Kind.SERVICE
+    same = service or _same(run.spec, kept, spec.image in services.config.images)
+    if run.definition != definition.id or not same:
         raise conflict(
             "key-used",
             "This key belongs to another run.",
@@ -128,6 +130,34 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
         )
     metrics.SUBMITS.labels("done").inc()
     return run
+
+
+def _submit(
+    who: Caller, definition: Definition, spec: Spec, kept: Body, key: str | None, after: Sequence[str]
+) -> Run:
+    services = who.services
+    return services.store.submit(
+        definition.id,
+        key or f"api-{secrets.token_hex(16)}",
+        services.clock(),
+        asks=replicated(spec).asks(),
+        spec=kept,
+        queue=spec.queue,
+        priority=spec.priority,
+        cluster=spec.cluster,
+        after=after,
+    )
+
+
+def replicated(spec: Spec) -> Spec:
+    """Return a definition with as many replicas as its bounds have at the start."""
+    bounds = spec.serving.scaling if spec.serving is not None else None
+    if bounds is None:
+        return spec
+    role = spec.roles[0]
+    return spec.model_copy(
+        update={"roles": (role.model_copy(update={"replicas": clamp(role.replicas, bounds)}),)}
+    )
 
 
 def _same(before: Body, now: Body, catalogue: bool) -> bool:

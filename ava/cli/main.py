@@ -29,6 +29,8 @@ VERBS = {
     "queue": "Show queues and what waits in them.",
     "register": "Ask for an account.",
     "run": "Start a training of one image and one command.",
+    "scale": "Set how many replicas a service has.",
+    "service": "Show a service: its address, replicas and revision.",
     "show": "Show a run and its pods.",
     "stop": "Stop runs.",
     "submit": "Start what a file describes.",

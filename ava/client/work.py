@@ -11,6 +11,7 @@ from typing import Any, Literal
 import httpx
 from pydantic import BaseModel
 
+from ava.api.schemas.services import ServiceOut
 from ava.api.schemas.work import (
     ClusterOut,
     DefinitionOut,
@@ -107,6 +108,14 @@ class Work(Part):
     def stop(self, id: str) -> RunOut:
         """Ask for a run's end."""
         return self._one(RunOut, "POST", f"/runs/{id}/stop", again=True)
+
+    def service(self, id: str) -> ServiceOut:
+        """Return what there is of a service."""
+        return self._one(ServiceOut, "GET", f"/runs/{id}/service")
+
+    def scale(self, id: str, replicas: int) -> ServiceOut:
+        """Set how many replicas a service shall have."""
+        return self._one(ServiceOut, "POST", f"/runs/{id}/scale", json={"replicas": replicas}, again=True)
 
     def why(self, id: str) -> Why:
         """Return why a run is where it is."""

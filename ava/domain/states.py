@@ -42,6 +42,11 @@ class Shown:
     reason: str = ""
 
 
+def watcher(cluster: str) -> str:
+    """Return the name under which the operator of a cluster keeps its signs of life."""
+    return "operator" if cluster == "default" else f"operator/{cluster}"
+
+
 ENDED = "Succeeded", "Failed"
 SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 SIGNALS |= {9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from ava.domain.problems import Refused
+from ava.domain.states import watcher
 from ava.kube.backoff import Backoff
 from ava.kube.client import Client
 from ava.kube.errors import Fenced, KubeError
@@ -101,7 +102,7 @@ class Controller:
             "waiting": len(self.queue),
             "stuck": len(self.watchdog.stuck),
         }
-        await self.threads(self.store.alive, part(self.config.cluster), self.reconciler.now(), detail)
+        await self.threads(self.store.alive, watcher(self.config.cluster), self.reconciler.now(), detail)
 
     async def sweep(self) -> None:
         """Remove from the ledger what was done, and sessions that ended, long ago."""
@@ -153,6 +154,3 @@ class Controller:
                 await asyncio.sleep(backoff.next())
 
 
-def part(cluster: str) -> str:
-    """Return the name under which an operator's signs of life are kept."""
-    return "operator" if cluster == "default" else f"operator/{cluster}"

@@ -47,9 +47,10 @@ def shown(who: Caller, runs: Sequence[Run]) -> list[RunOut]:
     services = who.services
     open_ones = [run.id for run in runs if run.phase is Phase.ADMITTED]
     pods = services.store.pods(open_ones) if open_ones else {}
-    sign = services.store.signs().get("operator") if open_ones else None
-    now, alive = services.clock(), sign[0] if sign else None
-    return [shapes.run(run, pods.get(run.id, ()), now, alive) for run in runs]
+    signs = services.store.signs() if open_ones else {}
+    alive = {run.id: sign[0] for run in runs if (sign := signs.get(states.watcher(run.cluster))) is not None}
+    now = services.clock()
+    return [shapes.run(run, pods.get(run.id, ()), now, alive.get(run.id)) for run in runs]
 
 
 @routes.get("/runs")

@@ -25,7 +25,9 @@ def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.option("--image", required=True, metavar="IMAGE", help="Of `ava images`, or as `docker pull` takes it.")
+@click.option(
+    "--image", required=True, metavar="IMAGE", help="Of `ava images`, or as `docker pull` takes it."
+)
 @click.option("--name", metavar="NAME", help="Of the definition; made from the image where it is left out.")
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each pod.")
 @click.option(
@@ -48,6 +50,9 @@ def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
 )
 @click.option("--priority", type=click.IntRange(0, 100), default=50, show_default=True)
 @click.option("--retries", type=click.IntRange(0, 20), default=0, show_default=True)
+@click.option(
+    "--after", multiple=True, metavar="RUN", help="Has to succeed first: an id or a training's name."
+)
 @click.option("--time-limit", type=click.IntRange(1), metavar="SECONDS")
 @click.option(
     "--data", "data", multiple=True, metavar="NAME[:rw]", help="Data set, below /data/NAME; may be repeated."
@@ -89,6 +94,7 @@ def _spec(command: tuple[str, ...], chosen: dict[str, Any]) -> dict[str, Any]:
     }
     spec |= {k: chosen[k] for k in ("queue", "cluster", "priority", "retries")}
     spec |= {k: chosen[k] for k in ("gpu_model", "node", "time_limit") if chosen[k] is not None}
+    spec |= {"after": list(chosen["after"])} if chosen["after"] else {}
     if chosen["git"]:
         url, _, commit = chosen["git"].rpartition("@")
         spec["git"] = {"url": url, "commit": commit} | (

@@ -33,6 +33,13 @@ def _bench(site: Site) -> str:
     return str(site.call("POST", "/definitions", "ann", json=body).json()["id"])
 
 
+def _service(site: Site) -> str:
+    spec = SPEC | {"kind": "service", "serving": {"model": "m"}}
+    run = site.call("POST", "/runs", "ann", json={"name": "serve", "spec": spec}).json()["id"]
+    site.store.admit(run, site.now)
+    return str(run)
+
+
 def _own_token(site: Site, who: str | None) -> str:
     made = site.call("POST", "/tokens", who or "ann", json={}).json()
     return str(made["id"])
@@ -91,6 +98,8 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "runs.why": lambda s, w: ("GET", f"/runs/{_run(s)}/why", None),
     "runs.pods": lambda s, w: ("GET", f"/runs/{_run(s)}/pods", None),
     "runs.logs": lambda s, w: ("GET", f"/runs/{_run(s)}/logs", None),
+    "services.show": lambda s, w: ("GET", f"/runs/{_service(s)}/service", None),
+    "services.scale": lambda s, w: ("POST", f"/runs/{_service(s)}/scale", {"replicas": 1}),
     "usage.own": lambda s, w: ("GET", "/usage?user=me", None),
     "usage.group": lambda s, w: ("GET", "/usage?group=vision", None),
     "usage.all": lambda s, w: ("GET", "/usage?user=ann" if w != "ann" else "/usage?user=ben", None),
