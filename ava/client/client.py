@@ -10,6 +10,7 @@ import httpx
 
 from ava.api.schemas.people import SessionOut, TokenOut, UserOut
 from ava.client.admin import Administration
+from ava.client.benches import Benches
 from ava.client.mine import Mine
 from ava.client.transport import Transport, http_client
 from ava.client.work import Work
@@ -17,7 +18,7 @@ from ava.client.work import Work
 COOKIE = "__Host-ava"
 
 
-class Client(Work, Mine, Administration):
+class Client(Work, Benches, Mine, Administration):
     """Talks to one AVA. Use as ``with Client(server, token=…) as ava``.
 
     Args:

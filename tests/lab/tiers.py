@@ -46,6 +46,7 @@ COMPONENTS = {
     "site",
     "trainings",
     "volumes",
+    "workbenches",
 }
 """What CI's pass looks at; a test says by `core(COMPONENT)` for which it stands."""
 

@@ -1,0 +1,20 @@
+"""Workbenches, and how one gets into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ava.api.schemas.benches import WorkbenchOut
+from ava.client.base import Part
+
+
+class Benches(Part):
+    """One's own workbenches."""
+
+    def workbenches(self, *, most: int | None = None) -> Iterator[WorkbenchOut]:
+        """Yield one's own workbenches, newest first."""
+        return self._all(WorkbenchOut, "/workbenches", {}, most)
+
+    def workbench(self, id: str) -> WorkbenchOut:
+        """Return a workbench."""
+        return self._one(WorkbenchOut, "GET", f"/workbenches/{id}")
