@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 from acceptance_fakes import sealed
-from platform_fakes import GPUS, FakeClient, FakePlatform
+from platform_client_fakes import FakeClient
+from platform_fakes import GPUS, FakePlatform
 
 from avadm_validation import data
 from avadm_validation.measuring.extract import compute, facts
