@@ -33,10 +33,13 @@ class Guard:
     Args:
         app: what is guarded.
         proxies: networks whose X-Forwarded-For is believed.
+        largest: bytes that a request's body may have.
     """
 
-    def __init__(self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network] = ()) -> None:
-        self._app, self._proxies = app, tuple(proxies)
+    def __init__(
+        self, app: ASGIApp, proxies: Sequence[IPv4Network | IPv6Network] = (), largest: int = LARGEST
+    ) -> None:
+        self._app, self._proxies, self._largest = app, tuple(proxies), largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -64,12 +67,12 @@ class Guard:
 
         where = scope["path"]
         try:
-            if _announced(headers) > LARGEST:
+            if _announced(headers, self._largest) > self._largest:
                 await errors.of_http(
                     413, where, f"{headers['content-length'][:20]} bytes", {"connection": "close"}
                 )(scope, receive, answer)
             else:
-                await self._app(scope, _bounded(receive), answer)
+                await self._app(scope, _bounded(receive, self._largest), answer)
         except Exception:
             # Its text may hold values of the request: it goes to the log alone.
             log.exception(
@@ -87,12 +90,12 @@ class Guard:
             )
 
 
-def _announced(headers: dict[str, str]) -> int:
+def _announced(headers: dict[str, str], largest: int) -> int:
     text = headers.get("content-length", "0")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else LARGEST + 1
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else largest + 1
 
 
-def _bounded(receive: Receive) -> Receive:
+def _bounded(receive: Receive, largest: int) -> Receive:
     """Return a receive that ends a body of unknown length where it gets too large."""
     seen = 0
 
@@ -100,7 +103,7 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > LARGEST:
+        if seen > largest:
             raise HTTPException(413, headers={"connection": "close"})
         return message
 

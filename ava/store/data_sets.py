@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -165,6 +165,22 @@ class DataSetStore(Base):
         gone = None if isinstance(parsed(row.source), FolderSource) else now
         connection.execute(data_sets.update().where(data_sets.c.id == id).values(deleted=now, removed=gone))
         self.tell(connection, now, "data-set-changed", id, Topic.STORAGE)
+
+    @writing
+    def unused(self, connection: Connection, id: str, action: Callable[[], None]) -> None:
+        """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it."""
+        row = data_set_row(connection, id, Lock.OWN)
+        if row.readers or row.writers:
+            having = [run for run, _, since in _users(connection, id) if since]
+            raise conflict(
+                "data-set-in-use",
+                f"The data set {row.name} is {'written' if row.writers else 'read'} by runs.",
+                "data set",
+                "Wait until they have ended, or stop them; then do it again.",
+                found=", ".join(having[:10]),
+                wanted="no run",
+            )
+        action()
 
     @writing
     def data_set_removed(self, connection: Connection, id: str, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -78,6 +78,12 @@ class DataSets(Protocol):
 
     def delete_data_set(self, id: str, now: datetime) -> None:
         """Delete a data set with its files; 409 while a run that has not finished names it."""
+
+    def unused(self, id: str, action: Callable[[], None]) -> None:
+        """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it.
+
+        It may be done more than once, and that it was done is not undone with the transaction.
+        """
 
     def data_set_removed(self, id: str, now: datetime) -> None:
         """Say that nothing is left of a deleted data set."""

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from ava.api.routes import (
     audit,
     cluster,
+    data_sets,
     definitions,
     groups,
     images,
@@ -39,6 +40,7 @@ ALL = (
     logs,
     usage,
     keys,
+    data_sets,
     cluster,
     images,
     audit,

@@ -12,6 +12,8 @@ IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
 """Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
 """Its deployments, which differ in nothing but what they run."""
+FOLDERS = ("users", "groups", "datasets")
+"""Folders at the root of the shared file system, below which it makes those of users, groups and data sets."""
 SERVED, TOLD = 8080, 9090
 """Ports of a pod: what users are served (API and gate alone), and health and metrics (all but the ssh gateway)."""
 JUMP = 2222
@@ -22,6 +24,23 @@ _IMAGES = 'go-template={{range .items}}{{(index .spec.template.spec.containers 0
 def homes(site: Site) -> list[Node]:
     """Return the nodes on which its processes may run: workers without GPUs."""
     return [n for n in site.nodes if "worker" in n.roles and "gpu" not in n.roles]
+
+
+def mount(site: Site) -> str:
+    """Return where nodes have the shared file system that homes and data sets lie on; "" on a site without one."""
+    filesystem = site.components.ceph.filesystem
+    here = site.components.ava and any("client" in node.roles for node in homes(site))
+    return filesystem.mount.rstrip("/") if filesystem and here else ""
+
+
+def cache(site: Site) -> str:
+    """Return where nodes see Alluxio; "" unless all workers do."""
+    knobs = site.components.alluxio
+    if not (knobs and knobs.fuse and site.with_role("alluxio_worker")):
+        return ""
+    clients = [n.name for n in site.with_role("alluxio_client")]
+    everywhere = not clients or all(n.name in clients for n in site.with_role("worker"))
+    return knobs.mount_point if everywhere else ""
 
 
 def controls(site: Site) -> list[Node]:
@@ -43,6 +62,11 @@ def images(site: Site) -> list[str]:
 def workbenches(site: Site) -> str:
     """Return the domain below which each workbench has a name, and so an origin, of its own; "" on a site without them."""
     return f"wb.{site.network.domain}" if site.components.ava else ""
+
+
+def services(site: Site) -> str:
+    """Return the domain below which each inference service has a name, and so an origin, of its own; "" on a site without them."""
+    return f"services.{site.network.domain}" if site.components.ava else ""
 
 
 def doors(site: Site) -> list[str]:

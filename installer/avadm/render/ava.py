@@ -18,9 +18,12 @@ from avadm.components.ava import (
     PARTS,
     SERVED,
     TOLD,
+    cache,
     doors,
     host,
     images,
+    mount,
+    services,
     workbenches,
 )
 from avadm.components.database import AUTHORITY, nodes
@@ -40,6 +43,8 @@ GATE_SECRET, JUMP_SECRET, JUMP_HOST_KEY = (
 SECRET_BYTES = 32
 RULES = "ava"
 """Prometheus' file of rules, and Grafana's dashboard."""
+CALLERS = "/api/v1/services/caller"
+"""Where the API answers who may call a service."""
 INIT = "/usr/lib/ava/init"
 """Path on workers of the init process that the operator mounts into users' containers."""
 
@@ -97,6 +102,7 @@ def render(given: Given, out: Vars) -> None:
         "ava_sealing_key": f"{{{{ {SEALING_KEY} }}}}",
         "ava_doors": doors(site),
         "ava_workbenches_below": workbenches(site),
+        "ava_services_below": services(site),
         "ava_jump_host": f"ssh.{site.network.domain}",
         "ava_jump_inner_port": JUMP,
         "ava_gate_secret": f"{{{{ {GATE_SECRET} }}}}",
@@ -118,12 +124,13 @@ def render(given: Given, out: Vars) -> None:
             "ava_log_ca_certificate": store.trusted(Authority.LOGS),
             "ava_log_port": site.components.logs.port,
         }
-    if filesystem := site.components.ceph.filesystem:
-        out.all["ava_mount"] = filesystem.mount.rstrip("/")
+    out.all |= {"ava_mount": mount(site), "ava_cache_mount": cache(site)}
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
     rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
     service = f"{NAMESPACE}-gate-80@kubernetes"
     out.all["ingress_routes"] = [{"name": "workbenches", "rule": rule, "service": service}]
+    # Before each request to a service that is not public the API is asked who may call it.
+    out.all["ingress_callers"] = {"service": f"{NAMESPACE}-api-80@kubernetes", "path": CALLERS}
     if site.network.load_balancer is not None:
         out.all["ava_jump_address"] = str(site.network.load_balancer.last)
     if not site.components.monitoring.existing:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from avadm.components.ava import FOLDERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.render import Given, Vars
@@ -131,8 +132,13 @@ def cephx(site: Site) -> Iterator[Entity]:
         osd = ", ".join(f"allow rwx pool={fs.name}_{kind}" for kind in ("metadata", "data"))
         for node in site.with_role("mds"):
             yield Entity(f"mds.{node.name}", {"mon": "allow profile mds", "mds": "allow *", "osd": osd})
-        caps = {"mon": "allow r", "mds": "allow rw", "osd": f"allow rw tag cephfs data={fs.name}"}
-        yield Entity(fs_entity(fs.name), caps)
+        # Limits (p) of the platform's folders alone, whose outermost ones no pod sees: of a volume's folder a pod could
+        # change the limit, where it may write.
+        limits = [f"allow rwp path=/{top}" for top in FOLDERS] if site.components.ava else []
+        mds = ", ".join(["allow rw", *limits])
+        yield Entity(
+            fs_entity(fs.name), {"mon": "allow r", "mds": mds, "osd": f"allow rw tag cephfs data={fs.name}"}
+        )
     for pool in ceph.rbd_pools:
         caps = {"mon": "profile rbd", "osd": f"profile rbd pool={pool.name}"}
         yield Entity(rbd_entity(pool.name), caps)

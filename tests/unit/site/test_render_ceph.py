@@ -59,6 +59,12 @@ def test_clients_get_the_least_caps():
     assert [name for name, one in found.items() if "allow *" in one.get("mon", "")] == ["client.admin"]
 
 
+def test_limits_are_set_by_nodes_on_the_platforms_folders_alone():
+    limits = "allow rw, allow rwp path=/users, allow rwp path=/groups, allow rwp path=/datasets"
+    one = site(*STORAGE, CLIENT, components={"ava": {}})
+    assert caps(render(one, ceph, profile="lab-bookworm"))["client.cephfs"]["mds"] == limits
+
+
 @pytest.mark.parametrize(
     "components",
     [

@@ -1,0 +1,34 @@
+"""Health and metrics, on a port of their own that is not for users."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ava.storage.metrics import Metrics
+
+WITHIN = 5.0
+"""Seconds in which file system and ledger have to answer."""
+
+
+def internal(problem: Callable[[], str], metrics: Metrics) -> Starlette:
+    """Return the application of the internal port: /healthz (file system and ledger are there) and /metrics."""
+
+    async def healthz(request: Request) -> Response:
+        try:
+            wrong = await asyncio.wait_for(run_in_threadpool(problem), WITHIN)
+        except TimeoutError:
+            wrong = "the file system or the ledger does not answer"
+        return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
+
+    def figures(request: Request) -> Response:
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures)])
