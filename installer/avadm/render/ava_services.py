@@ -1,0 +1,124 @@
+"""Variables of the role ava for services of the site that the platform uses: log-in, directory, notices."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from avadm.components.ava import host
+from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.render import Given, Vars
+from avadm.site.ava_services import Service
+from avadm.site.model import Site
+
+SECRET_BYTES = 32
+CONFIG = "/etc/ava/config"
+PORTS = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
+
+
+class _Told:
+    """What is gathered: settings, files with secrets, authorities and openings."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, dict[str, Any]] = {"api": {}, "operator": {}}
+        self.secrets: dict[str, dict[str, str]] = {"api": {}, "operator": {}}
+        self.cas: dict[str, str] = {}
+        self.openings: list[dict[str, Any]] = []
+
+    def secret(self, part: str, name: str, variable: str) -> str:
+        """Return the path of a file with a secret of the vault."""
+        self.secrets[part][name] = f"{{{{ {variable} }}}}"
+        return f"/etc/ava/services-{part}/{name}"
+
+    def reach(self, part: str, name: str, service: Service, port: int) -> dict[str, str]:
+        """Open the way to a service; return the setting of its authority."""
+        self.openings.append({"part": part, "networks": [str(n) for n in service.networks], "port": port})
+        if not service.ca:
+            return {}
+        self.cas[f"{name}-ca.crt"] = service.ca.rstrip() + "\n"
+        return {"ca": f"{CONFIG}/{name}-ca.crt"}
+
+
+def render(given: Given, out: Vars) -> None:
+    """Write them; nothing where the site has no platform."""
+    knobs = given.site.components.ava
+    if knobs is None:
+        return
+    told = _Told()
+    if found := knobs.oidc:
+        told.settings["api"]["oidc"] = {
+            **found.model_dump(
+                mode="json", include={"issuer", "client_id", "client_auth", "name_claim", "enough"}
+            ),
+            "address": f"https://{host(given.site)}",
+            "secret_file": told.secret("api", "oidc", found.secret),
+            **told.reach("api", "oidc", found, port_of(found.issuer)),
+        }
+    if ldap := knobs.ldap:
+        ca = told.reach("api", "ldap", ldap, port_of(ldap.url))
+        told.settings["api"]["ldap"] = {"url": ldap.url, "user_dn": ldap.user_dn, **ca}
+    if notices := _notices(given.site, told, out):
+        told.settings["operator"]["notices"] = notices
+    out.all |= {
+        "ava_service_settings": told.settings,
+        "ava_service_secrets": told.secrets,
+        "ava_service_ca_certificates": told.cas,
+        "ava_service_openings": told.openings,
+    }
+
+
+def _notices(site: Site, told: _Told, out: Vars) -> dict[str, Any]:
+    knobs, found = site.components.ava, {}
+    if knobs is None or knobs.notices is None:
+        return {}
+    if hook := knobs.notices.webhook:
+        out.secrets[hook.secret] = lambda: secrets.token_urlsafe(SECRET_BYTES)
+        ca = told.reach("operator", "webhook", hook, port_of(hook.url))
+        found["webhook"] = {
+            "url": hook.url,
+            "secret_file": told.secret("operator", "webhook", hook.secret),
+            **ca,
+        }
+    if mail := knobs.notices.mail:
+        said = mail.model_dump(mode="json", include={"host", "port", "sender", "tls"})
+        if mail.user:
+            said |= {"user": mail.user, "passfile": told.secret("operator", "mail", mail.password)}
+        found["mail"] = {**said, **told.reach("operator", "mail", mail, mail.port)}
+    return found
+
+
+def port_of(url: str) -> int:
+    """Return the TCP port of an address."""
+    parts = urlsplit(url)
+    return parts.port or PORTS[parts.scheme]
+
+
+def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
+    """Return an error for each secret that others have given, and that the vault does not hold."""
+    knobs = site.components.ava
+    if knobs is None:
+        return []
+    wanted = [("oidc.secret", knobs.oidc.secret)] if knobs.oidc else []
+    if knobs.notices and knobs.notices.mail and knobs.notices.mail.user:
+        wanted.append(("notices.mail.password", knobs.notices.mail.password))
+    return [
+        Finding(
+            check="ava-secret-missing",
+            what="The vault does not hold the secret with which the platform uses a service of the site.",
+            where=f"components.ava.{where}",
+            found=f"no {variable}",
+            wanted=f"a variable {variable} in the vault",
+            remedy="Add it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+        )
+        for where, variable in wanted
+        if not held.get(variable)
+    ]
+
+
+def require(site: Site, held: Mapping[str, str]) -> None:
+    """Raise AvadmError where one of these secrets is not in the vault."""
+    if found := missing(site, held):
+        raise AvadmError(found)

@@ -1,0 +1,138 @@
+"""Services of the site that the platform uses: settings as its processes read them, secrets from the vault, no other way out."""
+
+import base64
+
+import pytest
+import yaml
+
+from ava.api.config import Config as Api
+from ava.operator.config import Config as Operator
+from avadm.errors import AvadmError
+from avadm.render import ava, ava_services, database, logs
+from tests.unit.fakes import sites
+from tests.unit.fakes.roles import given, template, value
+from tests.unit.site.test_render_ava import ARCHIVE, site
+
+KNOBS = {
+    "oidc": {
+        "issuer": "https://id.example.org/realms/x",
+        "client_id": "ava",
+        "networks": ["192.0.2.10/32"],
+        "enough": {"claim": "groups", "values": ["staff"]},
+        "ca": "OIDC AUTHORITY",
+    },
+    "ldap": {"url": "ldap://dir.example.org", "user_dn": "uid={name},dc=x", "networks": ["192.0.2.11/32"]},
+    "notices": {
+        "webhook": {"url": "http://hook.example.org:8080/ava", "networks": ["192.0.2.12/32"]},
+        "mail": {
+            "host": "mail.example.org",
+            "sender": "ava@example.org",
+            "user": "ava",
+            "networks": ["192.0.2.16/28"],
+        },
+    },
+}
+SECRETS = {
+    "vault_ava_oidc_secret": "oidc word",
+    "vault_ava_webhook_secret": "hook word",
+    "vault_ava_mail_password": "mail word",
+}
+
+
+def objects(tmp_path, name, knobs=KNOBS):
+    of = site(ava=knobs)
+    out = sites.render(of, logs, database, ava, ava_services, store=sites.issued(of, tmp_path))
+    kept = {
+        "ava-image": {"version": "0.1.0-abc", "files": {"image.tar": ARCHIVE}},
+        "ava-init": {"files": {"init": {}}},
+        "ava-base": {"version": "1", "files": {"image.tar": ARCHIVE}},
+    }
+    have = given("ava") | out.all | dict.fromkeys(out.secrets, "made") | SECRETS | {"artifacts": kept}
+    for _ in range(4):
+        have = {k: value(v, **have) if k.startswith(("ava_", "_ava_")) else v for k, v in have.items()}
+    found = [one for one in yaml.safe_load_all(template(f"ava/templates/{name}", **have)) if one]
+    return {f"{one['kind']} {one['metadata']['name']}": one for one in found}
+
+
+def test_the_processes_take_the_settings_and_find_no_secret_in_them(tmp_path):
+    data = objects(tmp_path, "base.yml.j2")["ConfigMap ava"]["data"]
+    assert not any(word in str(data) for word in SECRETS.values())
+    api = Api.model_validate(yaml.safe_load(data["api.yml"]))
+    assert api.oidc is not None
+    assert (api.oidc.issuer, api.oidc.address) == (
+        "https://id.example.org/realms/x",
+        "https://ava.demo.test",
+    )
+    assert (api.oidc.enough.claim, api.oidc.enough.values) == ("groups", ("staff",))
+    assert str(api.oidc.secret_file) == "/etc/ava/services-api/oidc"
+    assert str(api.oidc.ca) == "/etc/ava/config/oidc-ca.crt"
+    assert data["oidc-ca.crt"] == "OIDC AUTHORITY\n"
+    assert (api.ldap.url, api.ldap.user_dn, api.ldap.ca) == (
+        "ldap://dir.example.org",
+        "uid={name},dc=x",
+        None,
+    )
+    operator = Operator.model_validate(yaml.safe_load(data["operator.yml"]))
+    assert str(operator.notices.webhook.secret_file) == "/etc/ava/services-operator/webhook"
+    mail = operator.notices.mail
+    assert (mail.host, mail.port, mail.tls, mail.user) == ("mail.example.org", 587, "starttls", "ava")
+    assert str(mail.passfile) == "/etc/ava/services-operator/mail"
+
+
+def test_each_process_has_its_own_secrets_as_files(tmp_path):
+    held = objects(tmp_path, "secrets.yml.j2")
+    told = {
+        part: {k: base64.b64decode(v).decode() for k, v in held[f"Secret services-{part}"]["data"].items()}
+        for part in ("api", "operator")
+    }
+    assert told == {"api": {"oidc": "oidc word"}, "operator": {"webhook": "hook word", "mail": "mail word"}}
+    parts = objects(tmp_path, "parts.yml.j2")
+    for part, wanted in {"api": True, "operator": True, "scheduler": False}.items():
+        pod = parts[f"Deployment {part}"]["spec"]["template"]["spec"]
+        mounted = {m["mountPath"] for m in pod["containers"][0]["volumeMounts"]}
+        assert (f"/etc/ava/services-{part}" in mounted) is wanted
+    assert not any(word in str(parts) for word in SECRETS.values())
+
+
+def test_another_secret_or_authority_makes_other_pods(tmp_path, monkeypatch):
+    def notes(part, knobs=KNOBS):
+        pods = objects(tmp_path, "parts.yml.j2", knobs)[f"Deployment {part}"]["spec"]["template"]
+        return pods["metadata"]["annotations"]
+
+    before = notes("api"), notes("operator")
+    assert notes("api", KNOBS | {"oidc": KNOBS["oidc"] | {"ca": "ANOTHER"}}) != before[0]
+    monkeypatch.setitem(SECRETS, "vault_ava_mail_password", "another")
+    assert notes("operator") != before[1]
+
+
+def test_the_way_is_open_to_their_addresses_and_ports_for_who_asks(tmp_path):
+    base = objects(tmp_path, "base.yml.j2")
+    found = []
+    for name, one in base.items():
+        if name.startswith("NetworkPolicy service-"):
+            [rule] = one["spec"]["egress"]
+            [peer], [port] = rule["to"], rule["ports"]
+            part = one["spec"]["podSelector"]["matchLabels"]["part"]
+            found.append((part, peer["ipBlock"]["cidr"], port["port"], one["spec"]["policyTypes"]))
+    assert found == [
+        ("api", "192.0.2.10/32", 443, ["Egress"]),
+        ("api", "192.0.2.11/32", 389, ["Egress"]),
+        ("operator", "192.0.2.12/32", 8080, ["Egress"]),
+        ("operator", "192.0.2.16/28", 587, ["Egress"]),
+    ]
+
+
+def test_without_them_nothing_is_opened_or_kept(tmp_path):
+    base = objects(tmp_path, "base.yml.j2", {})
+    assert not [name for name in base if "service-" in name]
+    assert "services-" not in str(objects(tmp_path, "secrets.yml.j2", {}))
+    assert yaml.safe_load(base["ConfigMap ava"]["data"]["operator.yml"]).get("notices") is None
+
+
+def test_a_secret_that_others_have_given_must_be_in_the_vault():
+    found = ava_services.missing(site(ava=KNOBS), {})
+    assert [f.where for f in found] == ["components.ava.oidc.secret", "components.ava.notices.mail.password"]
+    with pytest.raises(AvadmError):
+        ava_services.require(site(ava=KNOBS), {"vault_ava_oidc_secret": "x"})
+    ava_services.require(site(ava=KNOBS), SECRETS)
+    ava_services.require(site(ava={}), {})
