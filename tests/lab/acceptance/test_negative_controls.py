@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from avadm.sitefile.load import load
 from tests.controls.acceptance import FAULTS
 from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
 from tests.lab.faults.planting import named, planted
@@ -51,6 +52,9 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
     objects = all(c.startswith("A-S3") for c in fault.reds)
     if objects and not lab.names("rgw"):
         pytest.skip("this lab has no object store: lab up --with objects")
+    platform = all(c.startswith(("A-SC", "A-OT")) for c in fault.reds)
+    if platform and load(lab.site_path).site.components.ava is None:
+        pytest.skip("this lab has no platform")
     wanted = ", ".join(f"{c} {fault.verdict}" for c in fault.reds)
     row = tried("negative control", fault.text, wanted)
     # The preconditions are measured before any check: A-BD6 stands for those that they block.
@@ -61,9 +65,8 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
                 stack.enter_context(meanwhile(lab, named(lab, act.nodes)[0], act.do))
             else:
                 stack.enter_context(planted(lab, act.nodes, fault.name, act.do, act.undo))
-        status, checks = accept(
-            *chosen, suite="kubernetes" if kubernetes else "objects" if objects else "all"
-        )
+        suite = "kubernetes" if kubernetes else "objects" if objects else "platform" if platform else "all"
+        status, checks = accept(*chosen, suite=suite)
     row.came = ", ".join(
         f"{c} {checks[c]['verdict']}"
         + (f" ({', '.join(sorted(failed(checks[c])))})" if failed(checks[c]) else "")

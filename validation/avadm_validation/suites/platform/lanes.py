@@ -87,7 +87,8 @@ def _drive(ctx: Context, lanes: Lanes, journal: Journal) -> None:
     every = list(first)
     for turn in range(lanes.rounds):
         ctx.step(f"stop {lanes.lanes} on {lanes.node} ({lanes.kind}), {turn + 1} of {lanes.rounds}")
-        after = [started(lanes.kind) for _ in holds]
+        # The last ones are stopped by nobody who measures: they need not be deaf.
+        after = [started(lanes.kind if turn + 1 < lanes.rounds else "graceful") for _ in holds]
         pace.rest(float(p["wait_s"]))  # so that they really wait
         journal.look()
         with harm(ctx, lanes, journal, holds) as harmed:
