@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.components.ava import workbenches
+from avadm.components.ava import services, workbenches
 from avadm.components.commands import running
-from avadm.components.model import Component, Packages, Peer, Phase, Port, Program, Question, Virtual
+from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program, Question, Virtual
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 from avadm.site.places import balances
 
-DNS, INGRESS_METRICS, STATES = 53, 8082, 8085
+DNS, INGRESS_METRICS, INGRESS_CALLERS, STATES = 53, 8082, 8083, 8085
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
@@ -39,17 +39,16 @@ def _of_node(node: Node, site: Site) -> Iterator[Leaf]:
             kubernetes,
             owner,
             f"ingress.{site.network.domain}",
-            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}", *_workbenches(site)),
+            names=(f"ingress.{site.network.domain}", f"*.{site.network.domain}", *_below(site)),
             addresses=(str(node.address), *([str(virtual)] if virtual else [])),
             server=True,
             client=False,
         )
 
 
-def _workbenches(site: Site) -> list[str]:
-    """Return the names of all workbenches: a certificate's star is one label alone."""
-    below = workbenches(site)
-    return [f"*.{below}"] if below else []
+def _below(site: Site) -> list[str]:
+    """Return the names of all workbenches and services: a certificate's star is one label alone."""
+    return [f"*.{below}" for below in (workbenches(site), services(site)) if below]
 
 
 COMPONENT = Component(
@@ -114,7 +113,16 @@ COMPONENT = Component(
             program="traefik",
             what="traefik's health and metrics",
             duty="ingress",
-            peers=("prometheus",),
+            # The platform's operator counts what services are asked (pods, which come as their nodes).
+            peers=("prometheus", Peer.PODS, "worker"),
+            who="all",
+        ),
+        Port(
+            number=INGRESS_CALLERS,
+            program="traefik",
+            what="traefik's own question who may call a service",
+            duty="ingress",
+            at=At.LOOPBACK,
             who="all",
         ),
         *(

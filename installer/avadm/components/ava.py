@@ -65,7 +65,7 @@ def workbenches(site: Site) -> str:
 
 
 def services(site: Site) -> str:
-    """Return the domain below which each inference service has a name, and so an origin, of its own; "" on a site without them."""
+    """Return the domain below which each inference service has a name of its own; "" on a site without."""
     return f"services.{site.network.domain}" if site.components.ava else ""
 
 

@@ -104,9 +104,10 @@ def _virtual_hosts(site: Site) -> list[str]:
 
 
 def _wildcards(site: Site) -> list[dict[str, str]]:
-    """Return the names below which every name has one address: the workbenches'."""
+    """Return the names below which every name has one address: those of workbenches and services."""
     virtual = site.network.ingress_vip
-    return [{"name": "wb", "address": str(virtual)}] if site.components.ava and virtual else []
+    names = ("wb", "services") if site.components.ava and virtual else ()
+    return [{"name": name, "address": str(virtual)} for name in names]
 
 
 def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:

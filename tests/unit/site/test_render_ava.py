@@ -174,7 +174,7 @@ def test_users_come_by_tls_and_are_sent_there(tmp_path):
     key = "traefik.ingress.kubernetes.io/router."
     assert points["api"] == {f"{key}entrypoints": "websecure", f"{key}tls": "true"}
     middleware = points["api-plain"][f"{key}middlewares"].removesuffix("@file")
-    told = yaml.safe_load(template("ingress/templates/certificates.yml.j2"))
+    told = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **given("ingress")))
     assert told["http"]["middlewares"][middleware] == {
         "redirectScheme": {"scheme": "https", "permanent": True}
     }
@@ -238,3 +238,42 @@ def test_the_way_to_servers_of_code_leaves_out_what_is_the_site_s(tmp_path):
     data = objects(tmp_path, "base.yml.j2", of)["ConfigMap ava"]["data"]
     assert data["git-known-hosts"] == "d2 ssh-ed25519 AAAA\n"
     assert data["git-ca.crt"] == "AUTHORITY\n"
+
+
+def test_services_are_told_how_requests_come_and_who_asks_for_them(tmp_path):
+    made = objects(tmp_path, "base.yml.j2")
+    told = {
+        name: yaml.safe_load(text)
+        for name, text in made["ConfigMap ava"]["data"].items()
+        if name.endswith(".yml")
+    }
+    services = told["operator.yml"]["services"]
+    assert services["domain"] == told["api.yml"]["services_domain"] == f"services.{SITE.network.domain}"
+    assert services["middlewares"] == {"group": "avadm-members@file", "public": "avadm-anybody@file"}
+    assert len(services["ingresses"]) == 2 and all(
+        url.endswith(":8082/metrics") for url in services["ingresses"]
+    )
+    assert told["operator.yml"]["network"]["scrapers"]
+    egress = made["NetworkPolicy load"]["spec"]
+    assert egress["podSelector"] == {"matchLabels": {"app": "ava", "part": "operator"}}
+    assert egress["egress"][0]["ports"] == [{"protocol": "TCP", "port": 8082}]
+
+
+@pytest.mark.parametrize("platform", [True, False])
+def test_the_ingress_asks_before_it_lets_in_and_takes_away_what_the_caller_was_let_in_by(tmp_path, platform):
+    callers = rendered(tmp_path).all["ingress_callers"] if platform else {}
+    have = given("ingress") | {"ingress_callers": callers, "ingress_routes": []}
+    dynamic = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **have))["http"]
+    if not platform:
+        assert list(dynamic["middlewares"]) == ["avadm-https"] and "routers" not in dynamic
+        return
+    middlewares = dynamic["middlewares"]
+    ask = middlewares["avadm-ask"]["forwardAuth"]
+    assert ask["address"] == "http://127.0.0.1:8083/api/v1/services/caller"
+    assert "trustForwardHeader" not in ask
+    assert middlewares["avadm-members"]["chain"]["middlewares"] == ["avadm-ask", "avadm-bare"]
+    assert middlewares["avadm-anybody"]["chain"]["middlewares"] == ["avadm-nobody", "avadm-bare"]
+    bare = middlewares["avadm-bare"]["headers"]
+    assert bare["customRequestHeaders"] == {"Authorization": "", "Cookie": ""}
+    assert bare["customResponseHeaders"] == {"Set-Cookie": ""}
+    assert dynamic["routers"]["callers"]["entryPoints"] == ["callers"]
