@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import time
+from calendar import timegm
 
 from .place import BackupError, ask
 from .scratch import Scratch, clear
@@ -16,6 +17,7 @@ from .verify import LONGEST_S, bring, room
 COPY = "/run/avadm/database-copy"
 """What lets a member without data copy the primary's (avadm-database-guard)."""
 PATRONI = "/etc/patroni/config.yml"
+FORGET_TRIES, FORGET_S = 10, 5
 
 
 def folders(place):
@@ -37,20 +39,51 @@ def prepare(place, target):
         folder, run = folders(place)
         server = Scratch(place, folder, run)
         server.stop()
-        backups = place.backups()
+        backups = [
+            one for one in place.backups() if not target or one["timestamp"]["stop"] <= seconds(target)
+        ]
         if not backups:
-            raise BackupError("the repository has no backup. Remedy: `avadm database backups`")
+            raise BackupError(
+                "the repository has no backup that was through by %s. Remedy: `avadm database backups`"
+                % (target or "now")
+            )
         room(place, folder, backups[-1])
         if not target:
             bring(place, folder)
             return {"label": backups[-1]["label"], "last": ""}
-        bring(place, folder, "--type=time", "--target=" + target, "--target-action=shutdown")
-        # The same history as the living one's until now: nothing of it is archived before it is to be the data base.
-        server.prepare({"archive_command": "/bin/false"})
-        if server.start(LONGEST_S):
-            server.stop()
-            raise BackupError("the restored server did not stop at %s. Remedy: try again" % target)
-        return {"label": "", "last": server.last()}
+        while True:
+            one = backups.pop()
+            try:
+                return stopped_at(place, server, folder, one["label"], target)
+            except BackupError as error:
+                # Made after the time to which it was once restored, in what was given up then: an older one leads there.
+                if "is not a child of this server's history" not in str(error) or not backups:
+                    raise
+
+
+def seconds(target):
+    """Return a time, YYYY-MM-DD HH:MM:SS.MMM+00, in seconds since 1970."""
+    return timegm(time.strptime(target[:19], "%Y-%m-%d %H:%M:%S"))
+
+
+def stopped_at(place, server, folder, label, target):
+    """Restore a backup and replay WAL up to a time; return which backup it was, and the last change that was replayed."""
+    bring(place, folder, "--set=" + label, "--type=time", "--target=" + target, "--target-action=shutdown")
+    # The same history as the living one's until now: nothing of it is archived before it is to be the data base.
+    server.prepare({"archive_command": "/bin/false"})
+    try:
+        runs = server.start(LONGEST_S)
+    except BackupError as error:
+        if "before configured recovery target was reached" not in str(error):
+            raise
+        raise BackupError(
+            "the archive ends before %s: the last change in it is of %s. Remedy: take an earlier time, or `latest`"
+            % (target, server.last() or "the backup itself")
+        ) from None
+    if runs:
+        server.stop()
+        raise BackupError("the restored server did not stop at %s. Remedy: try again" % target)
+    return {"label": label, "last": server.last()}
 
 
 def finish(place):
@@ -124,14 +157,18 @@ def put_aside(place):
 
 def forget(place):
     """Remove what Patroni keeps in etcd of the cluster: who leads, how far it was, its history; all of that was before."""
-    code, out, err = place.call(
-        ["patronictl", "-c", PATRONI, "remove", place["scope"]], 60, "%s\nYes I am aware\n" % place["scope"]
+    answers = "%s\nYes I am aware\n" % place["scope"]
+    for left in range(FORGET_TRIES, 0, -1):
+        code, out, err = place.call(["patronictl", "-c", PATRONI, "remove", place["scope"]], 60, answers)
+        if code == 0:
+            return {}
+        # Of one that was killed the lease has to end first: it asks for the leader's name as well.
+        if left > 1:
+            time.sleep(FORGET_S)
+    said = " ".join((err or out).split())[-300:]
+    raise BackupError(
+        "what Patroni keeps in etcd was not removed: %s. Remedy: `avadm doctor --only etcd`" % said
     )
-    if code != 0:
-        said = " ".join((err or out).split())[-300:]
-        raise BackupError(
-            "what Patroni keeps in etcd was not removed: %s. Remedy: `avadm doctor --only etcd`" % said
-        )
 
 
 def leader(place):

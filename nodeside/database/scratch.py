@@ -6,8 +6,9 @@ import time
 
 from .place import BackupError
 
-LAST = re.compile(r"last completed transaction was at log time ([^\n]+)")
-ENDED = re.compile(r"(?:FATAL|PANIC):\s+([^\n]+)")
+LAST = re.compile(r"(?:last completed transaction was at log|recovery stopping [^\n]*,) time ([^\n]+)")
+# Not what it tells whoever comes too early or too late.
+ENDED = re.compile(r"(?:FATAL|PANIC):\s+((?!\s|the database system is)[^\n]+)")
 RECOVERED = (
     "restore_command",
     "archive_mode",

@@ -8,6 +8,7 @@ from avadm.components import ava
 from avadm.components.database import PATRONI
 from avadm.site import cache
 from avadm.site.model import Site
+from avadm.site.object_pools import database_backups
 
 
 def told(site: Site) -> dict[str, Any]:
@@ -25,6 +26,8 @@ def told(site: Site) -> dict[str, Any]:
         }
     if site.components.database is not None:
         found["database"] = {"port": PATRONI}
+    if database_backups(site):
+        found["backup"] = {"metrics": "/var/lib/prometheus/node-exporter", "state": "/var/lib/avadm-database"}
     if site.components.ava is not None:
         found["ava"] = {
             "namespace": ava.NAMESPACE,

@@ -6,8 +6,8 @@ GIVEN = {
     "mast1": ("cache-master", "ava"),
     "mast2": ("cache-master", "ava"),
     "mast3": ("cache-master", "ava"),
-    "comp1": ("cache-worker", "cache-client", "log-store", "database"),
-    "comp2": ("cache-worker", "cache-client", "log-store", "database"),
+    "comp1": ("cache-worker", "cache-client", "log-store", "database", "backed-up"),
+    "comp2": ("cache-worker", "cache-client", "log-store", "database", "backed-up"),
 }
 """Node to its roles of doctor/places.py; every node has log-shipper."""
 
@@ -63,6 +63,19 @@ def members(said="", **roles):
     }
 
 
+def backed(role="primary", wrong=(), at=1_800_000_000.0, **values):
+    """Return what a node told last of PostgreSQL's backups; times are given as seconds ago: ``backup_timestamp_seconds=3600``."""
+    ago = {"looked_timestamp_seconds": 100.0, "verified_timestamp_seconds": 86400.0}
+    plain = {"verify_failed": 0.0}
+    if role == "primary":
+        ago |= {"backup_timestamp_seconds": 40000.0, "archive_timestamp_seconds": 50.0}
+        plain |= {"backup_failed": 0.0, "backups": 9.0, "archive_failing": 0.0, "archive_waiting_bytes": 0.0}
+        plain |= {"archive_dropped": 0.0, "repository_answers": 1.0}
+    given = plain | ago | values
+    told = {name: at - value if "timestamp" in name else value for name, value in given.items()}
+    return {"values": told, "wrong": list(wrong)}
+
+
 def platform(way=200, said="", renewed=3, **pods):
     """Return what a master says of the platform; a process' pods may be given as ``api={"ready": 1}``."""
     leases = {"ava-operator": ["operator-1", 7], "ava-scheduler": ["scheduler-1", 9]}
@@ -86,6 +99,7 @@ def data_parts(name):
         "cache-client": {"cache_mount": mount()},
         "log-store": {"log_store": store()},
         "database": {"database": members()},
+        "backed-up": {"database_backup": backed("primary" if name == "comp1" else "standby")},
         "ava": {"ava": platform()},
     }
     found = {"log_shipper": shipper()}

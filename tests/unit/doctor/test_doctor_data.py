@@ -31,7 +31,7 @@ def test_each_part_is_asked_of_the_nodes_that_have_it(site):
         "stor1": {"objects", "log_shipper"},
         "stor3": {"log_shipper"},
         "comp1": {"cache_master", "cache_worker", "cache_mount", "log_store", "log_shipper"},
-        "comp3": {"cache_mount", "database", "log_shipper"},
+        "comp3": {"cache_mount", "database", "database_backup", "log_shipper"},
     }
     told = asked(every, "stor1")[1]
     assert told["objects"] == {"port": 7443, "vip": "10.77.0.249"}

@@ -1,6 +1,16 @@
 """Troubles of the object store, the cache and the logs, as troubles.py has those of all else."""
 
-from tests.unit.doctor.healthy_data import answer, master, members, mount, platform, shipper, store, usage
+from tests.unit.doctor.healthy_data import (
+    answer,
+    backed,
+    master,
+    members,
+    mount,
+    platform,
+    shipper,
+    store,
+    usage,
+)
 from tests.unit.doctor.troubles import Case, bad, parts, put, warn
 
 REFUSED = "curl: (7) Failed to connect to 10.0.0.11 port 7443: Connection refused"
@@ -59,6 +69,11 @@ def ships(node, *given, **values):
 def said(**roles):
     """Return a change to what both members of PostgreSQL say of all."""
     return each(CLIENTS, "database", members(**roles))
+
+
+def backups(role="primary", wrong=(), **values):
+    """Return a change to what a member of PostgreSQL tells of backups: the primary is comp1, the standby comp2."""
+    return put(f"{'comp1' if role == 'primary' else 'comp2'} database_backup", backed(role, wrong, **values))
 
 
 def runs(*, deployed=None, leases=None, **given):
@@ -132,6 +147,32 @@ DATA_CASES = (
         "cluster",
         "no standby",
         said(comp1=("leader", "running"), comp2=("replica", "running")),
+    ),
+    warn("database-backup-look", "comp1", "for 60 minutes", backups(looked_timestamp_seconds=3600.0)),
+    warn(
+        "database-backup-look",
+        "comp2",
+        "nobody has looked",
+        put("comp2 database_backup", {"values": {}, "wrong": []}),
+    ),
+    bad("database-backup", "cluster", "31 hours old", backups(backup_timestamp_seconds=31 * 3600.0)),
+    bad("database-backup", "cluster", "there is none", backups(backups=0.0)),
+    warn("database-backup", "cluster", "the last try failed", backups(backup_failed=1.0)),
+    bad("database-archive", "cluster", "could not be archived", backups(archive_failing=1.0)),
+    bad("database-archive", "cluster", "5.0 GiB of WAL wait", backups(archive_waiting_bytes=5 * 2.0**30)),
+    bad("database-archive", "cluster", "was given up", backups(archive_dropped=1.0)),
+    bad("database-archive", "cluster", "does not answer", backups(repository_answers=0.0)),
+    bad(
+        "database-verified",
+        "comp2",
+        "charges is missing",
+        backups("standby", ["charges is missing"], verify_failed=1.0),
+    ),
+    warn(
+        "database-verified",
+        "cluster",
+        "for 10 days",
+        each(CLIENTS, "database_backup", backed(verified_timestamp_seconds=10 * 86400.0)),
     ),
     bad("logs-store", "comp1", "refused", kept(status=0, said=REFUSED)),
     bad("logs-store", "comp1", "HTTP 500", kept(status=500)),
