@@ -6,7 +6,7 @@ import ssl
 from typing import Any
 
 import ldap3
-from ldap3.core.exceptions import LDAPException
+from ldap3.core.exceptions import LDAPException, LDAPSASLPrepError
 from ldap3.utils.dn import escape_rdn
 
 from ava.api.config import Ldap
@@ -27,12 +27,10 @@ class LdapDirectory:
 
     def __init__(self, settings: Ldap, strategy: str = ldap3.SYNC) -> None:
         self._settings, self._strategy = settings, strategy
-        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=str(settings.ca) if settings.ca else None)
-        secure = settings.url.startswith("ldaps://")
-        self._server = ldap3.Server(
-            settings.url, use_ssl=secure, tls=tls, connect_timeout=TIMEOUT, get_info=ldap3.NONE
+        self._tls = ldap3.Tls(
+            validate=ssl.CERT_REQUIRED, ca_certs_file=str(settings.ca) if settings.ca else None
         )
-        self._upgrade = not secure
+        self._secure = settings.url.startswith("ldaps://")
 
     def knows(self, name: str, password: str) -> bool:
         """Whether the directory lets that person in.
@@ -44,12 +42,23 @@ class LdapDirectory:
         person = self._settings.user_dn.replace("{name}", escape_rdn(name))
         try:
             return self._bind(person, password)
+        except LDAPSASLPrepError:
+            # A text that can be nobody's password (RFC 4013).
+            return False
         except (LDAPException, OSError) as error:
             raise DirectoryDown(type(error).__name__) from None
 
     def _bind(self, person: str, password: str) -> bool:
+        # A server's object remembers for seconds that it was away: each bind has one of its own.
+        server = ldap3.Server(
+            self._settings.url,
+            use_ssl=self._secure,
+            tls=self._tls,
+            connect_timeout=TIMEOUT,
+            get_info=ldap3.NONE,
+        )
         connection: Any = ldap3.Connection(
-            self._server,
+            server,
             user=person,
             password=password,
             client_strategy=self._strategy,
@@ -61,7 +70,7 @@ class LdapDirectory:
             if self._strategy == ldap3.SYNC:
                 connection.open()
                 # Without TLS the password would be on the wire: then nobody gets in.
-                if self._upgrade and not connection.start_tls():
+                if not self._secure and not connection.start_tls():
                     raise DirectoryDown("no TLS")
             return bool(connection.bind())
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from ava.api import metrics
 from ava.api.directory import DirectoryDown
 from ava.api.rates import network
@@ -10,6 +12,8 @@ from ava.domain.model import User, UserState
 from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused
 
+log = logging.getLogger("ava.api")
+
 
 def user(services: Services, name: str, password: str, address: str) -> User:
     """Return whose name and password these are.
@@ -17,12 +21,12 @@ def user(services: Services, name: str, password: str, address: str) -> User:
     Whether the name, the password or the account's state was wrong is not told to who has not given the password.
 
     Raises:
-        Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429.
+        Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429, 503.
     """
     services.rates.spend("login_address", network(address), "log-ins")
     services.rates.check("login_account", name, "refused log-ins of this account")
     found, kept = _account(services, name)
-    right = _matches(services, name, kept, password)
+    right = _matches(services, name, found, kept, password)
     if not right or found is None:
         services.rates.spend("login_account", name, "refused log-ins of this account")
         refused(services, name, address, "name-or-password")
@@ -71,15 +75,35 @@ def _account(services: Services, name: str) -> tuple[User | None, str | None]:
         return None, None
 
 
-def _matches(services: Services, name: str, kept: str | None, password: str) -> bool:
-    """Whether they match: by the directory where there is one, and by the ledger for who is not in it (administrators)."""
-    if services.directory is not None and kept is not None:
-        try:
-            if services.directory.knows(name, password):
-                return True
-        except DirectoryDown:
-            pass  # Those whom the ledger knows come in still.
-    return services.passwords.matches(kept, password)
+def _matches(services: Services, name: str, found: User | None, kept: str | None, password: str) -> bool:
+    """Whether they match: by the directory where there is one, and then by the ledger for administrators alone.
+
+    Who was locked in the directory does not get in by a password of the ledger's. The directory is asked for every name, so
+    that neither time nor answer tells which of them have an account.
+
+    Raises:
+        Refused: 503 where the directory is away, and nobody's password of the ledger was given who needs none of it.
+    """
+    if services.directory is None:
+        return services.passwords.matches(kept, password)
+    own = services.passwords.matches(kept if found is not None and found.admin else None, password)
+    try:
+        return services.directory.knows(name, password) or own
+    except DirectoryDown as why:
+        if own:
+            return True
+        log.warning("the directory is away: %s", why)
+        raise Refused(
+            503,
+            Problem(
+                "login-service-away",
+                "The site's directory does not answer.",
+                "directory",
+                "no answer",
+                "an answer",
+                "Try again in a minute. Who has logged in stays so.",
+            ),
+        ) from None
 
 
 def refused(services: Services, name: str, address: str, why: str) -> None:

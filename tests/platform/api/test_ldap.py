@@ -1,0 +1,124 @@
+"""Log-in by a real directory: who gets in, who is locked, who tries to be somebody else, and what when it is away."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import ldap3
+import pytest
+
+from ava.api.config import Ldap
+from ava.api.directory import DirectoryDown
+from ava.api.ldap import LdapDirectory
+from tests.platform.slapd import BASE, WORD, Slapd
+
+pytestmark = pytest.mark.platform
+DN = f"uid={{name}},ou=people,{BASE}"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Slapd() as running:
+        yield running
+
+
+@pytest.fixture(params=["ldaps", "ldap"])
+def directory(request, server):
+    """The directory by TLS from the first byte, and by StartTLS."""
+    port = server.tls if request.param == "ldaps" else server.plain
+    return LdapDirectory(Ldap(url=f"{request.param}://127.0.0.1:{port}", user_dn=DN, ca=server.ca))
+
+
+def test_a_person_gets_in_by_the_right_word_alone(directory):
+    assert directory.knows("ann", WORD)
+    for name, word in [
+        ("ann", "wrong"),
+        ("ann", ""),
+        ("nobody", WORD),
+        ("ann", WORD + "\0"),
+        ("ben", WORD.upper()),
+    ]:
+        assert not directory.knows(name, word), (name, word)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"ann,ou=people,{BASE}",
+        "ann,ou=people",
+        f"cn=admin,{BASE}",
+        "admin",
+        "*",
+        "a*",
+        "ann)(uid=*",
+        "ann+cn=x",
+        "ann\0",
+        "Ann",
+        "ann ",
+        " ann",
+        "\\61nn",
+        "#616e6e",
+        "ann;ben",
+    ],
+)
+def test_a_name_is_nothing_but_a_name(directory, name):
+    assert not directory.knows(name, WORD)
+
+
+def test_who_is_locked_does_not_get_in_until_unlocked(directory, server):
+    assert directory.knows("eve", WORD)
+    server.change("uid=eve,ou=people", {"pwdAccountLockedTime": [(ldap3.MODIFY_ADD, ["000001010000Z"])]})
+    try:
+        assert not directory.knows("eve", WORD)
+        assert directory.knows("ann", WORD)
+    finally:
+        server.change("uid=eve,ou=people", {"pwdAccountLockedTime": [(ldap3.MODIFY_DELETE, [])]})
+    assert directory.knows("eve", WORD)
+
+
+@pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
+def test_a_server_of_another_authority_gets_no_password(server, scheme):
+    port = server.tls if scheme == "ldaps" else server.plain
+    for ca in (server.others, None):
+        with pytest.raises(DirectoryDown):
+            LdapDirectory(Ldap(url=f"{scheme}://127.0.0.1:{port}", user_dn=DN, ca=ca)).knows("ann", WORD)
+
+
+@pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
+def test_a_server_of_another_name_gets_no_password(server, scheme, monkeypatch):
+    """Its certificate is good, for somebody else: localhost and 127.0.0.1."""
+    known = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *r, **m: known("127.0.0.1" if host == "dir.example.org" else host, *r, **m),
+    )
+    port = server.tls if scheme == "ldaps" else server.plain
+    with pytest.raises(DirectoryDown):
+        LdapDirectory(Ldap(url=f"{scheme}://dir.example.org:{port}", user_dn=DN, ca=server.ca)).knows(
+            "ann", WORD
+        )
+
+
+def test_a_server_that_is_away_is_no_wrong_password_and_is_found_again(server):
+    own = LdapDirectory(Ldap(url=f"ldaps://127.0.0.1:{server.tls}", user_dn=DN, ca=server.ca))
+    server.stop()
+    try:
+        with pytest.raises(DirectoryDown):
+            own.knows("ann", WORD)
+    finally:
+        server.start()
+    assert own.knows("ann", WORD)
+
+
+@pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
+def test_a_server_that_does_not_answer_holds_nobody_up(server, scheme):
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(1)
+        url = f"{scheme}://127.0.0.1:{deaf.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(DirectoryDown):
+            LdapDirectory(Ldap(url=url, user_dn=DN, ca=server.ca)).knows("ann", WORD)
+        assert time.monotonic() - began < 15
