@@ -129,13 +129,32 @@ class FakeClient(Client):
                 why = "NodeLost"
             elif f"{run.id}-{i}" in world.hung and world.clock > run.stop + 60:
                 why = "Stuck"
-        said = {"name": f"{run.id}-{i}", "role": run.spec["roles"][i]["name"], "index": 0, "phase": "Running"}
-        return PodOut.model_construct(**said, node=node, reason=why, message="")
+        phase, why, restarts = self._memory(run) or ("Running", why, 0)
+        said = {"name": f"{run.id}-{i}", "role": run.spec["roles"][i].get("name", "worker"), "index": 0}
+        return PodOut.model_construct(
+            **said, phase=phase, restarts=restarts, node=node, reason=why, message=""
+        )
+
+    def _memory(self, run):
+        """Return phase, reason and restarts of a pod of the checks of memory."""
+        world, since = self.world, self.world.clock - run.running
+        if run.program == "beat" and world.neighbours_die:
+            return "Failed", world.oom, 0
+        if run.program == "parent" and world.whole_container:
+            return "Failed", world.oom, 0
+        if run.program == "hog" and since > 1:
+            return ("Running", "", 1) if since > 2 and world.starts_again else ("Failed", world.oom, 0)
+        return None
 
     def logs(self, id, *, tail=1000, since=None, pod=None):
         run = self.world.runs[id]
         if not self.world.logs_there:
             raise refusal(503, "no-logs")
+        if run.program == "beat":
+            return [SimpleNamespace(text='{"worst_gap_s": 0.02}')]
+        if run.program == "parent":
+            said = ["cards ", f"child {-9 if self.world.kills_child else 0}", "alive 0"]
+            return [SimpleNamespace(text=x) for x in said[: 1 if self.world.whole_container else 3]]
         cards = [f"/dev/nvidia{c}" for i in run.cards for c in run.cards[i]]
         return [SimpleNamespace(text=f"cards  {' '.join(cards)}")]
 
@@ -154,6 +173,9 @@ class FakeClient(Client):
 def program(job):
     """Return which of the suite's programs a job runs."""
     text = job["command"][-1]
+    for part, kind in (("worst_gap", "beat"), ("subprocess", "parent"), ("'taking'", "hog")):
+        if part in text:
+            return kind
     if "SIG_IGN" in text:
         return "deaf"
     return "graceful" if "while True" in text else "short"

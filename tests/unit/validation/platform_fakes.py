@@ -57,6 +57,8 @@ class FakePlatform:
         self.charges = lambda user: user["default"]
         self.moves = self.forgets_quota = self.never_returns = self.double_cards = False
         self.drift = 0
+        self.kills_child, self.whole_container, self.starts_again, self.oom = True, False, True, "OOMKilled"
+        self.neighbours_die = False
         self.models = dict.fromkeys(GPUS, MODEL)
         self.told_models = None
         self.others = Counter()

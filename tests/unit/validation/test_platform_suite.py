@@ -54,7 +54,7 @@ def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
     run.execute(made)
     assert world.groups == {}
     assert {name: u["state"] for name, u in world.users.items()} == {
-        f"avadm-accept-{who}": "disabled" for who in ("admin", "sc1", "sc2g", "sc2d", "sc7", "ot1")
+        f"avadm-accept-{who}": "disabled" for who in ("admin", "sc1", "sc2g", "sc2d", "sc4", "sc4n", "sc5", "sc5n", "sc7", "ot1")
     }
     assert not world.holding()
 
@@ -186,7 +186,7 @@ def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
 
 def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
     made, _ = suite(tmp_path, world, gpu_nodes=())
-    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-OT1"]
+    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1"]
     assert len(made.left) == 3
 
 

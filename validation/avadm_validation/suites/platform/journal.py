@@ -17,6 +17,8 @@ from ava.client import Client, Refused
 from avadm_validation.measuring.context import Context
 from avadm_validation.suites.platform import pace
 
+TOLD = {"name", "role", "index", "phase", "node", "reason", "message", "restarts"}
+"""What is kept of a pod."""
 ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lost"})
 
 
@@ -29,6 +31,8 @@ class Journal:
         group: whose runs are looked at.
         states: each run's state, as last seen.
         runs: each run, as last seen.
+        last: each pod that was asked for anew, as last seen.
+        reasons: why those of a run were not well.
     """
 
     user: Client
@@ -36,6 +40,8 @@ class Journal:
     lines: list[str] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     runs: dict[str, RunOut] = field(default_factory=dict)
+    last: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reasons: dict[str, set[str]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def note(self, do: str, t: float | None = None, **more: Any) -> None:
@@ -79,7 +85,15 @@ class Journal:
         """Keep where the pods of runs are, and why they are not well."""
         for run in runs:
             for pod in self.user.pods(run):
-                said = pod.model_dump(include={"name", "role", "index", "phase", "node", "reason", "message"})
+                self.note("pod", run=run, **pod.model_dump(include=TOLD))
+
+    def pods_anew(self, run: str) -> None:
+        """Keep the same of one run's pods that have changed since this was last asked."""
+        for pod in self.user.pods(run):
+            said = pod.model_dump(include=TOLD)
+            if self.last.get(pod.name) != said:
+                self.last[pod.name] = said
+                self.reasons.setdefault(run, set()).add(pod.reason)
                 self.note("pod", run=run, **said)
 
     def until(self, true: Callable[[Mapping[str, str]], bool], seconds: float) -> bool:
@@ -91,17 +105,20 @@ class Journal:
         self.until(lambda now: all(now.get(r) in {*states, *ENDED} for r in runs), seconds)
         return all(self.states.get(r) in states for r in runs)
 
+    def said(self, run: str) -> list[str]:
+        """Return what a run has logged; nothing where nobody knows."""
+        try:
+            return [line.text for line in self.user.logs(run, tail=50)]
+        except Refused:
+            return []
+
     def log(self, *runs: str, seconds: float) -> None:
         """Keep what runs have logged; logs reach the stores a little later, so wait for those that have nothing yet."""
         left = set(runs)
 
         def all_there() -> bool:
             for run in sorted(left):
-                try:
-                    said = [line.text for line in self.user.logs(run, tail=50)]
-                except Refused:
-                    continue
-                if said:
+                if said := self.said(run):
                     left.discard(run)
                     self.note("log", run=run, lines=said)
             return not left

@@ -22,8 +22,24 @@ PROGRAMS = {
         f"while True:\n  try: os.stat('{HANGS}/x')\n  except OSError: pass\n  time.sleep(0.2)\n"
     ),
 }
-"""Name to what it does: ends at once; ends when it is told to; never hears it; looks into a folder again and again."""
+"""Name to what it does: ends at once; ends when it is told to; never hears it; looks into a folder again and again; takes 256
+MiB; starts a process that does, and goes on; works without end, and tells its longest pause."""
 PROGRAMS["dead"] = PROGRAMS["graceful"]
+_TAKE = "x = b'x' * (256 << 20)"
+PROGRAMS |= {
+    "hog": f"print('taking', flush=True)\n{_TAKE}\ntime.sleep(60)\n",
+    "parent": (
+        "import subprocess\n"
+        f"child = subprocess.run([sys.executable, '-c', {_TAKE!r}])\n"
+        "print('child', child.returncode, flush=True)\n"
+        "for n in range(10**6):\n  print('alive', n, flush=True)\n  time.sleep(2)\n"
+    ),
+    "beat": (
+        "import json\nworst, last, said = 0.0, time.time(), time.time()\nwhile True:\n  time.sleep(0.01)\n"
+        "  now = time.time()\n  worst, last = max(worst, now - last), now\n"
+        "  if now > said + 1: said = now; print(json.dumps({'worst_gap_s': round(worst, 4)}), flush=True)\n"
+    ),
+}
 
 
 def role(gpu: int = 0, name: str = "worker", **more: Any) -> dict[str, Any]:
@@ -31,11 +47,16 @@ def role(gpu: int = 0, name: str = "worker", **more: Any) -> dict[str, Any]:
     return {"name": name, "each": {**SMALL, **({"gpu": gpu} if gpu else {})}, **more}
 
 
+def command(kind: str) -> list[str]:
+    """Return the command that runs one of the programs."""
+    return ["python3", "-c", _TELL + PROGRAMS[kind]]
+
+
 def spec(image: str, kind: str, *roles: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return a training that runs one of the programs."""
     return {
         "image": image,
-        "command": ["python3", "-c", _TELL + PROGRAMS[kind]],
+        "command": command(kind),
         "roles": list(roles),
         **more,
     }
