@@ -2,36 +2,18 @@
 
 import asyncio
 import base64
-import shutil
 
 import pytest
 
 from ava.domain.model import Outcome
 from ava.kube.client import Client
 from ava.kube.resources import CONFIG_MAPS, NETWORK_POLICIES, PODS, SECRETS, SERVICES
-from ava.store.open import migrate, open_store
 from tests.platform.hollow import Hollow
-from tests.unit.ava.operator.room import furnish, operating, start
+from tests.unit.ava.operator.room import operating, start
 
 pytestmark = pytest.mark.platform
 KINDS = (PODS, SERVICES, CONFIG_MAPS, SECRETS, NETWORK_POLICIES)
 SPACE = "ava-vision"
-
-
-@pytest.fixture(scope="session")
-def empty(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
-    migrate(f"sqlite:///{path}")
-    return path
-
-
-@pytest.fixture
-def store(tmp_path, empty):
-    shutil.copy(empty, tmp_path / "ledger.db")
-    store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
-    furnish(store)
-    yield store
-    store.close()
 
 
 def on_server(apiserver, store, test, seconds=120):
