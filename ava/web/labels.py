@@ -74,6 +74,8 @@ DONE = {
     "ended": N_("It has ended."),
     "approved": N_("The account is approved."),
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),
+    "shared": N_("It is shared."),
+    "unshared": N_("It is no longer shared; runs that have it keep it until they end."),
     "out": N_("You are logged out."),
 }
 """What a page says that was done before; nothing else can be put there by an address."""

@@ -148,6 +148,8 @@ def values(spec: Mapping[str, Any], name: str) -> tuple[dict[str, str], str]:
         "git_commit": git.get("commit", ""),
         "git_key": git.get("key") or "",
         "hours": _scaled(spec.get("time_limit"), 3600),
+        "data_set": " ".join(d["name"] for d in spec.get("data_sets") or ()),
+        "data_write": " ".join(d["name"] for d in spec.get("data_sets") or () if d.get("write")),
         "tensorboard": "1" if spec.get("tensorboard") else "",
         **{
             key: str(value) if (value := spec.get(key)) is not None else ""

@@ -33,6 +33,8 @@ HEADERS = {
     "referrer-policy": "same-origin",
 }
 """Of every page; the rest is the Guard's. No script stands in a page, and no style."""
+_BENCH = re.compile(r"^/api/v1/workbenches/[a-z0-9]{1,40}/open\?state=[0-9a-f]{64}$")
+"""The one address beside pages that a log-in leads to: it sends a workbench's owner there, and nobody else."""
 _LOCAL = re.compile(r"^/(?![/\\])[\x21-\x5b\x5d-\x7e]*$")
 
 
@@ -56,6 +58,16 @@ class Visit:
         """The API's services."""
         return self.who.services
 
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a page; a log-in may lead into a workbench, which has an origin of its own."""
+        benches = self.services.config.workbenches
+        if benches is None:
+            return dict(HEADERS)
+        policy = HEADERS["content-security-policy"].replace(
+            "form-action 'self'", f"form-action 'self' https://*.{benches.below}"
+        )
+        return {**HEADERS, "content-security-policy": policy}
+
     @property
     def partial(self) -> bool:
         """Whether htmx asks for a part of a page."""
@@ -64,7 +76,7 @@ class Visit:
     def page(self, template: str, status: int = 200, **data: Any) -> Response:
         """Return a page."""
         text = render.page(self, template, data)
-        answer = HTMLResponse(text, status, dict(HEADERS))
+        answer = HTMLResponse(text, status, self.headers())
         if self.fresh:
             answer.set_cookie(
                 FORM_COOKIE, self.fresh, path="/", secure=True, httponly=True, samesite="lax", max_age=86400
@@ -82,6 +94,8 @@ class Visit:
 
 def local(path: str | None) -> str:
     """Return a path of this site's pages; the first page where it is anything else: nobody is sent away from here."""
+    if path is not None and _BENCH.match(path):
+        return path
     if path is None or len(path) > 2000 or not _LOCAL.match(path):
         return "/"
     parts = urlsplit(path)

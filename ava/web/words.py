@@ -18,6 +18,8 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 COOKIE = "ava-language"
 TAGS = {"en": "en", "zh": "zh-Hans"}
 """What a page says of its language (BCP 47)."""
+JUST = 5
+"""Seconds that are not worth counting."""
 FOLDER = Path(__file__).with_name("locale")
 
 
@@ -76,6 +78,8 @@ class Words:
 
     def ago(self, value: datetime, now: datetime) -> str:
         """Return how long ago (or in how long) something is."""
+        if abs((value - now).total_seconds()) < JUST:
+            return self(N_("just now"))
         said: str = format_timedelta(value - now, add_direction=True, locale=self.language, threshold=1.2)
         return said
 

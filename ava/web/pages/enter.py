@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from fastapi import APIRouter, Response
 
 from ava.api.identity import COOKIE
@@ -20,7 +22,18 @@ def login_page(visit: Anybody) -> Response:
     """Show the log-in."""
     if visit.who.user is not None:
         return visit.go(local(visit.request.query_params.get("next")))
-    return visit.page("login.html", next=local(visit.request.query_params.get("next")), values={})
+    return _login(visit, local(visit.request.query_params.get("next")))
+
+
+def _login(visit: Visit, following: str, refused: Refused | None = None) -> Response:
+    return visit.page(
+        "login.html",
+        refused.status if refused else 200,
+        problems=refused.problems if refused else (),
+        next=following,
+        values=visit.form,
+        provider=f"/api/v1/oidc/login?{urlencode({'next': following})}" if visit.services.provider else "",
+    )
 
 
 @routes.post("/login")
@@ -32,9 +45,7 @@ def login(visit: Anybody) -> Response:
         body = forms.as_model(Login, {"name": form.text("name"), "password": form.get("password", "")})
         sessions.open_session(body, visit.request, answer)
     except Refused as refused:
-        return visit.page(
-            "login.html", refused.status, problems=refused.problems, next=following, values=form
-        )
+        return _login(visit, following, refused)
     answer.delete_cookie(FORM_COOKIE, path="/", secure=True, httponly=True, samesite="lax")
     return answer
 

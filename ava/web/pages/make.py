@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from ava.api import room, submit
-from ava.api.routes import definitions, groups, queues, runs
+from ava.api.routes import data_sets, definitions, groups, images, queues, runs
 from ava.api.schemas.requests import DefinitionMake, RunMake
 from ava.api.schemas.work import ClusterOut, NodeOut
 from ava.domain.problems import Problem, Refused
@@ -48,11 +48,33 @@ def _page(
         errors=_by_field(found, like, visit.form),
         cluster=told,
         group=visit.who.me.default_group,
+        images=[
+            {"value": row.name, "label": row.title or row.image}
+            for row in images.list_images(visit.who)
+            if not row.uses or kind in row.uses
+        ],
+        data_sets=_data_sets(visit),
+        chosen_sets=_chosen(visit, values, "data_set"),
+        written_sets=_chosen(visit, values, "data_write"),
         # Whether something is filled in that is else out of sight.
         advanced=any(values.get(name) for name in ("env", "git_url", "priority", "hours", "retries")),
         **_options(visit, told),
         **_asked(visit, None),
     )
+
+
+def _data_sets(visit: Visit) -> list[dict[str, str]]:
+    """Return the data sets that may be named: one's own by name, others by id."""
+    me = visit.who.me.name
+    found = data_sets.list_data_sets(visit.who, data_sets.DataSetsQuery(limit=200)).items
+    return [{"value": d.name if d.owner == me else d.id, "name": d.name, "owner": d.owner} for d in found]
+
+
+def _chosen(visit: Visit, values: Any, field: str) -> list[str]:
+    """Return which data sets are chosen: by the form, or by the definition that is changed."""
+    if visit.form:
+        return visit.form.every(field)
+    return str(values.get(field, "")).split()
 
 
 def _options(visit: Visit, told: ClusterOut) -> dict[str, list[tuple[str, str]]]:

@@ -7,10 +7,12 @@ from typing import Any
 import yaml
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, runs
+from ava.api.identity import Caller
+from ava.api.routes import definitions, runs, workbenches
 from ava.api.routes.common import Ref
 from ava.api.schemas.requests import Start
-from ava.domain.model import Phase
+from ava.domain.model import Kind, Phase, Run
+from ava.domain.problems import Refused
 from ava.web import forms
 from ava.web.visit import Someone, Visit
 
@@ -53,7 +55,21 @@ def _run(visit: Visit, id: str) -> dict[str, Any]:
         "why": runs.why(id, who),
         "mine": found.owner == who.me.name,
         "spec": found.spec,
+        "bench": workbenches.show_workbench(found.definition, who) if _is_bench(who, found) else None,
     }
+
+
+def _is_bench(who: Caller, run: Run) -> bool:
+    """Whether a run is of a workbench that is still stored."""
+    if run.kind is not Kind.WORKBENCH:
+        return False
+    try:
+        who.services.store.definition(run.definition)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return False
+    return True
 
 
 @routes.get("/runs/{id}")

@@ -32,6 +32,7 @@ MINE = (
     "/usage?group=vision",
     "/keys",
     "/tokens",
+    "/data",
     "/account",
     "/groups/vision",
 )

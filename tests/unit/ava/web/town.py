@@ -1,0 +1,102 @@
+"""A site in use: nodes, groups at work, runs in every state, keys, logs: for screenshots, for real browsers, for slow pages."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ava.api.logs.interface import LogLine
+from ava.domain.labels import pod
+from ava.domain.model import Outcome, PodState, Quota, UserState
+from ava.domain.placement.room import Kind, Place, Room
+from ava.domain.problems import Problem
+from ava.domain.resources import Resources
+from tests.unit.ava.api.site import GIB, Site, person
+
+DGX = Resources(8, 80_000, 480 * GIB)
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh ann@laptop"
+
+
+def inhabit(site: Site) -> dict[str, str]:
+    """Fill an AVA; return ids of runs by what they are."""
+    store, now = site.store, site.now
+    store.add_group("speech", Quota(4, 32_000, 256 * GIB, 2 * 2**40), now)
+    store.add_member("speech", "ann", now)
+    for name in ("carl", "dora"):
+        person(store, name, state=UserState.PENDING)
+    nodes = [
+        _place("gpu-01", "gpu", "V100-SXM2-32GB", DGX, Resources(2, 20_000, 120 * GIB)),
+        _place("gpu-02", "gpu", "V100-SXM2-32GB", DGX, DGX),
+        _place("gpu-03", "gpu", "P100-PCIE-16GB", Resources(4, 40_000, 240 * GIB), Resources()),
+        _place("gpu-04", "gpu", "P100-PCIE-16GB", Resources(4, 40_000, 240 * GIB), Resources(), open=False),
+        _place("cpu-01", "cpu", "", Resources(0, 62_000, 250 * GIB), Resources(0, 40_500, 190 * GIB)),
+    ]
+    kinds = tuple(Kind(pools=n.pools, model=n.model, size=n.size, count=1) for n in nodes)
+    room = Room(cluster="default", pools=("cpu", "gpu"), kinds=kinds, nodes=tuple(nodes))
+    store.alive("scheduler", now, {"room": room.as_dict()})
+    store.alive("operator", now, {})
+    return _runs(site)
+
+
+def _place(name: str, pool: str, model: str, size: Resources, free: Resources, *, open: bool = True) -> Place:
+    return Place(name=name, pools=(pool,), model=model, size=size, free=free, open=open)
+
+
+def _runs(site: Site) -> dict[str, str]:
+    store, now = site.store, site.now
+    found: dict[str, str] = {}
+    big = {"each": {"gpu": 1, "cpu": 4000, "memory": 16 * GIB}}
+    roles = [
+        {"name": "ps", "each": {"cpu": 2000, "memory": 8 * GIB}},
+        {"name": "worker", "replicas": 3} | big,
+    ]
+    site.now = now - timedelta(hours=3)
+    found["running"] = site.run(name="resnet50-imagenet", roles=roles, distributed="tensorflow")["id"]
+    site.now = now - timedelta(hours=30)
+    found["failed"] = site.run(name="bert-finetune", roles=[{"name": "worker"} | big])["id"]
+    found["done"] = site.run(name="mnist", roles=[{"name": "worker"} | big])["id"]
+    site.now = now - timedelta(minutes=4)
+    found["waiting"] = site.run(name="gpt-small", roles=[{"name": "worker", "replicas": 4} | big])["id"]
+    bench = {"kind": "workbench", "roles": [{"name": "worker", "each": {"cpu": 2000, "memory": 8 * GIB}}]}
+    found["bench"] = site.run(name="notebook", **bench)["id"]
+    site.now = now
+    for name in ("running", "failed", "done", "bench"):
+        begun = store.run(found[name]).created + timedelta(seconds=4)
+        assert not store.admit(found[name], begun)
+    _see(site, found["running"], [("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)])
+    _see(site, found["bench"], [("worker", 0)])
+    ended = now - timedelta(hours=21)
+    why = "Pod worker 0 on gpu-01: it used more memory than its limit and the kernel ended it; ask for more memory."
+    store.finish(found["failed"], Outcome.FAILED, why, ended)
+    store.finish(found["done"], Outcome.SUCCEEDED, "", ended)
+    reason = Problem(
+        "group-quota",
+        "The group vision has 1 of 8 GPUs free, 4 GPUs are wanted.",
+        "group vision",
+        "1 free of 8 GPUs",
+        "4 GPUs",
+        "Wait until runs of the group end, stop one of yours, or ask the administrator for a larger quota.",
+    )
+    store.waits_for(found["waiting"], [reason])
+    store.put_key("ann", "ssh", "laptop", KEY, now)
+    log = [f"epoch {n:3}  loss {2.31 * 0.93**n:.4f}  images/s {3120 + n * 7 % 90}" for n in range(1, 60)]
+    site.logs.lines = [
+        LogLine(
+            _nanoseconds(now - timedelta(seconds=600 - 10 * n)), pod(found["running"], 0, "worker", 0), text
+        )
+        for n, text in enumerate(["Using TF_CONFIG of the platform, 1 ps, 3 workers", *log])
+    ]
+    return found
+
+
+def _nanoseconds(value: datetime) -> int:
+    return int(value.timestamp()) * 10**9
+
+
+def _see(site: Site, run: str, pods: list[tuple[str, int]]) -> None:
+    states = [
+        PodState(
+            run, pod(run, 0, role, n), role, n, 0, "Running", node="cpu-01" if role == "ps" else "gpu-01"
+        )
+        for role, n in pods
+    ]
+    site.store.observe(run, states, site.now)
