@@ -24,7 +24,8 @@ from ava.store.interface import Store
 def create_admin(store: Store, passwords: Passwords, name: str, email: str, password: str) -> str:
     """Make an active administrator, or make the user of this name one; return what was done.
 
-    Twice with the same password changes nothing; another password takes the place of the present one.
+    Twice with the same password changes nothing; another password takes the place of the present one, and whoever was logged in
+    with that one is no longer.
     """
     now = utc_now()
     user = _there(store, name)
@@ -37,6 +38,8 @@ def create_admin(store: Store, passwords: Passwords, name: str, email: str, pass
             return "unchanged"
         hashed = None if same else passwords.hash(password)
         store.set_user(name, now, admin=True, state=UserState.ACTIVE, password=hashed)
+        if not same:
+            _end_log_ins(store, name)
         done = "changed"
     store.log(
         now,
@@ -48,6 +51,13 @@ def create_admin(store: Store, passwords: Passwords, name: str, email: str, pass
         detail={"did": done},
     )
     return done
+
+
+def _end_log_ins(store: Store, name: str) -> None:
+    """End all sessions and tokens of a user, who may have been somebody else's until now."""
+    for kind in ("session", "token"):
+        for secret in store.secrets(name, kind):
+            store.end_secret(name, secret["id"])
 
 
 def _there(store: Store, name: str) -> User | None:

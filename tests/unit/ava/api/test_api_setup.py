@@ -17,6 +17,7 @@ from ava.api.directory import DirectoryDown
 from ava.api.ldap import LdapDirectory
 from ava.api.passwords import Passwords
 from ava.api.sealing import Sealer, sealer
+from ava.api.services import utc_now
 from ava.domain.model import UserState
 from ava.store.address import Database
 from ava.store.open import migrate, open_store
@@ -97,11 +98,13 @@ def test_the_first_administrator_is_made_once(
     assert capsys.readouterr().out.split() == ["made", "unchanged"]
     store = open_store(load(settings).database.address())
     kept = store.password("boss")
+    store.add_secret("boss", "token", "0" * 64, utc_now(), until=None)
     assert store.user("boss").admin
     assert store.user("boss").state is UserState.ACTIVE
     assert _admin(monkeypatch, settings, "another long password") == 0
     assert capsys.readouterr().out.split() == ["changed"]
     assert store.password("boss") != kept
+    assert not store.secrets("boss", "token")
     assert WORD not in str(store.audit().items)
     store.close()
 
