@@ -50,6 +50,8 @@ def watcher(cluster: str) -> str:
 ENDED = "Succeeded", "Failed"
 SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE"}
 SIGNALS |= {9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM"}
+LAST = 64
+"""The highest number of a signal: what a program itself returns beyond 128 + 64 (mpirun 255) tells of none."""
 EXPLAINED = {
     "OOMKilled": "it used more memory than its limit and the kernel ended it; ask for more memory",
     "Evicted": "its node ran short of memory or disk and evicted it",
@@ -102,7 +104,7 @@ def show(
 def explain(pod: PodState) -> str:
     """Return in a sentence why a pod is not well, or how it ended; empty for one that runs or has succeeded."""
     why = EXPLAINED.get(pod.reason, "")
-    if pod.exit_code is not None and pod.exit_code > 128 and pod.reason in ("", "Error"):
+    if pod.exit_code is not None and 128 < pod.exit_code <= 128 + 64 and pod.reason in ("", "Error"):
         why = f"it was ended by {SIGNALS.get(pod.exit_code - 128, f'signal {pod.exit_code - 128}')}"
     elif pod.exit_code and pod.reason in ("", "Error"):
         why = f"its command failed with exit code {pod.exit_code}"

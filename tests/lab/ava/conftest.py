@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ava.client import Client, Refused
 from avadm.components import ava
 from avadm.sitefile.load import load
+from tests.lab.ava.day import CARDS, ENDED, Day
 
 PASSWORD_FILE = "/root/.avadm-lab-test"
 
@@ -99,3 +101,25 @@ def image_of(platform):
     """Return an image with Python that the lab's registry has: the platform's own."""
     pods = platform.ctl("get pods --namespace=ava-system --selector=app=ava")["items"]
     return pods[0]["spec"]["containers"][0]["image"]
+
+
+@pytest.fixture(scope="session")
+def day(platform, authority):
+    """A user with a group, made by the administrator."""
+    assert platform.make_admin().returncode == 0
+    admin = Client(f"https://{platform.host}", ca=authority)
+    admin.login(platform.admin, platform.password)
+    name = f"user-{platform.admin}"
+    user = Client(f"https://{platform.host}", ca=authority)
+    user.register(name, f"{name}@example.org", platform.password)
+    with pytest.raises(Refused):  # not before an administrator has approved it
+        user.login(name, platform.password)
+    admin.approve(name)
+    admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
+    admin.add_member(name, name)
+    user.login(name, platform.password)
+    yield Day(user, name, image_of(platform))
+    for run in user.runs():
+        if run.state not in ENDED:
+            user.stop(run.id)
+    admin.change_user(name, state="disabled")

@@ -5,62 +5,10 @@ import time
 
 import pytest
 
-from ava.client import Client, Refused
-from tests.lab.ava.conftest import image_of
+from ava.client import Refused
+from tests.lab.ava.day import CARDS, ENDED, SMALL
 
 pytestmark = pytest.mark.lab
-SMALL = {"cpu": 100, "memory": 64 * 2**20}
-ENDED = {"succeeded", "failed", "stopped", "aborted", "lost", "timed-out"}
-CARDS = 4
-"""What the group may have, which is what one of the lab's GPU nodes has."""
-
-
-@pytest.fixture(scope="module")
-def day(platform, authority):
-    """A user with a group, made by the administrator."""
-    assert platform.make_admin().returncode == 0
-    admin = Client(f"https://{platform.host}", ca=authority)
-    admin.login(platform.admin, platform.password)
-    name = f"user-{platform.admin}"
-    user = Client(f"https://{platform.host}", ca=authority)
-    user.register(name, f"{name}@example.org", platform.password)
-    with pytest.raises(Refused):  # not before an administrator has approved it
-        user.login(name, platform.password)
-    admin.approve(name)
-    admin.make_group(name, {"gpu": CARDS, "cpu": 4000, "memory": 4 * 2**30})
-    admin.add_member(name, name)
-    user.login(name, platform.password)
-    yield Day(user, name, image_of(platform))
-    for run in user.runs():
-        if run.state not in ENDED:
-            user.stop(run.id)
-    admin.change_user(name, state="disabled")
-
-
-class Day:
-    """A user, the group of the same name, and an image to run."""
-
-    def __init__(self, user, group, image):
-        self.user, self.group, self.image = user, group, image
-
-    def start(self, name, program, **spec):
-        command = ["python3", "-c", program] if isinstance(program, str) else list(program)
-        return self.user.start(name, {"image": self.image, "command": command, **spec}).id
-
-    def until(self, run, *states, seconds=90):
-        until = time.monotonic() + seconds
-        while (now := self.user.run(run)).state not in states:
-            assert time.monotonic() < until, f"{run} is {now.state}: {now.reason}"
-            time.sleep(0.3)
-        return now
-
-    def log(self, run, wanted, seconds=30):
-        """Return the lines once so many are there: what was logged reaches the stores a little later."""
-        until = time.monotonic() + seconds
-        while len(lines := [line.text for line in self.user.logs(run, tail=100)]) < wanted:
-            assert time.monotonic() < until, lines
-            time.sleep(0.5)
-        return lines
 
 
 @pytest.mark.core("trainings")

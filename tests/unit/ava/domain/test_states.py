@@ -175,6 +175,7 @@ def test_a_spec_without_roles_is_one_pod():
         (pod("Failed", exit_code=139), "ended by SIGSEGV"),
         (pod("Failed", exit_code=128 + 50), "ended by signal 50"),
         (pod("Failed", reason="Error", exit_code=2), "exit code 2"),
+        (pod("Failed", reason="Error", exit_code=255), "exit code 255"),  # mpirun's
         (
             pod("Failed", reason="Evicted", message="The node was low on memory."),
             "evicted it (The node was low",
