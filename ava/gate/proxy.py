@@ -6,6 +6,7 @@ import asyncio
 
 import aiohttp
 from aiohttp import WSMsgType, web
+from yarl import URL
 
 from ava.gate import headers
 from ava.gate.asks import Way
@@ -44,7 +45,11 @@ async def http(
     body = request.content if request.body_exists else None
     passed = headers.inward(request.headers, way.token, origin)
     async with client.request(
-        request.method, way.url + request.raw_path, headers=passed, data=body, allow_redirects=False
+        request.method,
+        URL(way.url + request.raw_path, encoded=True),
+        headers=passed,
+        data=body,
+        allow_redirects=False,
     ) as answer:
         back = web.StreamResponse(status=answer.status, reason=answer.reason)
         back.headers.update(headers.outward(answer.headers))
@@ -67,7 +72,7 @@ async def websocket(
     passed = headers.inward(request.headers, way.token, origin, websocket=True)
     passed["Origin"] = origin
     async with client.ws_connect(
-        way.url + request.raw_path,
+        URL(way.url + request.raw_path, encoded=True),
         headers=passed,
         protocols=offered,
         max_msg_size=MESSAGE,
