@@ -114,12 +114,17 @@ class Authority:
 class ControlPlane:
     """etcd and an API server; use as a context manager. Everything is in one folder, removed at the end.
 
+    Args:
+        parent: where the folder is made.
+        admission: the API server's plug-ins.
+
     Attributes:
         kubeconfig: of an administrator.
         folder: has the programs' logs.
     """
 
-    def __init__(self, parent: Path | None = None) -> None:
+    def __init__(self, parent: Path | None = None, *, admission: str = ADMISSION) -> None:
+        self._admission = admission
         self.folder = Path(tempfile.mkdtemp(prefix="ava-kube-", dir=parent))
         self.folder.chmod(0o700)
         self.authority = Authority(self.folder)
@@ -169,8 +174,8 @@ class ControlPlane:
             "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
             "--insecure-port=0", f"--tls-cert-file={f / 'server.crt'}", f"--tls-private-key-file={f / 'server.key'}",
             f"--client-ca-file={f / 'ca.crt'}", "--anonymous-auth=false", "--authorization-mode=Node,RBAC",
-            f"--admission-control={ADMISSION}", "--service-cluster-ip-range=10.96.0.0/16",
-            "--allow-privileged=true", "--profiling=false", f"--cert-dir={f}",
+            f"--admission-control={self._admission}", "--service-cluster-ip-range=10.96.0.0/16",
+            "--allow-privileged=true", "--profiling=false", "--max-requests-inflight=800", f"--cert-dir={f}",
         ])
         # fmt: on
         context = ssl.create_default_context(cafile=str(f / "ca.crt"))

@@ -1,7 +1,6 @@
 """Two operator processes on a real API server; the one that leads is killed."""
 
 import asyncio
-import base64
 import os
 import signal
 import subprocess
@@ -23,23 +22,7 @@ pytestmark = pytest.mark.platform
 
 
 def write_settings(folder, apiserver, url, port):
-    access = apiserver.access
-    kubeconfig = {
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [
-            {
-                "name": "c",
-                "cluster": {
-                    "server": access.server,
-                    "certificate-authority-data": base64.b64encode(access.ca).decode(),
-                },
-            }
-        ],
-        "users": [{"name": "u", "user": {"token": access.token}}],
-    }
-    (folder / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
-    settings = {"database": {"url": url}, "kubeconfig": str(folder / "kubeconfig"), "port": port}
+    settings = {"database": {"url": url}, "kubeconfig": str(apiserver.kubeconfig), "port": port}
     path = folder / f"operator-{port}.yml"
     path.write_text(yaml.safe_dump(settings))
     return path
