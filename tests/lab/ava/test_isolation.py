@@ -1,0 +1,193 @@
+"""A hostile training beside another tenant's on one GPU node: each attack of the list is shut, and gets through where it may."""
+
+import json
+import secrets
+import time
+
+import pytest
+
+from ava.client import Client
+from avadm.components import At, listeners
+from avadm.sitefile.load import load
+from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
+from tests.lab.ava.conftest import image_of
+
+pytestmark = pytest.mark.lab
+GIB = 2**30
+SMALL = {"cpu": 50, "memory": 128 * 2**20}
+NODE = "comp3"
+METADATA = "169.254.169.254"
+REACHED = {53, 80, 443}
+"""Ports that a tenant's container may reach beside the object store's: names, and the ingress as everybody outside."""
+VOID = {"core-pattern", "disk", "sysrq", "kernel-memory"}
+"""What the lab's nodes, containers themselves, have closed to their own root."""
+VICTIM = """
+import ctypes, http.server, os, socket, sys
+mark, key = sys.argv[1], int(sys.argv[2])
+for folder in ("/tmp/", "/dev/shm/"):
+    open(folder + mark, "w").write("theirs"); os.chmod(folder + mark, 0o666)
+if ctypes.CDLL(None).shmget(key, 4096, 0o1666) < 0: sys.exit("no shared memory")
+link = socket.socket(socket.AF_UNIX); link.bind("\\0" + mark); link.listen(5)
+print("ready", *[n for n in os.listdir("/dev") if n.startswith("nvidia") and n[6:].isdigit()], flush=True)
+http.server.HTTPServer(("", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+class Tenant:
+    """A user with a group of the same name."""
+
+    def __init__(self, platform, authority, admin, name):
+        self.name, self.platform = name, platform
+        self.user = Client(f"https://{platform.host}", ca=authority)
+        admin.make_user(name, f"{name}@example.org", platform.password)
+        admin.make_group(name, {"gpu": 1, "cpu": 1000, "memory": GIB})
+        admin.add_member(name, name)
+        self.user.login(name, platform.password)
+
+    def start(self, argv):
+        spec = {"image": image_of(self.platform), "command": argv, "node": NODE}
+        return self.user.start("isolation", {**spec, "roles": [{"each": {**SMALL, "gpu": 1}}]}).id
+
+    def until(self, run, done, seconds=90):
+        end = time.monotonic() + seconds
+        while not (found := done()):
+            assert time.monotonic() < end, self.user.run(run)
+            time.sleep(1)
+        return found
+
+    def lines(self, run):
+        return [line.text for line in self.user.logs(run, tail=1000)]
+
+
+@pytest.fixture(scope="module")
+def tenants(platform, authority):
+    assert platform.make_admin().returncode == 0
+    admin = Client(f"https://{platform.host}", ca=authority)
+    admin.login(platform.admin, platform.password)
+    made = [Tenant(platform, authority, admin, f"{kind}-{platform.admin}") for kind in ("victim", "spy")]
+    yield made
+    for tenant in made:
+        for run in tenant.user.runs():
+            if run.phase != "finished":
+                tenant.user.stop(run.id)
+        admin.change_user(tenant.name, state="disabled")
+
+
+class Scene:
+    """The victim at work, and what the attacks are told of it."""
+
+    def __init__(self, platform, lab, victim):
+        self.platform, self.lab = platform, lab
+        self.mark, key = f"mark{secrets.token_hex(6)}", 7_000_000 + secrets.randbelow(1_000_000)
+        run = victim.start(["python3", "-c", VICTIM, self.mark, str(key)])
+        said = victim.until(run, lambda: [x for x in victim.lines(run) if x.startswith("ready")])[0].split()
+        assert len(said) == 2, f"the victim has one card: {said}"
+        pods = platform.ctl(f"get pods --all-namespaces --selector=ava.io/run={run}")["items"]
+        (self.pod,) = [p for p in pods if p["spec"].get("nodeName") == NODE]
+        self.space = self.pod["metadata"]["namespace"]
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "door", "namespace": self.space},
+            "spec": {
+                "type": "NodePort",
+                "selector": {"ava.io/run": run},
+                "ports": [{"port": 8000, "targetPort": 8000}],
+            },
+        }
+        self.lab.sh(platform.master, f"kubectl create -f - <<'END'\n{json.dumps(service)}\nEND")
+        door = platform.ctl(f"get service door --namespace={self.space}")["spec"]["ports"][0]["nodePort"]
+        self.lab.sh(NODE, f"touch /{self.mark}; ip address replace {METADATA}/32 dev lo")
+        self.lab.sh(NODE, f"systemd-run -q --unit {self.mark} python3 -m http.server 80 --bind {METADATA}")
+        own = {p["metadata"]["labels"]["part"]: p for p in platform.ctl("get pods -n ava-system")["items"]}
+        self.operator = own["operator"]["metadata"]["name"]
+        self.words = {
+            "mark": self.mark,
+            "key": key,
+            "victim_address": self.pod["status"]["podIP"],
+            "victim_pid": int(lab.sh(NODE, f"pgrep -of {self.mark}")),
+            "ingress": lab.names("ingress")[0],
+            "master": platform.master,
+            "other_card": int(said[1].removeprefix("nvidia")),
+            "node_address": lab.node(NODE)["address"],
+            "node_port": door,
+            "hostname": NODE,
+            "hostname_length": len(NODE),
+            "buffer": " " * 16,
+            "service": platform.ctl("get service kubernetes -n default")["spec"]["clusterIP"],
+            "api_pod": own["api"]["status"]["podIP"],
+            "operator_pod": own["operator"]["status"]["podIP"],
+            **dict(zip(("disk_major", "disk_minor"), self._disk(), strict=True)),
+        }
+
+    def _disk(self):
+        """Return the numbers of a disk of the machine."""
+        text = self.lab.sh(NODE, "lsblk -dnro MAJ:MIN,TYPE | awk '$2 == \"disk\" {print $1; exit}'")
+        return [int(x) for x in text.strip().split(":")]
+
+    def ports(self):
+        """Return a row for each TCP port of the table: at the tenant's own node where it is open there, else elsewhere."""
+        found, self.sometimes = {}, set()
+        site = load(self.lab.site_path).site
+        reached = {*REACHED, site.components.object_store.port}
+        for node in sorted(site.nodes, key=lambda n: n.name != NODE):
+            for number, port in listeners(site, node):
+                if port.protocol == "tcp" and port.at in (At.NODE, At.BOTH) and number not in reached:
+                    name = f"port-{number}-{port.program.replace(' ', '-')}"
+                    row = Attack(name, "A-SC3", "connect", node.name, (str(node.address), number))
+                    found.setdefault(name, row)
+                    if not port.always:
+                        self.sometimes.add(name)
+        return list(found.values())
+
+    def control(self, rows):
+        """Return what gets through where it may: id to the line that was said."""
+        found = {}
+        for place in {row.control for row in rows}:
+            mine = [row for row in rows if row.control == place]
+            argv = " ".join(f"'{word}'" for word in command(mine))
+            assert "'" not in "".join(command(mine))
+            inside = {
+                "victim": (self.space, self.pod["metadata"]["name"]),
+                "operator": ("ava-system", self.operator),
+            }.get(place)
+            if inside:
+                text = self.lab.sh(self.platform.master, f"kubectl exec -n {inside[0]} {inside[1]} -- {argv}")
+            else:
+                text = self.lab.sh(NODE if place == "node" else place, argv)
+            found |= {line["id"]: line for line in map(json.loads, text.strip().splitlines())}
+            for row in mine:
+                if row.undo:
+                    self.lab.sh(NODE, row.undo)
+        return found
+
+    def close(self):
+        self.lab.run(self.platform.master, f"kubectl delete service door -n {self.space}")
+        self.lab.run(
+            NODE,
+            f"systemctl stop {self.mark}; rm -f /{self.mark}; ip address del {METADATA}/32 dev lo",
+        )
+
+
+@pytest.fixture(scope="module")
+def scene(platform, lab, tenants):
+    found = Scene(platform, lab, tenants[0])
+    yield found
+    found.close()
+
+
+def test_each_attack_is_shut_for_a_tenant_and_gets_through_where_it_may(scene, tenants):
+    rows = [*attacks(scene.words), *scene.ports()]
+    assert len(rows) >= 40
+    spy = tenants[1]
+    run = spy.start(command(rows))
+    spy.until(run, lambda: spy.user.run(run).phase == "finished", 300)
+    said = spy.until(run, lambda: len(lines := spy.lines(run)) >= len(rows) and lines)
+    tried = {line["id"]: line for line in map(json.loads, said)}
+    assert sorted(tried) == sorted(row.id for row in rows)
+    control = scene.control(rows)
+    # A row that cannot get through anywhere shows nothing.
+    void = {row.id for row in rows if not control[row.id]["open"]} - scene.sometimes
+    assert void <= VOID, "\n".join(str(control[name]) for name in sorted(void))
+    got = [line for line in tried.values() if line["open"]]
+    assert got == [], "\n".join(map(str, got))
