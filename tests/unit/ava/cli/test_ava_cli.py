@@ -22,6 +22,7 @@ from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Node
 from ava.domain.placement.room import survey
 from ava.domain.resources import Resources
+from ava.images.catalogue import Offered, completed
 from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.served import Served
 
@@ -313,6 +314,14 @@ def test_the_cluster_shows_free_gpus_per_node_and_model_and_how_old_that_is(ann:
     assert "does not answer" in ann("cluster").err
 
 
+def test_the_images_are_shown_with_what_is_in_them(ann: Run, served: Served) -> None:
+    assert "offers none" in ann("images").err
+    rows = completed({"ava-tensorflow": {"image": "registry.site:5000/tf:1"}})
+    served.services.config.images["ava-tensorflow"] = Offered.model_validate(rows["ava-tensorflow"])
+    shown = ann("images").out
+    assert [w for w in ("ava-tensorflow", "tensorflow 2.", "3.11", "workbench") if w not in shown] == []
+
+
 def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
     file = tmp_path / "id.pub"
     file.write_text(
@@ -362,6 +371,7 @@ def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
         ["queue"],
         ["queue", "default"],
         ["cluster"],
+        ["images"],
         ["usage"],
         ["groups"],
         ["tokens", "list"],

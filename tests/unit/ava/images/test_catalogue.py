@@ -1,0 +1,59 @@
+"""The catalogue of images, its recipes, and what avadm builds of it are the same things."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+import ava.images
+from ava.images.catalogue import Offered, completed, known
+from avadm.artifacts.manifest import manifest
+from avadm.components.ava import IMAGES
+
+FOLDER = Path(ava.images.__file__).parent
+
+
+def test_what_avadm_builds_is_what_the_catalogue_has_recipes_for() -> None:
+    assert set(IMAGES) == {name for name, row in known().items() if row.recipe}
+    for name, row in known().items():
+        assert manifest()[name].folder.resolve() == (FOLDER / row.recipe).resolve()
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_an_image_can_be_workbench_and_training(name: str) -> None:
+    assert {"workbench", "training"} <= set(known()[name].uses)
+
+
+def test_versions_are_those_of_the_recipes() -> None:
+    pins = (FOLDER / "tensorflow/pyproject.toml").read_text()
+    assert f"tensorflow-cpu=={known()['ava-tensorflow'].version}" in pins
+    assert manifest()["ava-base"].version == known()["ava-base"].version
+
+
+@pytest.mark.parametrize("recipe", ["base", "pytorch"])
+def test_no_image_has_a_host_key_that_all_its_containers_would_share(recipe: str) -> None:
+    steps = yaml.safe_load((FOLDER / recipe / "recipe.yml").read_text())["steps"]
+    [debian] = [s["debian"] for s in steps if "debian" in s]
+    assert "openssh-server" in debian["packages"]
+    assert any(re.match(r"rm -f /etc/ssh/ssh_host_\*", c) for c in debian["commands"])
+
+
+def test_a_site_s_row_takes_the_rest_from_the_catalogue_and_a_row_of_its_own_needs_none() -> None:
+    rows = completed(
+        {"ava-base": {"image": "r:5000/x:1"}, "torch": {"image": "r:5000/t@sha256:1", "cuda": "9.2"}}
+    )
+    found = {name: Offered.model_validate(row) for name, row in rows.items()}
+    assert found["ava-base"].python == "3.11"
+    assert (found["torch"].cuda, found["torch"].size) == ("9.2", 0)
+
+
+@pytest.mark.parametrize(
+    "row", [{}, {"image": ""}, {"image": "x", "sise": 1}, {"image": "x", "uses": ["game"]}]
+)
+def test_a_wrong_row_is_refused(row: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Offered.model_validate(completed({"mine": row})["mine"])
