@@ -1,0 +1,333 @@
+"""The forms: what they make is what the API would make of the same words; what is wrong is told before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ava.domain.spec import Spec
+from ava.web import forms, spec_form
+from tests.unit.ava.api.site import GIB, NOW, WORD, Site
+from tests.unit.ava.web.browser import Browser
+from tests.unit.ava.web.town import inhabit
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
+SINGLE = {
+    "like": "single",
+    "name": "mnist",
+    "image": "registry.local/torch:2",
+    "command": "python train.py --lr 0.1",
+    "worker.replicas": "1",
+    "worker.gpu": "2",
+    "worker.cpu": "4",
+    "worker.memory": "16",
+    "queue": "default",
+    "do": "start",
+}
+MPI = SINGLE | {
+    "like": "mpi",
+    "launcher.gpu": "0",
+    "launcher.cpu": "0.5",
+    "launcher.memory": "1",
+    "worker.replicas": "3",
+}
+TF = SINGLE | {
+    "like": "tensorflow",
+    "ps.replicas": "1",
+    "ps.gpu": "0",
+    "ps.cpu": "1",
+    "ps.memory": "2",
+    "chief.replicas": "0",
+    "worker.replicas": "2",
+    "worker.gpu": "1",
+}
+
+
+def newest(site: Site) -> Any:
+    return site.store.runs(owner="ann", limit=1).items[0]
+
+
+def test_a_single_training_starts_as_it_was_filled_in(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    more = {
+        "env": "LR=0.1\nDEBUG=",
+        "hours": "1.5",
+        "retries": "2",
+        "priority": "70",
+        "gpu_model": "",
+        "node": "",
+    }
+    answer = ann.send("/trainings/new", SINGLE | more)
+    run = newest(site)
+    assert answer.headers["location"] == f"/runs/{run.id}?done=started"
+    assert run.spec["command"] == ["python", "train.py", "--lr", "0.1"]
+    assert run.spec["env"] == {"LR": "0.1", "DEBUG": ""}
+    assert (run.spec["time_limit"], run.spec["retries"], run.priority) == (5400, 2, 70)
+    assert (run.asks.gpu, run.asks.cpu, run.asks.memory) == (2, 4000, 16 * GIB)
+    assert "It is started." in ann.open(answer.headers["location"]).text
+
+
+def test_tensorflow_and_mpi_trainings_have_their_roles(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new?like=mpi")
+    assert ann.send("/trainings/new", MPI | {"name": "mpi"}).status_code == 303
+    roles = {r["name"]: r for r in newest(site).spec["roles"]}
+    assert (set(roles), roles["worker"]["replicas"]) == ({"launcher", "worker"}, 3)
+    assert roles["launcher"]["ends_run"]
+    assert roles["launcher"]["each"]["cpu"] == 500
+    assert ann.send("/trainings/new", TF | {"name": "tf"}).status_code == 303
+    spec = newest(site).spec
+    assert ([r["name"] for r in spec["roles"]], spec["distributed"]) == (["ps", "worker"], "tensorflow")
+
+
+def test_a_workbench_starts_and_a_second_click_makes_no_second_one(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/workbenches/new")
+    data = {"name": "notebook", "image": "registry.local/base:1", "worker.cpu": "2", "worker.memory": "8"}
+    data |= {"key": "one-click", "do": "start"}
+    first, second = ann.send("/workbenches/new", data), ann.send("/workbenches/new", data)
+    assert first.headers["location"] == second.headers["location"]
+    assert [r.kind.value for r in site.store.runs(owner="ann").items] == ["workbench"]
+
+
+def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    before = site.state()
+    answer = ann.send(
+        "/trainings/new", SINGLE | {"name": "No Good", "worker.cpu": "many", "worker.gpu": "99"}
+    )
+    assert answer.status_code == 422
+    assert site.state() == before
+    text = answer.text
+    assert 'value="No Good"' in text
+    assert 'value="many"' in text
+    for field in ("name", "worker.cpu"):
+        assert f'id="h-{field}"><span class="error">' in text, field
+        assert f'aria-describedby="h-{field}" aria-invalid="true"' in text, field
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"worker.gpu": "99"}, "It asks for more GPUs than the whole quota of group vision."),
+        ({"queue": "vip"}, "There is no queue vip."),
+        ({"env": "NVIDIA_VISIBLE_DEVICES=all"}, "The platform sets NVIDIA_VISIBLE_DEVICES itself."),
+        ({"env": "novalue"}, "A line is not NAME=VALUE."),
+        (
+            {"git_url": "https://u:secret@host/x", "git_commit": "abcdef0"},
+            "The URL holds a user or a password.",
+        ),
+        ({"worker.memory": "1e9"}, "memory cannot be this."),
+        ({"name": "x" * 300}, "name cannot be this."),
+        ({"gpu_model": "V100", "worker.gpu": "0"}, "A GPU model is named and no GPU is asked for."),
+    ],
+)
+def test_the_check_says_what_the_api_would_refuse_and_makes_nothing(
+    site: Site, change: dict[str, str], said: str
+) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    before = site.state()
+    answer = ann.send("/trainings/check", SINGLE | change, headers={"hx-request": "true"})
+    assert (answer.status_code, said in answer.text) == (200, True), answer.text
+    assert "secret@" not in answer.text
+    assert site.state() == before
+    sent = ann.send("/trainings/new", SINGLE | change)
+    assert (sent.status_code, said in sent.text) == (422, True)
+
+
+def test_the_check_of_what_is_right_says_what_it_asks_for_and_what_the_group_has_left(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    text = ann.send("/trainings/check", SINGLE).text
+    assert "Nothing is wrong with it." in text
+    assert "2 GPU · 4 CPU · 16 GiB" in text
+    assert "5 may still be had" in text
+    # Three of eight are in use: six fit the quota and not what is left of it.
+    text = ann.send("/trainings/check", SINGLE | {"worker.gpu": "6"}).text
+    assert "It can be started and will wait" in text
+
+
+def test_an_unfinished_form_is_not_blamed_for_what_is_still_empty(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    text = ann.send("/trainings/check", {"like": "single"}).text
+    assert 'class="notice bad"' not in text
+
+
+def test_nodes_and_models_that_are_free_are_offered_and_one_can_be_picked(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    home = ann.open("/").text
+    assert 'href="/trainings/new?node=gpu-02&amp;cluster=default"' in home
+    page = ann.open("/trainings/new?node=gpu-02&cluster=default").text
+    assert '<option value="gpu-02" selected>gpu-02 (8 GPUs and 80 cores free)</option>' in page
+    assert "V100-SXM2-32GB (10 free)" in page
+    assert 'value="gpu-04"' not in page
+    assert ann.send("/trainings/new", SINGLE | {"node": "gpu-02", "cluster": "default"}).status_code == 303
+    assert newest(site).spec["node"] == "gpu-02"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python train.py",
+        "python -c 'print(1)'",
+        "cd /x && make | tee log",
+        "echo $HOME",
+        'a "b c" d',
+        "one",
+        "a 'b",
+    ],
+)
+def test_a_command_line_comes_back_as_it_was(text: str) -> None:
+    words = spec_form.command(text)
+    again = spec_form.command(spec_form.line(words))
+    assert again == words
+    assert words[:2] == ["bash", "-c"] or "&&" not in text
+
+
+@pytest.mark.parametrize("form", [SINGLE, MPI, TF, SINGLE | {"node": "gpu-1", "hours": "0.5", "env": "A=1"}])
+def test_a_stored_definition_fills_the_form_that_makes_it_again(form: dict[str, str]) -> None:
+    plain = spec_form.spec(forms.Form(list(form.items())), "training", form["like"])
+    first = Spec.model_validate(plain)
+    values, like = spec_form.values(first.model_dump(mode="json"), "mnist")
+    again = spec_form.spec(forms.Form(list(values.items())), "training", like)
+    assert like == form["like"]
+    assert Spec.model_validate(again) == first
+
+
+def test_a_run_is_stopped_and_started_again(site: Site) -> None:
+    ids = inhabit(site)
+    ann = Browser(site).log_in("ann")
+    page = ann.open(f"/runs/{ids['running']}")
+    assert "Start again" not in page.text
+    assert ann.send(f"/runs/{ids['running']}/stop").headers["location"].endswith("?done=stopped")
+    assert site.store.run(ids["running"]).stop == NOW
+    page = ann.open(f"/runs/{ids['done']}").text
+    assert "Start again" in page
+    definition = site.store.run(ids["done"]).definition
+    answer = ann.send(f"/definitions/{definition}/start", {"key": "again"})
+    assert newest(site).name == "mnist"
+    assert answer.headers["location"] == f"/runs/{newest(site).id}?done=started"
+
+
+def test_why_a_run_waits_is_told_with_its_place_and_a_remedy(site: Site) -> None:
+    ids = inhabit(site)
+    text = Browser(site).log_in("ann").open(f"/runs/{ids['waiting']}").text
+    assert "1 free of 8 GPUs" in text
+    assert "Wait until runs of the group end" in text
+    assert "0 runs are looked at before it in its queue." in text
+    chinese = Browser(site, "zh").log_in("ann").open(f"/runs/{ids['waiting']}").text
+    assert "用户组余量不足" in chinese
+    failed = Browser(site).log_in("ann").open(f"/runs/{ids['failed']}").text
+    assert "it used more memory than its limit" in failed
+
+
+def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
+    newcomer = Browser(site)
+    newcomer.open("/register")
+    wanted = {"name": "mia", "email": "mia@example.org", "password": WORD, "again": WORD}
+    assert newcomer.send("/register", wanted | {"again": "other"}).status_code == 422
+    assert newcomer.send("/register", wanted).headers["location"] == "/login?done=registered"
+    root = Browser(site).log_in("root2")
+    assert "1 account waits for approval" in root.open("/").text
+    root.open("/admin/users?state=pending")
+    root.send("/admin/groups", {"name": "robots", "gpu": "2", "cpu": "8", "memory": "32", "storage": ""})
+    group = site.store.group("robots")
+    assert (group.quota.gpu, group.quota.cpu, group.quota.memory, group.quota.storage) == (
+        2,
+        8000,
+        32 * GIB,
+        None,
+    )
+    root.send("/admin/users/mia", {"state": "active", "group": "robots", "back": "list"})
+    assert [u.name for u in site.store.members("robots")] == ["mia"]
+    mia = Browser(site).log_in("mia")
+    assert "robots" in mia.open("/").text
+    root.open("/groups/robots")
+    assert root.send("/groups/robots/quota", {"gpu": "", "cpu": "0.5", "memory": "1"}).status_code == 303
+    assert site.store.group("robots").quota.gpu is None
+    assert root.send("/groups/robots/quota", {"gpu": "-1"}).status_code == 422
+    root.send("/queues", {"name": "day", "pool": "gpu", "gpu": "2", "cpu": "", "memory": "", "priority": "5"})
+    assert {q.name: q.priority for q in site.store.queues()}["day"] == 5
+    root.send("/pools", {"name": "fast", "gpu": "1", "selector": "a.io/fast=yes", "cpu_ratio": "1.5"})
+    assert {p.name: p.cpu_ratio for p in site.store.pools()}["fast"] == 1.5
+    root.send("/admin/users/mia", {"state": "disabled"})
+    assert mia.ask("GET", "/").headers["location"] == "/login"
+    log = root.open("/admin/audit?object=user+mia").text
+    assert "registrations.make" in log
+    assert "users.change" in log
+
+
+def test_keys_and_tokens_are_made_shown_once_and_ended(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/keys")
+    assert ann.send("/keys", {"kind": "ssh", "name": "laptop", "value": KEY}).status_code == 303
+    assert "SHA256:" in ann.open("/keys").text
+    assert ann.send("/keys", {"kind": "ssh", "name": "bad", "value": "ssh-rsa x"}).status_code == 422
+    ann.send("/keys/ssh/laptop/delete")
+    assert dict(site.store.keys("ann", "ssh")) == {}
+    ann.open("/tokens")
+    made = ann.send("/tokens", {"label": "ci", "days": "3"})
+    secret = made.text.split('id="secret" tabindex="0">')[1].partition("<")[0]
+    assert site.store.secrets("ann", "token")[0]["label"] == "ci"
+    assert secret not in ann.open("/tokens").text
+    ann.send(f"/tokens/{site.store.secrets('ann', 'token')[0]['id']}/end")
+    assert list(site.store.secrets("ann", "token")) == []
+
+
+def test_a_data_set_is_made_shared_taken_back_and_deleted(site: Site) -> None:
+    ann, ben = Browser(site).log_in("ann"), Browser(site).log_in("ben")
+    ann.open("/data")
+    where = ann.send("/data", {"name": "faces"}).headers["location"].partition("?")[0]
+    assert ben.ask("GET", where).status_code == 404
+    assert ann.send(f"{where}/share", {"kind": "group", "name": "vision"}).status_code == 303
+    assert "faces" in ben.open("/data").text
+    shown = ben.open(where)
+    assert shown.status_code == 200
+    assert "Shared with" not in shown.text
+    for path in ("/share", "/delete", "/limit"):
+        assert ben.send(where + path, {"kind": "user", "name": "ben"}).status_code == 403, path
+    assert "faces" in ben.open("/trainings/new").text
+    ann.send(f"{where}/shares/group/vision/end")
+    assert ben.ask("GET", where).status_code == 404
+    ann.send(f"{where}/delete")
+    assert "faces" not in ann.open("/data").text
+
+
+def test_usage_of_a_month_is_shown_and_exported(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    page = ann.open("/usage?month=2026-11").text
+    assert "resnet" not in page
+    link = page.split('<a class="button" href="/api/v1/usage')[1].partition('"')[0].replace("&amp;", "&")
+    exported = ann.ask("GET", "/api/v1/usage" + link)
+    assert exported.headers["content-type"].startswith("text/csv")
+    row = exported.text.splitlines()[1].split(",")
+    assert row[2:4] == ["ann", "vision"]
+    assert f">{round(float(row[5]), 2):g}</td>" in page
+    assert Browser(site).log_in("eve").ask("GET", "/usage?group=vision").status_code == 404
+    assert Browser(site).log_in("ben").ask("GET", "/usage?user=ann").status_code == 403
+
+
+def test_the_account_page_changes_what_is_ones_own(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    other = Browser(site).log_in("ann")
+    ann.open("/account")
+    ann.send("/account/group", {"group": "speech"})
+    assert site.store.user("ann").default_group == "speech"
+    assert ann.send("/account/group", {"group": "nobodys"}).status_code in (404, 409)
+    wrong = ann.send(
+        "/account/password", {"current": "no", "new": "a new good password", "again": "a new good password"}
+    )
+    assert (wrong.status_code, "a new good password" in wrong.text) == (403, False)
+    right = {"current": WORD, "new": "a new good password", "again": "a new good password"}
+    assert ann.send("/account/password", right).status_code == 303
+    assert other.ask("GET", "/").status_code == 303
+    assert ann.ask("GET", "/").status_code == 200
