@@ -60,18 +60,17 @@ def _plan(ctx: Context, seen: Table) -> tuple[list[list[Lanes]], list[str]]:
     phases: list[list[Lanes]] = []
     for kinds in (ALIVE, HURT):
         phase: list[Lanes] = []
+        # Whom others have GPUs of is not harmed for them.
+        able = [n for n in nodes if not sum(seen[n].used.values())] if kinds == HURT else nodes
         for i, kind in enumerate(kinds):
             lanes, rounds = int(p[f"{kind}_lanes"]), int(p[f"{kind}_rounds"])
-            node = nodes[i % len(nodes)] if nodes else ""
             if not rounds:
                 left.append(f"not tried in this effort: {KINDS[kind]}")
-            elif kind in HURT and node and any(seen[node].used.values()):
-                left.append(
-                    f"others have GPUs of {node}, which is not harmed for them: not tried: {KINDS[kind]}"
-                )
-            else:
-                phase.append(Lanes(kind, node, lanes, rounds, 0))
-        phases += _fitted(phase, free) if nodes else []
+            elif able:
+                phase.append(Lanes(kind, able[i % len(able)], lanes, rounds, 0))
+            elif nodes:
+                left.append(f"others have GPUs of {', '.join(nodes)}, not harmed for them: {KINDS[kind]}")
+        phases += _fitted(phase, free)
     phases = [phase for phase in phases if phase]
     if not phases:
         left.insert(0, f"too few free GPUs: {free or 'no node with GPUs takes pods'}")
