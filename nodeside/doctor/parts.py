@@ -7,10 +7,10 @@ import _strptime  # noqa: F401
 import threading
 import time
 
-from . import data, host, kube, network, risk, storage
+from . import data, host, kube, ledger, network, risk, storage
 from .system import LONG_LINE, Failed
 
-MODULES = (host, storage, kube, network, data, risk)
+MODULES = (host, storage, kube, network, data, ledger, risk)
 
 
 def part(name):

@@ -8,6 +8,8 @@ from avadm.site.model import Node, Site
 DATABASE = "ava"
 """Its database, and the user that owns it."""
 NAMESPACE = "ava-system"
+LEDGER = "ava-ledger"
+"""Duty: the node has the ledger."""
 IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
 """Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
@@ -41,6 +43,11 @@ def cache(site: Site) -> str:
     clients = [n.name for n in site.with_role("alluxio_client")]
     everywhere = not clients or all(n.name in clients for n in site.with_role("worker"))
     return knobs.mount_point if everywhere else ""
+
+
+def keepers(site: Site) -> list[Node]:
+    """Return the nodes that have the ledger, one of them as the primary."""
+    return site.with_role("database") if site.components.ava else []
 
 
 def controls(site: Site) -> list[Node]:
@@ -87,7 +94,7 @@ COMPONENT = Component(
         optional=IMAGES,
         wants=images,
     ),
-    duties={"ava": controls},
+    duties={"ava": controls, LEDGER: keepers},
     programs=(
         Program(
             "ava",
@@ -100,5 +107,9 @@ COMPONENT = Component(
             ),
         ),
     ),
-    questions=(Question("ava", ("ava",), witnesses=2),),
+    questions=(
+        Question("ava", ("ava",), witnesses=2),
+        Question("ava_runs", ("ava",), witnesses=1),
+        Question("ava_ledger", (LEDGER,), seconds=60),
+    ),
 )

@@ -31,6 +31,7 @@ def told(site: Site) -> dict[str, Any]:
     if site.components.ava is not None:
         found["ava"] = {
             "namespace": ava.NAMESPACE,
+            "ledger": ava.DATABASE,
             "host": ava.host(site),
             "address": str(site.network.ingress_vip or ""),
             "leases": [f"ava-{part}" for part in ava.PARTS if part != "api"],

@@ -6,8 +6,8 @@ GIVEN = {
     "mast1": ("cache-master", "ava"),
     "mast2": ("cache-master", "ava"),
     "mast3": ("cache-master", "ava"),
-    "comp1": ("cache-worker", "cache-client", "log-store", "database", "backed-up"),
-    "comp2": ("cache-worker", "cache-client", "log-store", "database", "backed-up"),
+    "comp1": ("cache-worker", "cache-client", "log-store", "database", "backed-up", "ava-ledger"),
+    "comp2": ("cache-worker", "cache-client", "log-store", "database", "backed-up", "ava-ledger"),
 }
 """Node to its roles of doctor/places.py; every node has log-shipper."""
 
@@ -89,6 +89,12 @@ def platform(way=200, said="", renewed=3, **pods):
     }
 
 
+def books(*, primary=True, said="", drift=(), **runs):
+    """Return what a node of PostgreSQL says of the ledger."""
+    told = primary and not said
+    return {"said": said, "primary": primary, "drift": list(drift), "runs": {"r1": 2, **runs} if told else {}}
+
+
 def data_parts(name):
     """Return what a node says of these parts."""
     worker = {"Worker_CapacityTotal": 1e9, "Worker_CapacityUsed": 1e9}
@@ -100,7 +106,8 @@ def data_parts(name):
         "log-store": {"log_store": store()},
         "database": {"database": members()},
         "backed-up": {"database_backup": backed("primary" if name == "comp1" else "standby")},
-        "ava": {"ava": platform()},
+        "ava": {"ava": platform(), "ava_runs": {"runs": {"r1": 2}, "over": {}}},
+        "ava-ledger": {"ava_ledger": books(primary=name == "comp1")},
     }
     found = {"log_shipper": shipper()}
     for role in GIVEN.get(name, ()):

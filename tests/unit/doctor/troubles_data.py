@@ -3,6 +3,7 @@
 from tests.unit.doctor.healthy_data import (
     answer,
     backed,
+    books,
     master,
     members,
     mount,
@@ -84,6 +85,12 @@ def runs(*, deployed=None, leases=None, **given):
     return each(MASTERS, "ava", found)
 
 
+def held(*, runs=None, over=None):
+    """Return a change to what the masters say of pods' GPUs."""
+    return each(MASTERS, "ava_runs", {"runs": runs or {}, "over": over or {}})
+
+
+DRIFT = [["group vision", "gpu", 3, 2]]
 UNCOUNTED = usage(age=None, timer=None)
 MUTE = members("https://10.0.0.31:8008/cluster: curl: (7) Connection refused")
 NO_ROOM = {"Worker_CapacityTotal": 0.0}
@@ -136,6 +143,12 @@ DATA_CASES = (
     bad("ava-acts", "ava-scheduler", "nobody acts", runs(leases={"ava-scheduler": None})),
     bad("ava-acts", "ava-operator", "does not renew", runs(leases={"ava-operator": ["operator-1", 7]})),
     bad("ava-way-in", "ingress", "HTTP 502", runs(way=502)),
+    bad(
+        "ava-ledger", "group vision", "gpu: 3 in use, 2 charged", put("comp1 ava_ledger", books(drift=DRIFT))
+    ),
+    bad("ava-ledger", "comp1", "psql: no", put("comp1 ava_ledger", books(said="psql: no"))),
+    bad("ava-gpus", "comp2", "9 GPUs are given, it has 8", held(over={"comp2": [9, 8]})),
+    bad("ava-gpus", "run r1", "hold 3 GPUs, it is charged for 2", held(runs={"r1": 3, "unknown": 4})),
     bad("ava-way-in", "ingress", "curl: (60)", runs(way=0, said="curl: (60) certificate")),
     bad("database-member", "comp1", "Connection refused", put("comp1 database", MUTE)),
     bad("database-member", "comp2", "is start failed", said(comp2=("replica", "start failed"))),

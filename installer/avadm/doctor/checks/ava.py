@@ -40,6 +40,24 @@ def _way(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(data["way"]["said"] or f"HTTP {data['way']['status']}", "ingress")
 
 
+def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if data["said"]:
+        yield bad(f"the ledger cannot be asked: {data['said']}", node)
+    for whose, field, used, charged in data["drift"]:
+        yield bad(f"{field}: {used} in use, {charged} charged", whose)
+
+
+def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for name, (given, have) in sorted(data["over"].items()):
+        yield bad(f"{given} GPUs are given, it has {have}", name)
+    told = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
+    charged = next((found["runs"] for found in told if found and found["primary"] and not found["said"]), {})
+    for run, count in sorted(data["runs"].items()):
+        # A run that only one of both knows began or ended between the two questions.
+        if run in charged and count > charged[run]:
+            yield bad(f"its pods hold {count} GPUs, it is charged for {charged[run]}", f"run {run}")
+
+
 CHECKS = (
     Check(
         "ava-pods",
@@ -77,5 +95,29 @@ CHECKS = (
         scope="site",
         requirement="I6",
         good="it answers",
+    ),
+    Check(
+        "ava-ledger",
+        "ava",
+        "a group or queue whose use is not the sum of what is charged: quotas let in too much or too little",
+        "Keep the ledger as it is (`avadm support collect`) and report it: the platform never writes one without the other.",
+        "ava_ledger",
+        _ledger,
+        ("ava-ledger",),
+        scope="site",
+        requirement="I6",
+        good="what is used is what is charged",
+    ),
+    Check(
+        "ava-gpus",
+        "ava",
+        "GPUs that are given twice: a node's, or beyond what a run is charged for",
+        "`kubectl get pods --all-namespaces -l ava.io/managed=true -o wide` on a master shows who has them; stop one run.",
+        "ava_runs",
+        _gpus,
+        ("ava",),
+        scope="site",
+        requirement="I6",
+        good="no GPU is given twice",
     ),
 )
