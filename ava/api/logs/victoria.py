@@ -18,9 +18,12 @@ from ava.api.logs.interface import LONGEST, LogLine, LogsDown, Pods, Target, mer
 QUERY = "/select/logsql/query"
 LARGEST = 32 * 2**20
 """Bytes of one answer; more is not read."""
-PERIOD = 1.0
+PERIOD = 0.5
+"""Seconds between two questions of a live view; shipper and store take a second or two before that."""
+END = 5.0
+"""The last lines of a pod arrive so many seconds after it is gone."""
 LATE = timedelta(seconds=20)
-"""Seconds between two questions of a live view; and lines that arrive so late are shown still."""
+"""Lines that arrive so late are shown still."""
 ROUND = 10_000
 _PLAIN = re.compile(r"[a-z0-9.-]{1,253}")
 
@@ -58,8 +61,7 @@ class KeptLogs:
             if last:
                 return
             last = over
-            # The last lines of a pod arrive after it is gone.
-            await asyncio.sleep(5 * PERIOD if last else PERIOD)
+            await asyncio.sleep(END if last else PERIOD)
 
     async def close(self) -> None:
         """Give connections back."""
