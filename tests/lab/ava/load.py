@@ -12,11 +12,11 @@ from ava.domain.resources import Resources
 from tests.platform.history import History, Operation, overruns
 
 SMALL = {"cpu": 50, "memory": 2**26}
-PERIOD = 2.0
+PERIOD = 3.0
 """Seconds between two looks of a client."""
 AWAY = (502, 503, 504)
 """What is answered while the API, or what it asks, is away."""
-ABREAST = 3
+ABREAST = 2
 """Runs that each user has at once."""
 
 
