@@ -19,6 +19,7 @@ VERBS = {
     "admin": "What administrators do: users, groups, queues, pools, audit log.",
     "cluster": "Show nodes, GPU models and what is free now.",
     "completion": "Print the shell's completion script.",
+    "data": "Keep data sets and files in them; show what homes and groups' folders hold.",
     "groups": "Show your groups, what they may have and what they have.",
     "images": "Show the images that the site offers.",
     "keys": "Store ssh keys for workbenches and deploy keys for git.",
@@ -37,6 +38,7 @@ VERBS = {
     "tokens": "Make and end tokens for programs.",
     "usage": "Show what was used in a month.",
     "why": "Say why a run waits, does not start or has ended.",
+    "workbench": "Make, run and stop workbenches; configure ssh for them.",
 }
 COULD_NOT_RUN = 2
 

@@ -11,6 +11,7 @@ import httpx
 from ava.api.schemas.people import SessionOut, TokenOut, UserOut
 from ava.client.admin import Administration
 from ava.client.benches import Benches
+from ava.client.data import Data
 from ava.client.mine import Mine
 from ava.client.transport import Transport, http_client
 from ava.client.work import Work
@@ -18,7 +19,7 @@ from ava.client.work import Work
 COOKIE = "__Host-ava"
 
 
-class Client(Work, Benches, Mine, Administration):
+class Client(Work, Data, Benches, Mine, Administration):
     """Talks to one AVA. Use as ``with Client(server, token=…) as ava``.
 
     Args:

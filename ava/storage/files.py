@@ -28,6 +28,10 @@ CHECKSUMS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256}
 """tus wants sha1 to be among them; it guards against errors on the way, not against people."""
 
 
+class ChecksumDiffers(Refused):
+    """What came is not what was sent."""
+
+
 class Files:
     """Files of data sets.
 
@@ -89,7 +93,7 @@ class Files:
 
         Raises:
             Refused: 409 where the offset is another one or the limit is reached; 423 while somebody else sends;
-                460 where the checksum is another one, after which nothing of it is kept.
+                ChecksumDiffers where the checksum is another one, after which nothing of it is kept.
         """
         file = await run_in_threadpool(self._locked, one, upload)
         try:
@@ -152,8 +156,8 @@ class Files:
             whole = True
             if digest is not None and not hmac.compare_digest(digest.digest(), wanted):
                 whole = False
-                raise Refused(
-                    460,
+                raise ChecksumDiffers(
+                    400,
                     Problem(
                         "checksum-other",
                         "What came is not what was sent.",

@@ -23,7 +23,7 @@ from ava.api.config import Config as ApiConfig
 from ava.api.guard import Guard
 from ava.api.identity import Caller, Someone
 from ava.api.routes.common import Ref, find, router
-from ava.api.routes.data_sets import readable
+from ava.api.routes.data_sets import changeable, readable
 from ava.api.schemas.common import Paged
 from ava.api.schemas.data_sets import FileOut
 from ava.api.sealing import sealer
@@ -34,7 +34,7 @@ from ava.domain.model import Page
 from ava.domain.problems import Problem, Refused
 from ava.storage import paths, tree
 from ava.storage.config import Config
-from ava.storage.files import PIECE, Files
+from ava.storage.files import PIECE, ChecksumDiffers, Files
 from ava.storage.ground import Ground
 from ava.storage.listing import Entry, Listing
 from ava.storage.metrics import Metrics
@@ -85,15 +85,9 @@ def application(services: Services, ground: Ground, config: Config, metrics: Met
     return Guard(app, config.trusted_proxies, LARGEST)
 
 
-def _changeable(who: Caller, ref: str) -> DataSet:
-    one = readable(who, ref)
-    who.may("data-sets.change", owner=one.owner, what=f"data set {ref}", where="path.id")
-    return one
-
-
 def _upload(who: Caller, ref: str) -> tuple[DataSet, Upload]:
     upload = find(who.services.store.upload, "upload", ref, "path.id")
-    return _changeable(who, upload.data_set), upload
+    return changeable(who, upload.data_set), upload
 
 
 def _files(request: Request) -> Files:
@@ -151,7 +145,7 @@ def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], reque
 @routes.delete("/{id}", status_code=204)
 def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], request: Request) -> None:
     """Remove a file or an empty folder while no run has the data set."""
-    one = _changeable(who, id)
+    one = changeable(who, id)
     with who.change("data-sets.change", f"data set {one.id}", removed=query.path[:200]):
         _files(request).remove(one, query.path)
 
@@ -159,7 +153,7 @@ def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], req
 @routes.post("/{id}/uploads", status_code=201)
 def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
     """Begin to send a file: Upload-Length, and in Upload-Metadata ``filename`` (its path) and perhaps ``replace``."""
-    one = _changeable(who, id)
+    one = changeable(who, id)
     length = _number(request, "upload-length", LONGEST)
     path = _metadata(request).get("filename", "")
     # Kept as it was said, after it was looked at; what replaces a file is said when it is put in place.
@@ -191,7 +185,13 @@ async def send_part(id: Ref, who: Someone, request: Request) -> Response:
     one, upload = await run_in_threadpool(_upload, who, id)
     offset = _number(request, "upload-offset", LONGEST)
     files, checksum = _files(request), request.headers.get("upload-checksum")
-    after = await files.receive(one, upload, offset, request.stream(), checksum)
+    try:
+        after = await files.receive(one, upload, offset, request.stream(), checksum)
+    except ChecksumDiffers as differs:
+        answer = errors.of_refusal(differs, request.url.path)
+        # tus' own number, which HTTP does not know.
+        answer.status_code = 460
+        return answer
     request.app.state.metrics.received.inc(after - offset)
     if after == upload.length:
         replace = request.headers.get("upload-replace", "") == "1"

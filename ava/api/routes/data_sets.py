@@ -42,9 +42,18 @@ def readable(who: Caller, ref: str) -> DataSet:
     return one
 
 
-def _own(who: Caller, ref: str, action: str) -> DataSet:
+def changeable(who: Caller, ref: str, action: str = "data-sets.change") -> DataSet:
+    """Return a data set that somebody may change; who may but read it is told so (403)."""
     one = readable(who, ref)
-    who.may(action, owner=one.owner, what=f"data set {ref}", where="path.id")
+    try:
+        who.may(action, owner=one.owner, what=f"data set {one.id}", where="path.id")
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        what = f"The data set {one.name} is shared with you to be read."
+        raise Refused(
+            403, Problem("not-allowed", what, "path.id", "reader", "its owner", f"Ask {one.owner}.")
+        ) from None
     return one
 
 
@@ -92,7 +101,7 @@ def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
     """Make a data set; the same once more changes nothing."""
     who.may("data-sets.make")
     if body.source.kind != "folder":
-        who.may("data-sets.make-elsewhere")
+        who.may("sources.make")
     with who.change("data-sets.make", f"data set {body.name}", source=body.source.plain()):
         made = who.services.store.add_data_set(
             who.me.name, body.name, body.source.plain(), who.services.clock()
@@ -109,7 +118,7 @@ def show_data_set(id: Ref, who: Someone) -> DataSetOut:
 @routes.delete("/data-sets/{id}", status_code=204)
 def delete_data_set(id: Ref, who: Someone) -> None:
     """Delete a data set with its files; 409 while a run that has not finished names it."""
-    one = _own(who, id, "data-sets.change")
+    one = changeable(who, id)
     with who.change("data-sets.change", f"data set {one.id}", deleted=one.name):
         who.services.store.delete_data_set(one.id, who.services.clock())
 
@@ -117,7 +126,7 @@ def delete_data_set(id: Ref, who: Someone) -> None:
 @routes.get("/data-sets/{id}/runs")
 def list_uses(id: Ref, who: Someone) -> list[UseOut]:
     """Return the runs that name a data set and have not finished: why it cannot be deleted or written."""
-    one = _own(who, id, "data-sets.change")
+    one = changeable(who, id)
     return [
         UseOut(run=run, writes=writes, admitted=had)
         for run, writes, had in who.services.store.users_of(one.id)
@@ -127,14 +136,14 @@ def list_uses(id: Ref, who: Someone) -> list[UseOut]:
 @routes.get("/data-sets/{id}/shares")
 def list_shares(id: Ref, who: Someone) -> list[ShareOut]:
     """Return with whom a data set is shared."""
-    one = _own(who, id, "data-sets.change")
+    one = changeable(who, id)
     return [ShareOut(kind=s.kind, who=s.who, since=s.since) for s in who.services.store.shares(one.id)]
 
 
 @routes.post("/data-sets/{id}/shares", status_code=204)
 def share_data_set(id: Ref, body: ShareIn, who: Someone) -> None:
     """Let a user, or the members of a group, read a data set."""
-    one = _own(who, id, "data-sets.change")
+    one = changeable(who, id)
     kind, name = _with(body)
     with who.change("data-sets.change", f"data set {one.id}", shared=f"{kind} {name}"):
         who.services.store.share(one.id, kind, name, who.services.clock())
@@ -143,7 +152,7 @@ def share_data_set(id: Ref, body: ShareIn, who: Someone) -> None:
 @routes.delete("/data-sets/{id}/shares/{kind}/{name}", status_code=204)
 def unshare_data_set(id: Ref, kind: Literal["user", "group"], name: Ref, who: Someone) -> None:
     """Take that back. No further run gets it; those that have it (GET …/runs) keep it until they end."""
-    one = _own(who, id, "data-sets.change")
+    one = changeable(who, id)
     with who.change("data-sets.change", f"data set {one.id}", unshared=f"{kind} {name}"):
         who.services.store.unshare(one.id, kind, name)
 
@@ -151,7 +160,7 @@ def unshare_data_set(id: Ref, kind: Literal["user", "group"], name: Ref, who: So
 @routes.put("/data-sets/{id}/quota")
 def limit_data_set(id: Ref, body: LimitIn, who: Someone) -> DataSetOut:
     """Choose the limit of a data set."""
-    one = _own(who, id, "data-sets.quota")
+    one = changeable(who, id, "data-sets.quota")
     with who.change("data-sets.quota", f"data set {one.id}", quota=body.quota):
         return _shape(who, who.services.store.set_data_set_quota(one.id, body.quota, who.services.clock()))
 

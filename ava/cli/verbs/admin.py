@@ -17,7 +17,7 @@ def admin() -> None:
     """What administrators do."""
 
 
-def _number(text: str | None, read: Any) -> int | None:
+def number_of(text: str | None, read: Any) -> int | None:
     """Return an amount of an option: ``none`` is no limit."""
     if text is None or text == "none":
         return None
@@ -34,10 +34,10 @@ def _whole(text: str) -> int | None:
 def quota(gpu: str, cpu: str, memory: str, storage: str) -> dict[str, int | None]:
     """Return a quota from its options."""
     return {
-        "gpu": _number(gpu, _whole),
-        "cpu": _number(cpu, specfile.cpu),
-        "memory": _number(memory, specfile.memory),
-        "storage": _number(storage, specfile.memory),
+        "gpu": number_of(gpu, _whole),
+        "cpu": number_of(cpu, specfile.cpu),
+        "memory": number_of(memory, specfile.memory),
+        "storage": number_of(storage, specfile.memory),
     }
 
 
@@ -109,6 +109,8 @@ def member(app: App, group: str, users: tuple[str, ...], remove: bool) -> None:
     ava = app.client()
     for name in users:
         ava.remove_member(group, name) if remove else ava.add_member(group, name)
+        if remove and (left := [r.id for r in ava.runs(owner=name, phase="admitted", all=True)]):
+            note(f"{name}: these runs keep the group's folder until they end (ava stop): {', '.join(left)}.")
     note(f"Group {group}: " + ", ".join(m.name for m in ava.members(group)))
 
 

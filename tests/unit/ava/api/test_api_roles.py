@@ -40,6 +40,10 @@ def _service(site: Site) -> str:
     return str(run)
 
 
+def _data_set(site: Site) -> str:
+    return str(site.call("POST", "/data-sets", "ann", json={"name": "digits"}).json()["id"])
+
+
 def _own_token(site: Site, who: str | None) -> str:
     made = site.call("POST", "/tokens", who or "ann", json={}).json()
     return str(made["id"])
@@ -109,6 +113,18 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "workbenches.list": lambda s, w: ("GET", "/workbenches", None),
     "workbenches.show": lambda s, w: ("GET", f"/workbenches/{_bench(s)}", None),
     "workbenches.open": lambda s, w: ("GET", f"/workbenches/{_bench(s)}/open?state={'a' * 64}", None),
+    "users.storage": lambda s, w: ("PUT", "/users/ann/storage", {"quota": 2**30}),
+    "data-sets.list": lambda s, w: ("GET", "/data-sets", None),
+    "data-sets.list-all": lambda s, w: ("GET", "/data-sets?all=true", None),
+    "data-sets.make": lambda s, w: ("POST", "/data-sets", {"name": "made"}),
+    "sources.make": lambda s, w: (
+        "POST",
+        "/data-sets",
+        {"name": "cached", "source": {"kind": "cache", "path": "s3/digits"}},
+    ),
+    "data-sets.show": lambda s, w: ("GET", f"/data-sets/{_data_set(s)}", None),
+    "data-sets.change": lambda s, w: ("POST", f"/data-sets/{_data_set(s)}/shares", {"user": "ben"}),
+    "data-sets.quota": lambda s, w: ("PUT", f"/data-sets/{_data_set(s)}/quota", {"quota": 2**30}),
     "audit.list": lambda s, w: ("GET", "/audit", None),
 }
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.

@@ -1,0 +1,191 @@
+"""`ava data`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from ava.api.schemas.data_sets import DataSetOut, FolderOut
+from ava.cli.app import App, as_json
+from ava.cli.output import ago, note, number, print_json, say, size, table
+from ava.cli.specfile import memory
+from ava.cli.verbs.admin import number_of
+from ava.client import Client
+from ava.domain.names import is_id
+from ava.domain.problems import missing
+
+WITH = click.Choice(["user", "group"])
+
+
+@click.group()
+def data() -> None:
+    """Keep data sets, and files in them; SET is a data set's id, or the name of one of yours."""
+
+
+def _find(ava: Client, ref: str) -> DataSetOut:
+    if is_id(ref):
+        return ava.data_set(ref)
+    mine = [one for one in ava.data_sets() if one.name == ref]
+    own = [one for one in mine if one.owner == ava.me().name] or mine
+    if not own:
+        raise missing(f"data set {ref}", "SET")
+    return own[0]
+
+
+@data.command("list")
+@click.option("--all", "all_", is_flag=True, help="Everybody's, for administrators.")
+@as_json
+@click.pass_obj
+def list_(app: App, all_: bool, json_: bool) -> None:
+    """List data sets that you may read."""
+    found = list(app.client().data_sets(all=all_))
+    if json_:
+        print_json(found)
+        return
+    rows = []
+    for one in found:
+        folder = one.folder
+        state = "written" if one.writers else f"read by {one.readers}" if one.readers else ""
+        used = size(folder.used) if folder and folder.used is not None else ""
+        files = number(folder.files) if folder and folder.files is not None else ""
+        rows.append((one.id, one.owner, one.name, one.source["kind"], used, files, state, ago(one.created)))
+    table(("ID", "OWNER", "NAME", "SOURCE", "SIZE", "FILES", "NOW", "MADE"), rows, right=("SIZE", "FILES"))
+
+
+@data.command()
+@click.argument("name")
+@click.option("--cache", metavar="PATH", help="What Alluxio shows there, read-only; for administrators.")
+@click.pass_obj
+def make(app: App, name: str, cache: str | None) -> None:
+    """Make a data set; the same again changes nothing."""
+    source = {"kind": "cache", "path": cache} if cache else None
+    say(app.client().make_data_set(name, source).id)
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.pass_obj
+def delete(app: App, set_: str) -> None:
+    """Delete a data set with all its files, while no run that has not finished names it."""
+    ava = app.client()
+    one = _find(ava, set_)
+    ava.delete_data_set(one.id)
+    note(f"Deleted {one.name} ({one.id}).")
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("kind", type=WITH)
+@click.argument("name")
+@click.pass_obj
+def share(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
+    """Let a user, or the members of a group, read a data set."""
+    ava = app.client()
+    ava.share_data_set(_find(ava, set_).id, kind, name)
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("kind", type=WITH)
+@click.argument("name")
+@click.pass_obj
+def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
+    """Take that back: no further run gets it, and those that have it keep it until they end."""
+    ava = app.client()
+    one = _find(ava, set_)
+    ava.unshare_data_set(one.id, kind, name)
+    if runs := [use.run for use in ava.data_set_runs(one.id) if use.admitted]:
+        note(f"Runs that have it now, whoever's they are: {', '.join(runs)}.")
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path", default="")
+@click.option("--limit", "-n", type=click.IntRange(1), default=1000, show_default=True)
+@as_json
+@click.pass_obj
+def ls(app: App, set_: str, path: str, limit: int, json_: bool) -> None:
+    """List a folder of a data set, by name."""
+    ava = app.client()
+    found = list(ava.files(_find(ava, set_).id, path, most=limit))
+    if json_:
+        print_json(found)
+        return
+    rows = [(e.kind, size(e.size) if e.kind == "file" else "", e.path) for e in found]
+    table(("KIND", "SIZE", "PATH"), rows, right=("SIZE",))
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("path", default="")
+@click.option("--resume", metavar="UPLOAD", help="Go on with an upload that was cut, as its beginning said.")
+@click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
+@click.pass_obj
+def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace: bool) -> None:
+    """Send FILE into a data set; cut off, it goes on where it was."""
+    ava = app.client()
+    one = _find(ava, set_)
+    where = resume or ava.begin_upload(one.id, path or file.name, file.stat().st_size)
+    note(f"Sending to {where}; after a cut: ava data put {one.id} {file} --resume {where}")
+    ava.upload(where, file, replace=replace)
+    note(f"{path or file.name} is in {one.name}.")
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.pass_obj
+def get(app: App, set_: str, path: str, file: Path) -> None:
+    """Write a file of a data set to FILE (- is standard output)."""
+    ava = app.client()
+    one = _find(ava, set_)
+    if str(file) == "-":
+        ava.download(one.id, path, sys.stdout.buffer)
+        return
+    part = file.with_name(f"{file.name}.part")
+    with part.open("wb") as opened:
+        ava.download(one.id, path, opened)
+    part.replace(file)
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path")
+@click.pass_obj
+def rm(app: App, set_: str, path: str) -> None:
+    """Remove a file, or an empty folder, while no run has the data set."""
+    ava = app.client()
+    ava.delete_file(_find(ava, set_).id, path)
+
+
+@data.command()
+@click.argument("kind", type=click.Choice(["home", "group", "set"]))
+@click.argument("name", default="me")
+@click.option("--limit", metavar="AMOUNT", help="Choose it (administrators): 100GiB, or none.")
+@as_json
+@click.pass_obj
+def space(app: App, kind: str, name: str, limit: str | None, json_: bool) -> None:
+    """Show what a home, a group's folder or a data set holds and may hold (a group's limit: ava admin quota)."""
+    ava = app.client()
+    chosen = number_of(limit, memory)
+    folder: FolderOut | None
+    if kind == "home":
+        folder = ava.limit_home(name, chosen) if limit else ava.home(name)
+    elif kind == "group":
+        folder = ava.group_folder(name)
+    else:
+        one = _find(ava, name)
+        folder = (ava.limit_data_set(one.id, chosen) if limit else one).folder
+    if json_ or folder is None:
+        print_json(folder.model_dump(mode="json") if folder else {})
+        return
+    if folder.trouble:
+        note(f"! {folder.trouble}")
+    say(
+        f"{size(folder.used or 0)} of {size(folder.quota)}, {folder.files or 0} files, {ago(folder.seen)} ago"
+    )

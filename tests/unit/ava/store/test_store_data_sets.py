@@ -1,0 +1,154 @@
+"""Data sets in the ledger: whose they are, who reads them, one writer or many readers, and what is not deleted."""
+
+import pytest
+
+from ava.domain.folders import Folder, FolderKind
+from ava.domain.model import Kind, Outcome, Phase, Topic
+from tests.unit.ava.store.world import NOW, ONE, SPEC, code, later
+
+FOLDER = {"kind": "folder"}
+
+
+@pytest.fixture
+def digits(world):
+    world.person("bob", "vision")
+    world.person("eve")
+    return world.store.add_data_set("ann", "digits", FOLDER, NOW).id
+
+
+def run(world, owner, *names, write=False):
+    """Return a queued run that names data sets."""
+    spec = SPEC | {"data_sets": [{"name": name, "write": write} for name in names]}
+    store = world.store
+    definition = store.put_definition(owner, Kind.TRAINING, f"t{next(world._keys)}", spec, NOW).id
+    key = f"data-{next(world._keys)}"
+    return store.submit(
+        definition, key, NOW, asks=ONE, spec=spec, queue="default", priority=50, cluster="default"
+    )
+
+
+def why(world, one):
+    return [p.code for p in world.store.admit(one.id, NOW)]
+
+
+def test_the_same_again_is_the_same_and_another_source_is_refused(world, digits):
+    store = world.store
+    assert store.add_data_set("ann", "digits", FOLDER, later(5)).id == digits
+    other = {"kind": "cache", "path": "s3/digits"}
+    assert code(store.add_data_set, "ann", "digits", other, NOW) == (409, "name-taken")
+    assert store.add_data_set("bob", "digits", FOLDER, NOW).id != digits
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {},
+        {"kind": "nfs"},
+        {"kind": "cache", "path": "../x"},
+        {"kind": "cache", "path": "/x"},
+        {"kind": "cache", "path": "a/.hidden"},
+        {"kind": "folder", "path": "x"},
+    ],
+)
+def test_what_is_no_source_is_refused(world, source):
+    assert code(world.store.add_data_set, "ann", "x", source, NOW) == (422, "source-invalid")
+
+
+def test_sharing_lets_read_and_taking_it_back_does_not(world, digits):
+    store = world.store
+    assert store.may_read(digits, "ann") and not store.may_read(digits, "bob")
+    store.share(digits, "group", "vision", NOW)
+    store.share(digits, "user", "eve", NOW)
+    assert store.may_read(digits, "bob") and store.may_read(digits, "eve")
+    assert [one.id for one in store.data_sets(reader="eve").items] == [digits]
+    store.remove_member("vision", "bob", NOW)
+    store.unshare(digits, "user", "eve")
+    assert not store.may_read(digits, "bob") and not store.may_read(digits, "eve")
+    assert code(store.unshare, digits, "user", "eve") == (404, "not-found")
+
+
+def test_a_run_gets_what_its_owner_may_have_and_writes_only_what_is_theirs(world, digits):
+    store = world.store
+    for name in ("digits", digits):
+        assert code(run, world, "bob", name) == (422, "data-set-unknown")
+    store.share(digits, "user", "bob", NOW)
+    assert code(run, world, "bob", digits, write=True) == (422, "data-set-read-only")
+    assert code(run, world, "ann", digits, "digits") == (422, "data-set-twice")
+    reads = run(world, "bob", digits)
+    assert why(world, reads) == []
+    assert [(one.id, write) for one, write in store.data_of(reads.id)] == [(digits, False)]
+
+
+def test_many_read_or_one_writes(world, digits):
+    first, second, writer = (
+        run(world, "ann", "digits"),
+        run(world, "ann", "digits"),
+        run(world, "ann", "digits", write=True),
+    )
+    assert why(world, first) == why(world, second) == []
+    assert why(world, writer) == ["data-set-in-use"]
+    assert world.store.run(writer.id).phase is Phase.QUEUED
+    for one in (first, second):
+        world.store.finish(one.id, Outcome.SUCCEEDED, "", NOW)
+    assert why(world, writer) == []
+    third = run(world, "ann", "digits")
+    assert why(world, third) == ["data-set-in-use"]
+    assert world.store.group("vision").used == ONE
+    world.store.finish(writer.id, Outcome.FAILED, "", NOW)
+    assert why(world, third) == []
+
+
+def test_what_was_taken_back_while_a_run_waited_it_does_not_get(world, digits):
+    world.store.share(digits, "user", "bob", NOW)
+    waits = run(world, "bob", digits)
+    world.store.unshare(digits, "user", "bob")
+    assert why(world, waits) == ["data-set-revoked"]
+
+
+def test_what_runs_name_is_not_deleted_and_nothing_is_left_after(world, digits):
+    store = world.store
+    waits = run(world, "ann", "digits")
+    assert code(store.delete_data_set, digits, NOW) == (409, "data-set-in-use")
+    store.stop(waits.id, NOW, by="ann")
+    store.delete_data_set(digits, NOW)
+    assert code(store.data_set, digits) == (404, "not-found")
+    assert ("data-set-changed", digits) in world.kinds(Topic.STORAGE)
+    assert store.wanted_folder(FolderKind.DATA_SET, digits).gone
+    store.data_set_removed(digits, NOW)
+    assert store.wanted_folder(FolderKind.DATA_SET, digits) is None
+
+
+def test_files_change_only_while_no_run_has_the_data_set(world, digits):
+    done = []
+    world.store.unused(digits, lambda: done.append(1))
+    reads = run(world, "ann", "digits")
+    world.store.unused(digits, lambda: done.append(2))
+    assert why(world, reads) == []
+    assert code(world.store.unused, digits, lambda: done.append(3)) == (409, "data-set-in-use")
+    assert done == [1, 2]
+
+
+def test_folders_are_wanted_for_whoever_was_let_in(world, digits):
+    store = world.store
+    store.add_user("new", "new@example.org", "hash", NOW)
+    store.set_home_quota("bob", 5 * 2**30, NOW)
+    wanted = {(one.kind.value, one.name): one for one in store.wanted_folders()}
+    assert {name for kind, name in wanted if kind == "user"} == {"ann", "bob", "eve"}
+    assert wanted["user", "bob"].quota == 5 * 2**30
+    assert wanted["group", "vision"].gid == store.group("vision").gid
+    assert wanted["data-set", digits].uid == store.user("ann").uid
+
+
+def test_what_was_seen_of_a_folder_stays_where_nothing_new_is_known(world):
+    store = world.store
+    assert store.folder(FolderKind.USER, "ann").made is None
+    store.folder_seen(Folder(FolderKind.USER, "ann", NOW, 10, 3, 1, NOW))
+    store.folder_seen(Folder(FolderKind.USER, "ann", later(9), None, None, None, later(9), "away"))
+    assert store.folder(FolderKind.USER, "ann") == Folder(
+        FolderKind.USER, "ann", NOW, None, 3, 1, later(9), "away"
+    )
+
+
+def test_the_first_file_system_stays(world):
+    assert world.store.known_file_system() is None
+    assert world.store.file_system(7) == world.store.file_system(8) == 7
