@@ -56,7 +56,7 @@ if [ -x /usr/sbin/sshd ]; then
       value = ENVIRON[name]
       if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || value ~ /[\\n\\r]/) continue
       if (name ~ /^(HOME|USER|LOGNAME|PWD|OLDPWD|SHLVL|TERM|MAIL|_|SSH_.*)$/) continue
-      gsub(/\\\\/, "\\\\\\\\", value); gsub(/"/, "\\\\\\"", value)
+      gsub(/[\\\\"]/, "\\\\\\\\&", value)
       said = said " \\"" name "=" value "\\""
     }}
     if (said != "") print "SetEnv" said
@@ -95,6 +95,8 @@ def jupyter(token: str, home: str) -> str:
                 "trust_xheaders": True,
                 "quit_button": False,
                 "root_dir": home,
+                # An image that was put together from wheels may lack the files that switch them on.
+                "jpserver_extensions": {"jupyter_server_terminals": True, "jupyter_lsp": True},
             },
             "IdentityProvider": {"token": token},
             "LabApp": {"news_url": None, "check_for_updates_class": "jupyterlab.NeverCheckForUpdate"},

@@ -100,8 +100,9 @@ def test_another_page_gets_nothing_in_the_owners_name(people, bench):
 
 
 def test_jupyter_does_not_get_the_gates_cookie_nor_tell_its_token(people, bench):
+    people.ann.enter(bench.url)
     kernel = Kernel(people.ann.browser, bench.url)
-    said = kernel.run("import glob; print(open('/etc/ava/bench/jupyter_server_config.json').read())")
+    said = kernel.run("print(open('/etc/ava/bench/jupyter_server_config.json').read())")
     token = said.partition('"token": "')[2].partition('"')[0]
     assert len(token) > 30
     assert token not in people.ann.enter(bench.url).text

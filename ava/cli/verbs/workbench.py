@@ -1,0 +1,215 @@
+"""`ava workbench`."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ava.cli import specfile
+from ava.cli.app import App, as_json
+from ava.cli.output import note, print_json, say, table
+from ava.cli.waiting import ENDED, PERIOD
+from ava.domain.problems import Problem, Refused
+
+if TYPE_CHECKING:
+    from ava.api.schemas.benches import SshOut, WorkbenchOut
+    from ava.client import Client
+
+BEGIN, END = "# ava: begin of workbenches", "# ava: end of workbenches"
+
+
+@click.group()
+def workbench() -> None:
+    """Make, run and stop workbenches, and write what ssh needs to know of them."""
+
+
+@workbench.command("list")
+@as_json
+@click.pass_obj
+def list_(app: App, json_: bool) -> None:
+    """List your workbenches."""
+    found = list(app.client().workbenches())
+    if json_:
+        print_json(found)
+    else:
+        table(("NAME", "STATE", "URL"), [(w.name, w.state, w.url) for w in found])
+
+
+def _memory(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    if (found := specfile.memory(value)) is None:
+        raise click.BadParameter(f"{value!r} is no amount; wanted: 8GiB, 512MiB …", ctx, param)
+    return found
+
+
+def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    if (found := specfile.cpu(value)) is None:
+        raise click.BadParameter(f"{value!r} is no number of cores; wanted: 2, 1.5, 500m …", ctx, param)
+    return found
+
+
+@workbench.command()
+@click.argument("name")
+@click.option("--image", required=True, metavar="IMAGE", help="As `ava images` shows it, or its full name.")
+@click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True)
+@click.option("--cpu", default="1", show_default=True, callback=_cpu, metavar="CORES")
+@click.option("--memory", default="2GiB", show_default=True, callback=_memory, metavar="SIZE")
+@click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
+@click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
+@click.option("--queue", default="default", show_default=True, metavar="QUEUE")
+@as_json
+@click.pass_obj
+def create(app: App, /, name: str, json_: bool, **chosen: Any) -> None:
+    """Make a workbench; `ava workbench run` starts it."""
+    each = {part: chosen[part] for part in ("gpu", "cpu", "memory")}
+    spec: dict[str, Any] = {"kind": "workbench", "image": chosen["image"], "queue": chosen["queue"]}
+    spec |= {"roles": [{"each": each}]}
+    spec |= {key: chosen[key] for key in ("gpu_model", "node") if chosen[key] is not None}
+    made = app.client().define(name, spec)
+    if json_:
+        print_json(made)
+    else:
+        note(f"Made {made.name} ({made.id}). Start it: ava workbench run {made.name}")
+
+
+@workbench.command()
+@click.argument("name")
+@click.option("--wait/--no-wait", default=True, help="Wait until it runs.")
+@as_json
+@click.pass_obj
+def run(app: App, name: str, wait: bool, json_: bool) -> int:
+    """Start a workbench; where it runs already nothing changes."""
+    ava = app.client()
+    one = _the(ava, name)
+    if one.state == "new" or one.state in ENDED:
+        ava.start_definition(one.id, key=uuid.uuid4().hex)
+        one = ava.workbench(one.id)
+    while wait and one.state != "running" and one.state not in ENDED:
+        time.sleep(PERIOD)
+        one = ava.workbench(one.id)
+    if json_:
+        print_json(one)
+    else:
+        note(f"{one.name}: {one.state}. {one.reason}".rstrip(". ") + ".")
+        if one.state == "running":
+            say(one.url)
+    return 1 if one.state in ENDED else 0
+
+
+@workbench.command()
+@click.argument("name")
+@click.option("--wait/--no-wait", default=True, help="Wait until its pod is gone.")
+@as_json
+@click.pass_obj
+def stop(app: App, name: str, wait: bool, json_: bool) -> None:
+    """Stop a workbench; its disk stays. Twice does no harm."""
+    ava = app.client()
+    one = _the(ava, name)
+    if one.run is not None and one.state not in ENDED:
+        ava.stop(one.run)
+    one = ava.workbench(one.id)
+    while wait and one.run is not None and one.state not in ENDED:
+        time.sleep(PERIOD)
+        one = ava.workbench(one.id)
+    if json_:
+        print_json(one)
+    else:
+        note(f"{one.name}: {one.state}")
+
+
+@workbench.command("ssh-config")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Write it into ~/.ssh/config and ~/.ssh/ava_known_hosts; what else is there stays.",
+)
+@click.pass_obj
+def ssh_config(app: App, write: bool) -> None:
+    """Print what ssh needs to know of your workbenches: `ssh ava-NAME` then gets into NAME.
+
+    The lines of known_hosts come from the platform: ssh asks nobody whether it may trust a host key.
+    """
+    found = [(w.name, w.ssh) for w in app.client().workbenches() if w.ssh is not None and w.ssh.host_key]
+    if not found:
+        raise _none("No workbench of yours has run yet, or this site has no ssh gateway.", "workbenches")
+    config, known = stanzas(found), known_hosts([ssh for _, ssh in found])
+    if not write:
+        say(config)
+        say("# ~/.ssh/ava_known_hosts:")
+        for line in known.splitlines():
+            say(f"# {line}")
+        return
+    folder = Path.home() / ".ssh"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _put(folder / "ava_known_hosts", known)
+    path = folder / "config"
+    _put(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", config))
+    note(f"Wrote {len(found)} workbenches into {path}: ssh {' or '.join(f'ava-{n}' for n, _ in found[:3])}")
+
+
+def stanzas(found: list[tuple[str, SshOut]]) -> str:
+    """Return the part of ssh's configuration: the gateway, and each workbench through it."""
+    jump = found[0][1]
+    lines = [
+        "Host ava-gateway",
+        f"  HostName {jump.jump_host}",
+        f"  Port {jump.jump_port}",
+        f"  User {jump.jump_user}",
+        "  HostKeyAlias ava-gateway",
+        "  UserKnownHostsFile ~/.ssh/ava_known_hosts",
+        "  StrictHostKeyChecking yes",
+    ]
+    for name, ssh in found:
+        lines += [
+            f"Host ava-{name}",
+            f"  HostName {ssh.host}",
+            f"  Port {ssh.port}",
+            f"  User {ssh.user}",
+            "  ProxyJump ava-gateway",
+            f"  HostKeyAlias {ssh.host.partition('.')[0]}",
+            "  UserKnownHostsFile ~/.ssh/ava_known_hosts",
+            "  StrictHostKeyChecking yes",
+        ]
+    return "\n".join(lines)
+
+
+def known_hosts(found: list[SshOut]) -> str:
+    """Return the host keys of the gateway and of workbenches, by the names that the stanzas give them."""
+    lines = [f"ava-gateway {found[0].jump_host_key}"]
+    lines += [f"{ssh.host.partition('.')[0]} {ssh.host_key}" for ssh in found]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def merged(there: str, config: str) -> str:
+    """Return a configuration with ours before what else is there; what was ours before gives way."""
+    before, begin, rest = there.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(f"{END}\n")
+    others = before + (after if begin and end else "")
+    # ssh takes the first value that it finds: a "Host *" of the user's must not come before.
+    return f"{BEGIN}\n{config}\n{END}\n{others}"
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file at once or not at all, for its owner alone."""
+    new = path.with_name(f".{path.name}.ava")
+    new.unlink(missing_ok=True)
+    new.touch(mode=0o600)
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def _the(ava: Client, name: str) -> WorkbenchOut:
+    for one in ava.workbenches():
+        if name in (one.name, one.id):
+            return one
+    raise _none(f"You have no workbench {name}.", name)
+
+
+def _none(what: str, found: str) -> Refused:
+    problem = Problem(
+        "not-found", what, "NAME", found, "a workbench of yours", "See `ava workbench list`, or make one."
+    )
+    return Refused(404, problem)
