@@ -16,7 +16,7 @@ class Browser:
     """A browser that keeps cookies by host and obeys redirections, as far as these pages need it."""
 
     def __init__(self, authority):
-        self.trust = ssl.create_default_context(cafile=str(authority))
+        self.authority, self.trust = authority, ssl.create_default_context(cafile=str(authority))
         self.jar = {}
 
     def get(self, url, **headers):

@@ -12,6 +12,7 @@ import pytest
 from ava.client import Client, Refused
 from avadm.components import ava
 from avadm.sitefile.load import load
+from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
 from tests.lab.ava.day import CARDS, ENDED, Day
 
 PASSWORD_FILE = "/root/.avadm-lab-test"
