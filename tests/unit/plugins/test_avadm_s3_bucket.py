@@ -15,7 +15,7 @@ class Store:
 
     def __init__(self, **buckets):
         self.buckets, self.asked, self.foreign, self.down = buckets, [], set(), 0
-        self.policy = ""
+        self.policy = self.rules = ""
 
     def ask(self, bucket, method, query, body):
         self.asked.append(f"{method} {''.join('?' + k for k in query)}".strip())
@@ -27,6 +27,12 @@ class Store:
             return 403, "<Code>AccessDenied</Code>"
         if method == "HEAD":
             return (200 if name in self.buckets else 404), ""
+        if "lifecycle" in query:
+            if method == "GET":
+                return (200, self.rules) if self.rules else (404, "<Code>NoSuchLifecycleConfiguration</Code>")
+            # As radosgw gives it back: in an order of its own, with a filter.
+            self.rules = body.decode().replace("<Prefix></Prefix>", "<Filter><Prefix></Prefix></Filter>")
+            return 200, ""
         if "policy" in query:
             if method == "GET":
                 return (200, self.policy) if self.policy else (404, "<Code>NoSuchBucketPolicy</Code>")
@@ -126,3 +132,26 @@ def test_a_policy_that_was_not_set_by_us_stays_and_one_that_cannot_be_read_is_an
     )
     with pytest.raises(S3Error, match="policy of data cannot be read: 403 AccessDenied"):
         run(store, policy=POLICY)
+
+
+def test_former_versions_go_after_a_time_and_the_rule_is_written_once():
+    store = Store(data="Enabled")
+    given = {"versioning": True, "former_days": 14, "unfinished_days": 2}
+    assert run(store, **given) == ["former versions of data: kept for 14 days"]
+    assert "<NoncurrentDays>14</NoncurrentDays>" in store.rules
+    # What stands is never removed by its age.
+    assert "<Days>" not in store.rules
+    assert run(store, **given) == []
+    assert run(store, **{**given, "former_days": 30}) == ["former versions of data: kept for 30 days"]
+    store.asked.clear()
+    assert run(store, **{**given, "former_days": 7}, check_mode=True) == [
+        "former versions of data: kept for 7 days"
+    ]
+    assert not any(asked.startswith("PUT") for asked in store.asked)
+
+
+def test_a_bucket_s_own_rules_are_left_alone_where_none_are_given():
+    store = Store(data="")
+    store.rules = "<Rule/>"
+    assert run(store) == []
+    assert store.rules == "<Rule/>"
