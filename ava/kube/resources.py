@@ -53,6 +53,7 @@ CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps")
 SECRETS = Kind("v1", "Secret", "secrets")
 EVENTS = Kind("v1", "Event", "events")
 NETWORK_POLICIES = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+ROLE_BINDINGS = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 INGRESSES = Kind("extensions/v1beta1", "Ingress", "ingresses")
 DEFINITIONS = Kind(
     "apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "customresourcedefinitions", False

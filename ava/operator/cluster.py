@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from ava.domain import labels
 from ava.kube import resources
 from ava.kube.client import Client, Object
-from ava.kube.errors import AlreadyExists, Conflict
+from ava.kube.errors import AlreadyExists, Conflict, Denied
 from ava.kube.mirror import Mirror
 from ava.kube.resources import Kind
+from ava.operator.unwatched import Unwatched
 
 LOOK = 30
 """Seconds of one watch: so often the API server is heard even where nothing changes."""
@@ -36,16 +37,25 @@ class Cluster:
         self.client = client
         ours = f"{labels.MANAGED}=true"
         kinds = (*RUN_KINDS, resources.NAMESPACES)
-        self.made = {kind: Mirror(client, kind, labels=ours, seconds=LOOK) for kind in kinds}
+        self.made: dict[Kind, Mirror | Unwatched] = {
+            kind: Mirror(client, kind, labels=ours, seconds=LOOK) for kind in kinds
+        }
+        self.secrets = Unwatched(client, resources.SECRETS, labels=ours)
+        self.made[resources.SECRETS] = self.secrets
         self.nodes = Mirror(client, resources.NODES, seconds=LOOK)
-        self.pods = self.made[resources.PODS]
+        self.pods = Mirror(client, resources.PODS, labels=ours, seconds=LOOK)
+        self.made[resources.PODS] = self.pods
         self._by_run: dict[str, dict[str, Object]] = {}
         self._changed: list[Callable[[str], None]] = []
         self.pods.listen(self._index)
 
     def mirrors(self) -> list[Mirror]:
         """Return all mirrors, to be run."""
-        return [*self.made.values(), self.nodes]
+        return [*(made for made in self.made.values() if isinstance(made, Mirror)), self.nodes]
+
+    async def refresh(self) -> None:
+        """Look anew at what is not watched."""
+        await self.secrets.refresh({name for _, name in self.made[resources.NAMESPACES].objects})
 
     def on_pod(self, listener: Callable[[str], None]) -> None:
         """Tell ``listener`` the id of each run whose pods change."""
@@ -96,6 +106,8 @@ class Cluster:
             raise Foreign(f"{kind.name} {meta['name']} does not carry our label")
         try:
             await self.client.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"], grace=grace)
+            if kind is resources.SECRETS:
+                self.secrets.drop(thing)
         except Conflict:
             # Another object has the name by now; the mirror will tell.
             return
@@ -105,7 +117,13 @@ class Cluster:
         selector = f"{labels.MANAGED}=true,{labels.RUN}={run}"
 
         async def one(kind: Kind) -> list[tuple[Kind, Object]]:
-            found, _ = await self.client.list(kind, namespace, labels=selector)
+            try:
+                found, _ = await self.client.list(kind, namespace, labels=selector)
+            except Denied:
+                # Of a namespace that is not there nobody may read, nor is there anything.
+                if self.has(resources.NAMESPACES, namespace):
+                    raise
+                return []
             return [(kind, thing) for thing in found]
 
         return [pair for some in await asyncio.gather(*map(one, RUN_KINDS)) for pair in some]

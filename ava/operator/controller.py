@@ -79,6 +79,7 @@ class Controller:
 
     async def look_at_all(self) -> None:
         """Have every active run looked at, and remove what belongs to none."""
+        await self.cluster.refresh()
         runs = [run for run in await self.threads(self.store.active) if run.cluster == self.config.cluster]
         for run in runs:
             self.queue.add(run.id)
@@ -152,5 +153,3 @@ class Controller:
             except Exception as error:
                 log.warning("%s: %s", what, error, exc_info=not isinstance(error, WELL))
                 await asyncio.sleep(backoff.next())
-
-

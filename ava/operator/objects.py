@@ -41,6 +41,7 @@ class Objects:
             await self.cluster.make(NAMESPACES, tenancy.namespace(group))
         for policy in tenancy.policies(group, self.config.network.rules()):
             await self.keep(NETWORK_POLICIES, policy, space)
+        await self.cluster.secrets.know(space)
 
     async def run(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
         """Make all but the pods; the namespace first, then what closes it, then what the pods mount."""

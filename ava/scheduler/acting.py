@@ -22,12 +22,15 @@ from ava.scheduler.cache import Cache
 from ava.scheduler.config import Config
 from ava.scheduler.metrics import Metrics
 from ava.scheduler.placing import Placer
+from ava.scheduler.rights import Binder as RightsBinder
 from ava.scheduler.telling import Teller
 from ava.store.interface import Store
 
 log = logging.getLogger(__name__)
-STALE = 100.0
-"""Seconds without a word of the API server (a watch ends after 60) after which nothing is decided."""
+LOOK = 30
+"""Seconds of one watch: so often the API server is heard even where nothing changes."""
+STALE = LOOK + 15.0
+"""Seconds without a word of the API server after which nothing is decided, and no sign of life given: no run is sent there."""
 HUNG = 60.0
 
 
@@ -42,7 +45,7 @@ class Acting:
     def __init__(self, client: Client, store: Store, config: Config, metrics: Metrics, identity: str) -> None:
         self._store, self._config, self._metrics, self._identity = store, config, metrics, identity
         self.cache = Cache((), self._wake)
-        self.pods, self.nodes = Mirror(client, PODS), Mirror(client, NODES)
+        self.pods, self.nodes = Mirror(client, PODS, seconds=LOOK), Mirror(client, NODES, seconds=LOOK)
         self.nodes.listen(self.cache.on_node)
         self.pods.listen(self.cache.on_pod)
         self._teller = Teller(client, store, self._thing, again=config.tell, rate=config.writes_per_second)
@@ -58,6 +61,8 @@ class Acting:
             self.cache, self._binder, metrics, fresh=self._fresh, why=self._teller.why, tell=self._teller.tell
         )
         self._admitter = Admitter(store, config.cluster)
+        rights = config.rights
+        self._binder_of_rights = RightsBinder(client, store, rights) if rights is not None else None
         self._room: Room | None = None
         self._ready = False
 
@@ -84,6 +89,8 @@ class Acting:
         """Act until cancelled; what was sent to the API server is waited for before this returns."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admitting())
+            if self._binder_of_rights is not None:
+                group.create_task(self._binder_of_rights.run())
             await self._patiently("pools", self._read_pools)
             group.create_task(self.nodes.run())
             await self.nodes.synced.wait()
@@ -150,7 +157,8 @@ class Acting:
                 "cluster": self._config.cluster,
                 FIELD: self._room.as_dict(),
             }
-            await self._patiently("sign", lambda detail=detail: self._sign(detail))  # type: ignore[misc]
+            if self._fresh():
+                await self._patiently("sign", lambda detail=detail: self._sign(detail))  # type: ignore[misc]
             await asyncio.sleep(self._config.sign)
 
     async def _sign(self, detail: dict[str, object]) -> None:

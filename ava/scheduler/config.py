@@ -39,6 +39,19 @@ class Lease(_Strict):
         return self
 
 
+class Rights(_Strict):
+    """Which role is bound to whom in groups' namespaces (rights.py).
+
+    Attributes:
+        role: a ClusterRole.
+        account: the operator's service account, in ``namespace``.
+    """
+
+    role: str = "ava:operator-group"
+    account: str = "operator"
+    namespace: Label = "ava-system"
+
+
 class Config(_Strict):
     """All settings.
 
@@ -47,6 +60,7 @@ class Config(_Strict):
         cluster: name of the Kubernetes that it places in, as runs name it.
         identity: for people; None: the machine's name.
         listen: address and port of health and metrics.
+        rights: None: the operator has its rights by other ways.
         binds: at most so many at once; more of them share a write of etcd (8 took 14 % more CPU in all than 32).
         poll: seconds after which the ledger is looked at when nothing was told.
         tell: a waiting pod's reasons are written again after so many seconds at the earliest.
@@ -59,6 +73,7 @@ class Config(_Strict):
     cluster: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?$")] = "default"
     identity: str | None = None
     lease: Lease = Lease()
+    rights: Rights | None = None
     listen: Address = "127.0.0.1:10261"
     binds: Annotated[int, Field(ge=1, le=64)] = 32
     poll: Seconds = 2.0

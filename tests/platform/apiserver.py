@@ -29,8 +29,20 @@ class Server:
 
     def restart(self) -> None:
         """End it by SIGKILL and start it again on the same port and data."""
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """End it by SIGKILL."""
         self._plane.stop("apiserver", kill=True)
+
+    def start(self) -> None:
+        """Start it again and wait until it answers."""
         self._plane.start_api()
+
+    def account(self, name: str) -> Access:
+        """Return the access of an account that RBAC knows by its name."""
+        return from_kubeconfig(self._plane.account(name))
 
 
 @contextmanager

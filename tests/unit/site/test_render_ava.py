@@ -161,7 +161,17 @@ def test_rights_name_what_is_needed_and_no_star(tmp_path):
         for rule in base[name]["rules"]:
             assert "*" not in rule["verbs"] + rule["resources"]
     bound = {r for rule in base["ClusterRole ava:scheduler"]["rules"] for r in rule["resources"]}
-    assert bound == {"pods", "nodes", "pods/binding", "pods/status", "events"}
+    given_on = {"namespaces", "rolebindings", "clusterroles"}
+    assert bound == {"pods", "nodes", "pods/binding", "pods/status", "events"} | given_on
+    anywhere = {
+        (verb, resource)
+        for rule in base["ClusterRole ava:operator"]["rules"]
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+    }
+    assert not {resource for _, resource in anywhere} & {"secrets", "rolebindings", "clusterrolebindings"}
+    assert ("create", "pods") not in anywhere
+    assert not {("update", "namespaces"), ("patch", "namespaces")} & anywhere
     paths = [p["pathPrefix"] for p in base["PodSecurityPolicy ava-runs"]["spec"]["allowedHostPaths"]]
     assert paths == ["/usr/lib/ava", "/mnt/cephfs"]
 
