@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ava.api.registry import Registry
 from ava.images.catalogue import Name, Offered, completed
 from ava.store.address import Database
 
@@ -167,6 +168,7 @@ class Config(_Strict):
             knows the rest.
         git: whether there are servers that code may be cloned from.
         services_domain: services have host names below it; empty: they have no addresses.
+        registries: by ``HOST[:PORT]``; asked what an image runs by itself.
         registration: whether people may register themselves (an administrator still approves each).
         workbenches: None: nobody gets into them.
     """
@@ -182,6 +184,7 @@ class Config(_Strict):
     limits: Limits = Limits()
     images: dict[Name, Offered] = {}
     git: bool = True
+    registries: dict[str, Registry] = {}
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366

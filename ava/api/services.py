@@ -13,6 +13,7 @@ from ava.api.logs.interface import Logs, NoLogs
 from ava.api.oidc import Provider
 from ava.api.passwords import Passwords
 from ava.api.rates import Rates
+from ava.api.registry import Registries
 from ava.api.sealing import Sealer
 from ava.store.interface import Store
 
@@ -48,6 +49,7 @@ class Services:
     rates: Rates
     logs: Logs = field(default_factory=NoLogs)
     directory: Directory | None = None
+    registries: Registries = field(default_factory=lambda: Registries({}))
     provider: Provider | None = None
     clock: Callable[[], datetime] = utc_now
 
@@ -74,5 +76,9 @@ class Services:
 
 def services(store: Store, config: Config, sealer: Sealer, **more: Any) -> Services:
     """Return the services over a store."""
-    made: dict[str, Any] = {"passwords": Passwords(), "rates": rates(config.limits)}
+    made: dict[str, Any] = {
+        "passwords": Passwords(),
+        "rates": rates(config.limits),
+        "registries": Registries(config.registries),
+    }
     return Services(store=store, config=config, sealer=sealer, **(made | more))

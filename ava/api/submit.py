@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ava.api import metrics, room
 from ava.api.identity import Caller
 from ava.api.order import predecessors
+from ava.api.registry import commanded
 from ava.api.rules import Site, problems
 from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
@@ -108,7 +109,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
     """
     services = who.services
     services.rates.spend("submit", who.me.name, "runs")
-    kept = plain(meant(replicated(spec), services.config.images))
+    kept = plain(commanded(meant(replicated(spec), services.config.images), services.registries))
     after = predecessors(who, spec)
     try:
         run = _submit(who, definition, spec, kept, key, after)
@@ -118,7 +119,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
         # A service that runs takes its new definition, and what it serves goes on.
         run = services.store.update_service(refused.problems[0].found, kept, services.clock())
     service = definition.kind is Kind.SERVICE
-    same = service or _same(run.spec, kept, spec.image in services.config.images)
+    same = service or _same(run.spec, kept, plain(spec))
     if run.definition != definition.id or not same:
         raise conflict(
             "key-used",
@@ -160,6 +161,7 @@ def replicated(spec: Spec) -> Spec:
     )
 
 
-def _same(before: Body, now: Body, catalogue: bool) -> bool:
-    """Whether two requests with one key are one; a name of the catalogue may mean another image by now."""
-    return before == (now | {"image": before["image"]} if catalogue else now)
+def _same(before: Body, now: Body, said: Body) -> bool:
+    """Whether two requests with one key are one; what the site filled in (image, command) may be another by now."""
+    filled = {name: before[name] for name in ("image", "command") if now[name] != said[name]}
+    return before == now | filled

@@ -1,0 +1,190 @@
+"""What an image runs by itself, asked of the site's registry, so that the init process is before that too (K9).
+
+Only registries of the settings are asked: whoever may submit cannot make the platform talk to an address of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from ava.domain.problems import Problem, Refused
+from ava.domain.spec import Distributed, Spec
+
+SECONDS = 5.0
+LARGEST = 4 * 2**20
+"""Bytes of a manifest or of an image's configuration (the registry's own limit)."""
+_ONE = (
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+)
+_MANY = (
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.index.v1+json",
+)
+
+
+class Registry(BaseModel):
+    """How a registry is reached by HTTPS; ``certificate`` and ``key`` are shown to it where it wants that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What an image runs by itself; ``image`` is its name by digest."""
+
+    image: str
+    command: tuple[str, ...]
+
+
+class Unanswered(Exception):
+    """The registry has not answered, or not as one answers."""
+
+
+@dataclass(slots=True)
+class Registries:
+    """The registries of the settings, by ``HOST[:PORT]``."""
+
+    known: Mapping[str, Registry]
+    transport: httpx.BaseTransport | None = None
+    _clients: dict[str, httpx.Client] = field(default_factory=dict)
+
+    def own(self, image: str) -> Own | None:
+        """Return what an image of one of them runs; None where it is not there. Unanswered, or KeyError for another registry."""
+        host, _, rest = image.partition("/")
+        client = self._client(host)
+        name, _, digest = rest.partition("@")
+        head, _, last = name.rpartition("/")
+        last, _, tag = last.partition(":")
+        name = f"{head}/{last}" if head else last
+        try:
+            return self._own(client, host, name, digest or tag or "latest")
+        except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError) as error:
+            raise Unanswered(f"{type(error).__name__}: {error}") from error
+
+    def _own(self, client: httpx.Client, host: str, name: str, reference: str) -> Own | None:
+        found = self._get(client, f"/v2/{name}/manifests/{reference}", (*_ONE, *_MANY))
+        if found is None:
+            return None
+        manifest = _object(json.loads(found.content))
+        if manifest.get("mediaType") in _MANY:
+            fits = [
+                m for m in manifest["manifests"] if _object(_object(m)["platform"])["architecture"] == "amd64"
+            ]
+            return self._own(client, host, name, fits[0]["digest"]) if fits else None
+        config = self._get(client, f"/v2/{name}/blobs/{manifest['config']['digest']}", ("*/*",))
+        if config is None:
+            raise ValueError("the image has no configuration")
+        said = _object(_object(json.loads(config.content)).get("config") or {})
+        command = (*(said.get("Entrypoint") or ()), *(said.get("Cmd") or ()))
+        if not all(isinstance(word, str) for word in command):
+            raise ValueError("the image's command is not text")
+        return Own(f"{host}/{name}@{found.headers['docker-content-digest']}", command)
+
+    def _get(self, client: httpx.Client, path: str, accept: tuple[str, ...]) -> httpx.Response | None:
+        answer = client.get(path, headers={"accept": ", ".join(accept)})
+        if answer.status_code == 404:
+            return None
+        answer.raise_for_status()
+        if len(answer.content) > LARGEST:
+            raise ValueError(f"{path}: {len(answer.content)} bytes")
+        return answer
+
+    def _client(self, host: str) -> httpx.Client:
+        if host not in self._clients:
+            made = self.known[host]
+            trust = ssl.create_default_context(cafile=made.ca)
+            if made.certificate is not None:
+                trust.load_cert_chain(made.certificate, made.key)
+            # A redirect would lead where the settings do not.
+            self._clients[host] = httpx.Client(
+                base_url=f"https://{host}",
+                verify=trust,
+                timeout=SECONDS,
+                follow_redirects=False,
+                trust_env=False,
+                transport=self.transport,
+            )
+        return self._clients[host]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("an answer is no object")
+    return value
+
+
+def commanded(spec: Spec, registries: Registries, where: str = "body.spec") -> Spec:
+    """Return a definition that says what runs, the image's own command where it says none.
+
+    Raises:
+        Refused: 422 where that is not known (another registry's image, no such image, none in it), 503 where the registry does
+            not answer. Without registries in the settings nothing is asked or refused.
+    """
+    if not registries.known or not _open(spec):
+        return spec
+    try:
+        own = registries.own(spec.image)
+    except KeyError:
+        raise _unsaid(spec, where, f"{spec.image}, whose registry is not one of the site's") from None
+    except Unanswered:
+        raise Refused(
+            503,
+            Problem(
+                "registry-away",
+                "The registry does not say what this image runs by itself.",
+                f"{where}.image",
+                "no usable answer",
+                "the image's configuration",
+                "Try again later, or say the command.",
+            ),
+        ) from None
+    if own is None:
+        raise Refused(
+            422,
+            Problem(
+                "image-unknown",
+                "The registry has no such image.",
+                f"{where}.image",
+                spec.image,
+                "an image that is there",
+                "Correct the name or the tag, or push the image.",
+            ),
+        )
+    if not own.command:
+        raise _unsaid(spec, where, f"{spec.image}, which runs nothing by itself")
+    return spec.model_copy(update={"image": own.image, "command": own.command})
+
+
+def _open(spec: Spec) -> bool:
+    """Whether some container would run what its image says; workbenches and MPI's workers run what the platform says."""
+    if spec.command or spec.kind == "workbench":
+        return False
+    roles = [r for r in spec.roles if spec.distributed is not Distributed.MPI or r.name == "launcher"]
+    return any(not role.command for role in roles)
+
+
+def _unsaid(spec: Spec, where: str, found: str) -> Refused:
+    return Refused(
+        422,
+        Problem(
+            "command-missing",
+            "It is not known what is to run.",
+            f"{where}.command",
+            f"none, of {found}",
+            "a command: the platform's init process starts it, so that a stop reaches it",
+            "Say the command, as it stands in the image's ENTRYPOINT and CMD.",
+        ),
+    )
