@@ -7,6 +7,7 @@ of 410; a replace of an old version is 409; a pod without a node is deleted at o
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import datetime
 import itertools
@@ -198,8 +199,6 @@ class FakeApi:
             meta["namespace"] = space
         if (space, meta["name"]) in self.collections.get(plural, {}):
             raise Fault(409, "AlreadyExists", f'{plural} "{meta["name"]}" already exists')
-        if "stringData" in body:
-            body["data"] = dict.fromkeys(body.pop("stringData"), "…")
         meta["uid"] = f"uid-{next(self._uids)}"
         if plural == "pods":
             body["status"] = {"phase": "Pending"}
@@ -251,13 +250,14 @@ class FakeApi:
 
     async def _write(self, plural: str, key: tuple[str, str], thing: Object, kind: str) -> Object:
         self.version += 1
-        thing["metadata"]["resourceVersion"] = str(self.version)
+        for name, text in thing.pop("stringData", {}).items():
+            thing.setdefault("data", {})[name] = base64.b64encode(text.encode()).decode()
+        thing["metadata"] |= {"resourceVersion": str(self.version)}
         thing["metadata"].setdefault("creationTimestamp", _now())
         things = self.collections.setdefault(plural, {})
+        things[key] = thing
         if kind == "DELETED":
-            things.pop(key, None)
-        else:
-            things[key] = thing
+            del things[key]
         self.history.setdefault(plural, []).append((self.version, kind, copy.deepcopy(thing)))
         async with self._news:
             self._news.notify_all()
