@@ -60,7 +60,7 @@ class FakePlatform:
         self.kills_child, self.whole_container, self.starts_again, self.oom = True, False, True, "OOMKilled"
         self.neighbours_die = False
         self.models = dict.fromkeys(GPUS, MODEL)
-        self.told_models = None
+        self.told_models, self.ready = None, dict.fromkeys(GPUS, True)
         self.others = Counter()
         self.logs_there = True
 
@@ -210,8 +210,8 @@ class FakePlatform:
 
     def table(self):
         with self.lock:
-            nodes = [f"{n}  {size}  <none>  {self.models[n]}" for n, size in GPUS.items()]
-            nodes += [f"{n}  <none>  <none>  <none>" for n in (*PLAIN, "m1")]
+            nodes = [f"{n}  {size}  <none>  {self.models[n]}  {self.ready[n]}" for n, size in GPUS.items()]
+            nodes += [f"{n}  <none>  <none>  <none>  True" for n in (*PLAIN, "m1")]
             pods = [f"{n}  Running  {k}  <none>" for n, k in self.others.items() if k]
             for r in self.holding():
                 for i, node in r.nodes.items():

@@ -173,6 +173,13 @@ def test_gpus_that_others_have_block(tmp_path, world, check):
     assert "gpu1" in done.reasons[0]
 
 
+def test_a_node_that_is_not_ready_is_not_measured_on(tmp_path, world):
+    world.ready["gpu1"] = False
+    made, _ = suite(tmp_path, world)
+    done = {c.id: c.verdict for c in run.execute(made, ["A-SC2", "A-SC7"])}
+    assert done == {"A-SC-PRE": Verdict.PASS, "A-SC2": Verdict.PASS, "A-SC7": Verdict.BLOCKED}
+
+
 def test_without_logs_the_run_that_waited_counts(tmp_path, world):
     world.logs_there = False
     made, _ = suite(tmp_path, world)

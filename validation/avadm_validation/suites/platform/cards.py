@@ -9,7 +9,7 @@ from avadm_validation.suites.platform.table import Table, table
 RESOURCE = r"nvidia\.com/gpu"
 NODES = (
     rf"NODE:.metadata.name,GPU:.status.allocatable.{RESOURCE},OFF:.spec.unschedulable,"
-    r"MODEL:.metadata.labels.avadm\.io/gpu-model"
+    r'MODEL:.metadata.labels.avadm\.io/gpu-model,READY:.status.conditions[?(@.type=="Ready")].status'
 )
 PODS = (
     r"NODE:.spec.nodeName,PHASE:.status.phase,GPU:.spec.containers[*].resources.limits."

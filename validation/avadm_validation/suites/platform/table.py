@@ -37,9 +37,10 @@ def table(text: str) -> Table:
         raise ValueError("no table of nodes and pods")
     found: Table = {}
     for row in filter(None, map(str.split, nodes.splitlines())):
-        name, gpus, off, model = row
+        name, gpus, off, model, ready = row
         if _number(gpus):
-            found[name] = Node(_number(gpus), open=off != "true", model="" if model == "<none>" else model)
+            takes = off != "true" and ready == "True"
+            found[name] = Node(_number(gpus), open=takes, model="" if model == "<none>" else model)
     for row in filter(None, map(str.split, pods.splitlines())):
         name, phase, gpus, run = row
         asked = sum(map(_number, gpus.split(",")))

@@ -103,7 +103,7 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
     except Refused as error:
         raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
     finally:
-        for text in remove(admin, [name], groups, float(ctx.params["end_s"])):
+        for text in remove(admin, [name], groups, pace.EVERY_S):  # they had their time to end
             ctx.tell(text)
 
 
