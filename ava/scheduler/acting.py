@@ -138,6 +138,9 @@ class Acting:
         await asyncio.sleep(max(0.0, 0.1 - (time.monotonic() - began)))
 
     async def _admit(self) -> None:
+        if self._ready and not self._fresh():
+            # Nobody knows what this cluster has: runs that may go elsewhere must not be taken for it.
+            return
         began = time.monotonic()
         await self._read_pools()
         admitted, waiting = await asyncio.to_thread(self._admitter.round, datetime.now(UTC), self._room)
