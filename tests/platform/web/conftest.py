@@ -1,0 +1,114 @@
+"""A real browser, headless Chromium, on an AVA behind a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from ava.web import assets
+from avadm import paths
+from avadm.artifacts.manifest import named
+from avadm.artifacts.store import ArtifactStore
+from tests.unit.ava.api.site import WORD
+from tests.unit.ava.served import Served
+from tests.unit.ava.web.browser import whole
+from tests.unit.ava.web.town import inhabit
+
+T = TypeVar("T")
+LANGUAGES = {"en": "en-US", "zh": "zh-CN"}
+
+
+def scripts() -> Path:
+    """Return the folder of other people's scripts, which `avadm artifacts build ava-scripts` makes."""
+    return ArtifactStore(paths.cache() / "artifacts").folder(named(("ava-scripts",))[0])
+
+
+def apart(call: Callable[..., T], *given: Any) -> T:
+    """Call in another thread: playwright's loop runs in this one, and a Site has its own."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(call, *given).result()
+
+
+class Town:
+    """An AVA in use, and what a browser complains of."""
+
+    def __init__(self, served: Served, browser: Browser) -> None:
+        self.served, self.browser = served, browser
+        self.ids = apart(inhabit, served)
+        self.complaints: list[str] = []
+
+    def page(self, language: str = "en", **more: Any) -> Page:
+        """Return a window of a browser of its own."""
+        context = self.browser.new_context(
+            locale=LANGUAGES[language],
+            viewport={"width": 1280, "height": 900},
+            base_url=self.served.url,
+            **more,
+        )
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
+        page.on(
+            "console",
+            lambda m: self.complaints.append(f"{page.url}: {m.text}") if m.type == "error" else None,
+        )
+        return page
+
+    def log_in(self, name: str, language: str = "en", **more: Any) -> Page:
+        """Log in by keyboard alone."""
+        page = self.page(language, **more)
+        page.goto("/login")
+        page.keyboard.type(name)
+        page.keyboard.press("Tab")
+        page.keyboard.type(WORD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/")
+        return page
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "There is no chromium: apt-get install chromium (scripts/test-platform does)."
+    with sync_playwright() as playwright:
+        # Root has no sandbox in a container; what it shows is our own.
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+    place = scripts()
+    missing = [name for name in assets.VENDORED if not (place / name).is_file()]
+    assert not missing, f"{missing} not in {place}: avadm artifacts build ava-scripts"
+    monkeypatch.setattr(assets, "PLACE", place)
+    assets.found.cache_clear()
+    served = Served(tmp_path, frame=whole)
+    made = Town(served, chromium)
+    yield made
+    for context in chromium.contexts:
+        context.close()
+    apart(served.close)
+    assets.found.cache_clear()
+
+
+def unfit(page: Page) -> list[str]:
+    """Return what axe finds wrong with a page (WCAG 2.1 A and AA), for people."""
+    if not page.evaluate("typeof window.axe === 'object'"):
+        page.evaluate((scripts() / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    found = page.evaluate(f"axe.run(document, {json.dumps(rules)})")
+    return [
+        f"{re.sub('^http://[^/]*', '', page.url)}: {one['id']}: {node['html'][:160]}"
+        for one in found["violations"]
+        for node in one["nodes"][:3]
+    ]
