@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from avadm.components import listeners
 from avadm.components.database import OWN, VIRTUAL
 from avadm.findings import Finding
+from avadm.site import profile as profiles
+from avadm.site.object_pools import database_backups, own_backups
 from avadm.sitefile.rules import virtual
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
@@ -98,4 +100,37 @@ def names(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [served, address, port, names]
+def backups(draft: Draft) -> Iterator[Finding]:
+    """Backups have a place, and one that pgbackrest can list."""
+    knobs = draft.site.components.database
+    if knobs is None or knobs.backup is None or not draft.ok("components") or not draft.whole("roles"):
+        return
+    if not database_backups(draft.site):
+        yield draft.warning(
+            "no-backups",
+            DATABASE,
+            "There is no place for backups of the database: what is lost or deleted by mistake cannot be had back.",
+            "no object store, and no folder",
+            "components.object_store, or backup: {directory: FOLDER}",
+            "Add one of them; `backup: null` says that none are wanted.",
+        )
+    elif own_backups(draft.site) and draft.ok("profile") and not _lists(draft.site.profile):
+        yield draft.error(
+            "backups-list",
+            (*DATABASE, "backup"),
+            "Gateways of this profile's ceph do not list objects as pgbackrest asks (ceph 14.2.5 and newer do): it would see"
+            " 1,000 of them and no more.",
+            f"profile {draft.site.profile}",
+            "backup: {directory: FOLDER}",
+            "Name a folder that all nodes of the database share, or `backup: null`.",
+        )
+
+
+def _lists(profile: str) -> bool:
+    """Return whether gateways of a profile list objects as pgbackrest asks; of one that is not known, yes."""
+    return profile not in profiles.names() or bool(
+        profiles.load(profile).features.get("objects_list_v2", True)
+    )
+
+
+RULES = [served, address, port, names, backups]

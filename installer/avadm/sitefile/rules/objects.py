@@ -204,19 +204,21 @@ def external(draft: Draft) -> Iterator[Finding]:
                 f"no {key} with provider external",
                 f"Remove {key}.",
             )
-    theirs = store.external.etcd_copies
-    if theirs and {theirs.access_key, theirs.secret_key} & {
-        store.external.access_key,
-        store.external.secret_key,
-    }:
-        yield draft.error(
-            "etcd-copies-key",
-            (*path, "etcd_copies"),
-            "Copies of etcd's snapshots would be made with the key that opens all buckets: it would lie on etcd's nodes.",
-            f"{theirs.access_key}, {theirs.secret_key}",
-            "variables of their own, with a key that opens this bucket alone",
-            "Have a key made for that bucket, and put it into the vault.",
-        )
+    opens = {store.external.access_key, store.external.secret_key}
+    for key, what, where in (
+        ("etcd_copies", "Copies of etcd's snapshots", "etcd's nodes"),
+        ("database_backups", "Backups of PostgreSQL", "the database's nodes"),
+    ):
+        theirs = getattr(store.external, key)
+        if theirs and {theirs.access_key, theirs.secret_key} & opens:
+            yield draft.error(
+                f"{key.replace('_', '-')}-key",
+                (*path, key),
+                f"{what} would be made with the key that opens all buckets: it would lie on {where}.",
+                f"{theirs.access_key}, {theirs.secret_key}",
+                "variables of their own, with a key that opens this bucket alone",
+                "Have a key made for that bucket, and put it into the vault.",
+            )
     if not _https(store.external.endpoint):
         yield draft.error(
             "url-syntax",
