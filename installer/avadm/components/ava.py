@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from avadm.components.model import Component, Phase, Program, Question
+from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 
 DATABASE = "ava"
@@ -10,6 +13,8 @@ DATABASE = "ava"
 NAMESPACE = "ava-system"
 LEDGER = "ava-ledger"
 """Duty: the node has the ledger."""
+REGISTRY_CLIENT = "registry-client-ava"
+"""Certificate, and owner of its key, that the interface shows to the image registry."""
 IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
 """Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
@@ -81,6 +86,12 @@ def doors(site: Site) -> list[str]:
     return ["gate", *(["jump"] if site.network.load_balancer is not None else [])]
 
 
+def leaves(site: Site) -> Iterator[Leaf]:
+    """Yield the certificate that the interface shows to the image registry, in which it only reads."""
+    if site.components.ava and site.with_role("registry"):
+        yield Leaf(REGISTRY_CLIENT, Authority.IMAGES, REGISTRY_CLIENT, "registry:ava")
+
+
 COMPONENT = Component(
     phase=Phase(
         "ava",
@@ -95,6 +106,7 @@ COMPONENT = Component(
         wants=images,
     ),
     duties={"ava": controls, LEDGER: keepers},
+    leaves=leaves,
     programs=(
         Program(
             "ava",

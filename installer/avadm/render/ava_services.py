@@ -1,4 +1,4 @@
-"""Variables of the role ava for services of the site that the platform uses: log-in, directory, notices."""
+"""Variables of the role ava for services of the site that the platform uses: log-in, directory, notices, the image registry."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from avadm.components.ava import host
+from avadm.components.ava import REGISTRY_CLIENT, host
+from avadm.components.registry import READERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki.certs import key_pem
+from avadm.pki.model import Authority, key_variable
 from avadm.render import Given, Vars
+from avadm.site import places
 from avadm.site.ava_services import Service
 from avadm.site.model import Site
 
@@ -60,6 +64,7 @@ def render(given: Given, out: Vars) -> None:
     if ldap := knobs.ldap:
         ca = told.reach("api", "ldap", ldap, port_of(ldap.url))
         told.settings["api"]["ldap"] = {"url": ldap.url, "user_dn": ldap.user_dn, **ca}
+    _registry(given, told)
     if notices := _notices(given.site, told, out):
         told.settings["operator"]["notices"] = notices
     out.all |= {
@@ -67,6 +72,24 @@ def render(given: Given, out: Vars) -> None:
         "ava_service_secrets": told.secrets,
         "ava_service_ca_certificates": told.cas,
         "ava_service_openings": told.openings,
+    }
+
+
+def _registry(given: Given, told: _Told) -> None:
+    """Let the interface read in the site's own registry what an image runs by itself."""
+    servers = given.site.with_role("registry")
+    if not servers:
+        return
+    told.cas["registry-ca.crt"] = given.store.trusted(Authority.KUBERNETES)
+    told.cas["registry-client.crt"] = given.store.leaf(REGISTRY_CLIENT)
+    told.secrets["api"]["registry-key"] = key_pem(key_variable(REGISTRY_CLIENT))
+    told.openings.append({"part": "api", "networks": [f"{n.address}/32" for n in servers], "port": READERS})
+    told.settings["api"]["registries"] = {
+        f"{places.registry_name(given.site)}:{READERS}": {
+            "ca": f"{CONFIG}/registry-ca.crt",
+            "certificate": f"{CONFIG}/registry-client.crt",
+            "key": "/etc/ava/services-api/registry-key",
+        }
     }
 
 

@@ -36,6 +36,7 @@ SECRETS = {
     "vault_ava_oidc_secret": "oidc word",
     "vault_ava_webhook_secret": "hook word",
     "vault_ava_mail_password": "mail word",
+    "vault_pki_key_registry_client_ava": "registry word",
 }
 
 
@@ -85,6 +86,7 @@ def test_each_process_has_its_own_secrets_as_files(tmp_path):
         part: {k: base64.b64decode(v).decode() for k, v in held[f"Secret services-{part}"]["data"].items()}
         for part in ("api", "operator")
     }
+    told["api"].pop("registry-key")
     assert told == {"api": {"oidc": "oidc word"}, "operator": {"webhook": "hook word", "mail": "mail word"}}
     parts = objects(tmp_path, "parts.yml.j2")
     for part, wanted in {"api": True, "operator": True, "scheduler": False}.items():
@@ -117,6 +119,7 @@ def test_the_way_is_open_to_their_addresses_and_ports_for_who_asks(tmp_path):
     assert found == [
         ("api", "192.0.2.10/32", 443, ["Egress"]),
         ("api", "192.0.2.11/32", 389, ["Egress"]),
+        ("api", "10.0.0.2/32", 5000, ["Egress"]),  # the site's own registry
         ("operator", "192.0.2.12/32", 8080, ["Egress"]),
         ("operator", "192.0.2.16/28", 587, ["Egress"]),
     ]
@@ -124,8 +127,12 @@ def test_the_way_is_open_to_their_addresses_and_ports_for_who_asks(tmp_path):
 
 def test_without_them_nothing_is_opened_or_kept(tmp_path):
     base = objects(tmp_path, "base.yml.j2", {})
-    assert not [name for name in base if "service-" in name]
-    assert "services-" not in str(objects(tmp_path, "secrets.yml.j2", {}))
+    assert [name for name in base if "service-" in name] == ["NetworkPolicy service-1"], (
+        "the site's own registry"
+    )
+    held = objects(tmp_path, "secrets.yml.j2", {})
+    assert list(held["Secret services-api"]["data"]) == ["registry-key"]
+    assert "Secret services-operator" not in held
     assert yaml.safe_load(base["ConfigMap ava"]["data"]["operator.yml"]).get("notices") is None
 
 
@@ -136,3 +143,15 @@ def test_a_secret_that_others_have_given_must_be_in_the_vault():
         ava_services.require(site(ava=KNOBS), {"vault_ava_oidc_secret": "x"})
     ava_services.require(site(ava=KNOBS), SECRETS)
     ava_services.require(site(ava={}), {})
+
+
+def test_the_interface_alone_asks_the_site_s_registry_and_shows_a_certificate_for_it(tmp_path):
+    data = objects(tmp_path, "base.yml.j2", {})["ConfigMap ava"]["data"]
+    [(name, row)] = Api.model_validate(yaml.safe_load(data["api.yml"])).registries.items()
+    assert name == "registry.example:5000" or name.endswith(":5000")
+    assert "BEGIN CERTIFICATE" in data["registry-ca.crt"]
+    assert "BEGIN CERTIFICATE" in data["registry-client.crt"]
+    assert str(row.key) == "/etc/ava/services-api/registry-key"
+    held = objects(tmp_path, "secrets.yml.j2", {})["Secret services-api"]["data"]
+    assert b"registry word" in base64.b64decode(held["registry-key"])
+    assert "registries" not in data["operator.yml"]
