@@ -25,6 +25,8 @@ from ava.store.types import plain
 
 MOST = 512
 """Replicas of one service."""
+FIXED = ("data_sets", "cluster", "queue")
+"""What its run holds or is charged to; taken when it is admitted."""
 BEHIND = {"group_name": {"group-quota", "quota-used-up"}, "queue": {"queue-quota", "quota-used-up"}}
 """For what of its group or its queue an earlier run may wait whose turn comes before a service's growth."""
 
@@ -61,6 +63,15 @@ class ServiceStore(Base):
         known = _row(connection, run)
         if row.phase == Phase.FINISHED or row.stop is not None:
             raise _ended(row)
+        if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
+            raise conflict(
+                "service-fixed",
+                f"{', '.join(fixed)} of a service cannot change while it runs.",
+                f"spec.{fixed[0]}",
+                "Leave it as it is, or stop the service and start it anew.",
+                found=str(spec.get(fixed[0]))[:200],
+                wanted=str(row.spec.get(fixed[0]))[:200],
+            )
         wanted = _replicas(spec) if _scaling(spec) is None else clamp(known.wanted, _scaling(spec))
         target = self._target(connection, row, known, spec, now)
         if target == known.target and wanted == known.wanted and row.spec == _with(spec, wanted):
@@ -83,6 +94,7 @@ class ServiceStore(Base):
         connection.execute(services.update().where(services.c.run == run).values(changes))
         change: dict[str, Any] = {"spec": _with(spec, wanted), "attempt": target}
         change |= asks._asdict() if queued else {}
+        change["priority"] = spec.get("priority", row.priority)
         after = connection.execute(runs.update().where(runs.c.id == run).values(change).returning(runs)).one()
         topic, kind = (Topic.SCHEDULER, "run-queued") if queued else (Topic.OPERATOR, "run-admitted")
         self.tell(connection, now, kind, run, topic, attempt=target)

@@ -152,6 +152,13 @@ def test_a_number_outside_the_bounds_and_one_that_can_never_fit_are_refused(worl
     assert code(store.update_service, run, spec(replicas=9), NOW)[0] == 422
 
 
+@pytest.mark.parametrize("other", [{"queue": "night"}, {"cluster": "east"}, {"data_sets": [{"name": "x"}]}])
+def test_what_its_run_holds_is_not_changed_by_an_update(world, other):
+    store, run = world.store, running(world)
+    assert code(store.update_service, run, spec(**other), NOW) == (409, "service-fixed")
+    assert store.service(run).target == 0
+
+
 def test_what_ends_or_is_no_service_is_not_changed(world):
     store, run = world.store, running(world)
     store.stop(run, later(1), by="ann")

@@ -1,0 +1,157 @@
+"""Two clusters behind one ledger: two real API servers with nodes, an operator and a scheduler each."""
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+
+import pytest
+
+from ava.domain.model import Kind, Outcome, Phase
+from ava.domain.placement.room import part
+from ava.domain.spec import Spec
+from ava.domain.states import State, show, watcher
+from ava.kube.client import Client
+from ava.kube.resources import NODES, PODS
+from ava.operator import cluster as operated
+from ava.operator import controller
+from ava.scheduler import acting, admitting
+from ava.scheduler.acting import Acting
+from ava.scheduler.config import Config as SchedulerConfig
+from ava.scheduler.metrics import Metrics
+from tests.platform.apiserver import api_server
+from tests.platform.hollow import Hollow
+from tests.platform.operator.test_platform_operator import SPACE
+from tests.unit.ava.operator.room import now, operating, settings
+
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
+SILENT = 6.0
+"""Seconds after which a cluster counts as away here (in a room 45 to 60)."""
+
+
+async def until(wanted, seconds=40):
+    async with asyncio.timeout(seconds):
+        while not await wanted():
+            await asyncio.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def east():
+    with api_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    for module in (acting, operated):
+        # A watch in which nothing happens must end before its silence counts.
+        monkeypatch.setattr(module, "LOOK", 2)
+    monkeypatch.setattr(controller, "DEAF", SILENT)
+    monkeypatch.setattr(acting, "STALE", SILENT)
+    monkeypatch.setattr(admitting, "FRESH", timedelta(seconds=SILENT))
+
+
+def submit(store, name, cluster, cpu=1000):
+    spec = {"image": "i", "command": ["sleep"], "cluster": cluster, "roles": [{"each": {"cpu": cpu}}]}
+    said = Spec.model_validate(spec)
+    plain = said.model_dump(mode="json")
+    made = store.put_definition("ann", Kind.TRAINING, name, plain, now())
+    return store.submit(
+        made.id, name, now(), asks=said.asks(), spec=plain, queue="default", priority=50, cluster=cluster
+    )
+
+
+def shown(store, run):
+    run = store.run(run.id)
+    sign = store.signs().get(watcher(run.cluster))
+    pods = store.pods([run.id])[run.id]
+    return show(run, pods, now(), sign[0] if sign else None, timedelta(seconds=SILENT)).state
+
+
+@asynccontextmanager
+async def cluster(server, store, name, cpu):
+    """Run a cluster of one node with its operator and scheduler; gives its client and nodes."""
+    async with AsyncExitStack() as stack:
+        client, other, third = [await stack.enter_async_context(Client(server.access)) for _ in range(3)]
+        nodes = Hollow(other, 1)
+        nodes.binds = False
+        await stack.enter_async_context(nodes.running())
+        room = {"cpu": str(cpu), "memory": "64Gi", "pods": "100"}
+        said = {"status": {"capacity": room, "allocatable": room}}
+        await other.patch(NODES, "node-0", said, sub="status")
+        made = settings().model_copy(update={"cluster": name})
+        await stack.enter_async_context(operating(client, store, made))
+        config = SchedulerConfig(cluster=name, poll=0.3, sign=0.5, tell=1.0)
+        task = asyncio.create_task(Acting(third, store, config, Metrics(), name).run())
+        try:
+            yield client
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError, ExceptionGroup):
+                await task
+
+
+def test_users_choose_or_let_choose_and_a_cluster_that_is_away_is_told_as_such(apiserver, east, store):
+    async def test():
+        async with (
+            asyncio.timeout(170),
+            cluster(apiserver, store, "west", cpu=4) as west,
+            cluster(east, store, "east", cpu=16) as far,
+        ):
+
+            async def running(*runs):
+                return all(shown(store, run) is State.RUNNING for run in runs)
+
+            async def rooms():
+                return {part("west"), part("east")} <= set(store.signs())
+
+            await until(rooms)
+            chosen = submit(store, "chosen", "west"), submit(store, "far", "east")
+            big = submit(store, "big", "any", cpu=8000)
+            await until(lambda: running(*chosen, big))
+            assert [store.run(r.id).cluster for r in (*chosen, big)] == ["west", "east", "east"]
+
+            async def there(client, run):
+                return len((await client.list(PODS, SPACE, labels=f"ava.io/run={run.id}"))[0])
+
+            assert [await there(west, r) for r in (*chosen, big)] == [1, 0, 0]
+            assert [await there(far, r) for r in (*chosen, big)] == [0, 1, 1]
+            # What is used is one account, whichever cluster it is in.
+            assert store.group("vision").used.cpu == 10_000
+
+            await asyncio.to_thread(east.stop)
+
+            async def unknown():
+                return [shown(store, r) for r in (chosen[1], big)] == [State.UNKNOWN] * 2
+
+            await until(unknown)
+            assert await running(chosen[0])
+
+            async def forgotten():
+                return now() - store.signs()[part("east")][0] > timedelta(seconds=SILENT)
+
+            await until(forgotten)
+            new = [submit(store, f"new{n}", "any") for n in range(2)]
+            named = submit(store, "named", "east")
+            await until(lambda: running(*new))
+            assert {store.run(r.id).cluster for r in new} == {"west"}
+            # Nothing of what is away has ended or is free again, and what names it waits and says why.
+            assert [store.run(r.id).phase for r in (chosen[1], big)] == [Phase.ADMITTED] * 2
+            assert store.group("vision").used.cpu == 12_000
+
+            async def told():
+                return [p["code"] for p in store.run(named.id).waits_for] == ["cluster-silent"]
+
+            await until(told)
+
+            await asyncio.to_thread(east.start)
+            await until(lambda: running(chosen[1], big, named))
+            for run in (*chosen, big, *new, named):
+                store.stop(run.id, now(), by="ann")
+
+            async def ended():
+                return all(store.run(r.id).outcome is Outcome.STOPPED for r in (*chosen, big, *new, named))
+
+            await until(ended)
+            assert store.group("vision").used.cpu == 0
+
+    asyncio.run(test())
