@@ -19,6 +19,8 @@ from avadm.lab.layout import nodes as layout
 from avadm.site.model import Site
 from avadm.sitefile.load import examine
 
+GIT_PORT = 2022
+"""Of this machine: where a test's server of code listens."""
 _HEAD = """# Written by `avadm lab up`. You may edit it: the lab leaves an edited file alone.
 # The nodes' root password is in the file `password` beside it: avadm bootstrap --password-file.
 """
@@ -106,6 +108,12 @@ def _logs(nodes: list[LabNode]) -> dict[str, Any]:
     return {"stores": stores, "retention_days": 2, "disk_gib": 1, "buffer_mib": 64, "learning_hours": 24}
 
 
+def _code(config: Config, host_key: str) -> dict[str, Any]:
+    """Return a server of code: this machine, on which a test may run sshd with the first node's host key."""
+    known = {"host_keys": f"[{config.gateway}]:{GIT_PORT} {host_key}"} if host_key else {}
+    return {"networks": [f"{config.gateway}/32"], "ports": [GIT_PORT], **known}
+
+
 def _network(config: Config) -> dict[str, Any]:
     network: dict[str, Any] = {"management": str(config.subnet), "domain": config.domain}
     if config.masters:
@@ -188,7 +196,7 @@ def text(config: Config, nodes: list[LabNode], host_keys: Mapping[str, str], pro
     if config.stored:
         data["components"]["database"] = {"vip": str(config.database_vip)}
     if config.platform:
-        data["components"]["ava"] = {}
+        data["components"]["ava"] = {"git": [_code(config, host_keys.get(nodes[0].name, ""))]}
     Site.model_validate(data)
     out = io.StringIO()
     yaml = YAML()
