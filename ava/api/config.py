@@ -34,7 +34,7 @@ class Tls(_Strict):
 
 
 class LogStore(_Strict):
-    """One VictoriaLogs.
+    """One VictoriaLogs, or one Prometheus.
 
     Attributes:
         ca: of the store's authority.
@@ -164,6 +164,7 @@ class Config(_Strict):
         sealing_key: file with a Fernet key; deploy keys and cursors are sealed with it. The same on every replica.
         trusted_proxies: networks whose X-Forwarded-For is believed.
         session_hours, token_days: until a log-in ends, and a token at most.
+        prometheus: servers that are asked what runs use; the first that answers is believed.
         images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
             knows the rest.
         git: whether there are servers that code may be cloned from.
@@ -181,6 +182,7 @@ class Config(_Strict):
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     clusters: dict[str, Cluster] = Field(default_factory=lambda: {"default": Cluster()})
     log_stores: tuple[LogStore, ...] = ()
+    prometheus: tuple[LogStore, ...] = ()
     limits: Limits = Limits()
     images: dict[Name, Offered] = {}
     git: bool = True

@@ -7,13 +7,39 @@ from fastapi import APIRouter, Response
 from ava.api.answer import Json
 from ava.api.routes import runs
 from ava.api.routes.common import Ref
-from ava.web.visit import Someone
+from ava.domain.labels import namespace
+from ava.domain.model import Phase
+from ava.domain.problems import Problem, Refused
+from ava.web import figures
+from ava.web.visit import HEADERS, Someone
+from ava.web.words import N_
 
 routes = APIRouter()
+TITLES = {
+    "gpu": N_("GPU use of its nodes, all cards, %"),
+    "cpu": N_("CPU cores used"),
+    "memory": N_("Memory used, GiB"),
+}
 
 
 @routes.get("/runs/{id}/charts")
 def charts(id: Ref, visit: Someone) -> Response:
     """Return the charts of a run; none where nothing is measured."""
-    runs.the_run(visit.who, id, "runs.show")
-    return Json({"charts": [], "live": False})
+    run = runs.the_run(visit.who, id, "runs.show")
+    services = visit.services
+    if run.admitted is None:
+        return Json({"charts": [], "live": False}, headers=HEADERS)
+    nodes = sorted({pod.node for pod in services.store.pods([run.id]).get(run.id, ()) if pod.node})
+    titles = {key: visit.words(text) for key, text in TITLES.items()}
+    wanted = figures.charts(namespace(run.group), run.id, nodes, run.asks.gpu, titles)
+    try:
+        found = figures.read(
+            services.config.prometheus, wanted, run.admitted, run.finished or services.clock()
+        )
+    except figures.FiguresDown as error:
+        what = "The figures cannot be read at the moment."
+        problem = Problem(
+            "figures-unavailable", what, "prometheus", str(error), "an answer", "Try again later."
+        )
+        raise Refused(503, problem) from error
+    return Json({"charts": found, "live": run.phase is not Phase.FINISHED}, headers=HEADERS)

@@ -1,0 +1,162 @@
+"""What pods of a run use, from the site's Prometheus: the same figures as grafana's dashboards, bounded in number and time."""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from threading import BoundedSemaphore
+from typing import Any
+
+import httpx
+
+from ava.api.config import LogStore
+
+POINTS = 240
+"""Of one line at most."""
+FINEST = 15
+"""Seconds between two points at least: Prometheus asks exporters no oftener."""
+LINES = 16
+"""Of one chart at most; of more pods the first ones by name."""
+PATIENCE = httpx.Timeout(5.0)
+AT_ONCE = BoundedSemaphore(4)
+"""Requests of all users: a Prometheus that hangs takes four threads and no more."""
+
+
+class FiguresDown(Exception):
+    """No server has answered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart.
+
+    Attributes:
+        factor: what Prometheus' values are multiplied by to be in ``unit``.
+        label: which label names a line.
+        most: upper end of the axis; None: by the values.
+    """
+
+    title: str
+    query: str
+    unit: str
+    factor: float
+    label: str
+    most: float | None = None
+
+
+def _text(value: str) -> str:
+    """Return a text as PromQL has it in quotation marks."""
+    return json.dumps(value)
+
+
+def charts(
+    namespace: str, run: str, nodes: Sequence[str], gpus: int, titles: Mapping[str, str]
+) -> list[Chart]:
+    """Return the charts of a run; ``titles``: by ``gpu``, ``cpu``, ``memory``, in the reader's language."""
+    pods = f'image!="",container_name!="POD",namespace={_text(namespace)},pod_name=~{_text(run + "-.+")}'
+    found = [
+        Chart(
+            titles["cpu"],
+            f"sum by (pod_name) (rate(container_cpu_usage_seconds_total{{{pods}}}[2m]))",
+            "",
+            1,
+            "pod_name",
+        ),
+        Chart(
+            titles["memory"],
+            f"sum by (pod_name) (container_memory_working_set_bytes{{{pods}}})",
+            " GiB",
+            2**-30,
+            "pod_name",
+        ),
+    ]
+    if gpus and nodes:
+        # Which card a pod has nobody outside of its node knows on Kubernetes 1.9: all of the node's are shown, and said so.
+        where = _text("|".join(sorted({node.replace(".", "\\.") for node in nodes})))
+        found.insert(
+            0,
+            Chart(
+                titles["gpu"], f"avg by (node) (dcgm_gpu_utilization{{node=~{where}}})", "%", 1, "node", 100
+            ),
+        )
+    return found
+
+
+def read(
+    servers: Sequence[LogStore], wanted: Sequence[Chart], begin: datetime, end: datetime
+) -> list[dict[str, Any]]:
+    """Return the charts that have figures, as the page draws them; the first server that answers is believed.
+
+    Raises:
+        FiguresDown: none answers, or too many ask at the moment.
+    """
+    if not servers:
+        return []
+    if not AT_ONCE.acquire(timeout=1):
+        raise FiguresDown("too many ask at the moment")
+    try:
+        why = ""
+        for server in servers:
+            try:
+                return [made for chart in wanted if (made := _chart(server, chart, begin, end))["series"]]
+            except (httpx.HTTPError, ValueError, KeyError, OSError) as error:
+                why = f"{server.name}: {type(error).__name__}"
+        raise FiguresDown(why)
+    finally:
+        AT_ONCE.release()
+
+
+def _chart(server: LogStore, chart: Chart, begin: datetime, end: datetime) -> dict[str, Any]:
+    first, last = int(begin.timestamp()), max(int(end.timestamp()), int(begin.timestamp()) + 1)
+    step = max(FINEST, math.ceil((last - first) / POINTS))
+    first -= first % step
+    times = list(range(first, last + 1, step))
+    asked = {"query": chart.query, "start": str(first), "end": str(last), "step": str(step)}
+    answer = _client(server).post("/api/v1/query_range", data=asked)
+    answer.raise_for_status()
+    rows = answer.json()["data"]["result"]
+    lines = sorted(rows, key=lambda row: str(row["metric"].get(chart.label, "")))[:LINES]
+    return {
+        "title": chart.title,
+        "unit": chart.unit,
+        "most": chart.most,
+        "times": times,
+        "series": [
+            {
+                "name": str(row["metric"].get(chart.label, "")),
+                "values": _values(row["values"], times, chart.factor),
+            }
+            for row in lines
+        ],
+    }
+
+
+def _values(pairs: Sequence[Sequence[Any]], times: Sequence[int], factor: float) -> list[float | None]:
+    """Return a value for each time, None where there is none: a line that breaks off is no zero."""
+    known: dict[int, float] = {}
+    for at, value in pairs:
+        with suppress(ValueError):
+            number = float(value) * factor
+            if math.isfinite(number):
+                known[int(at)] = round(number, 4)
+    return [known.get(at) for at in times]
+
+
+@cache
+def _client(server: LogStore) -> httpx.Client:
+    """Return the client of a server; its certificates are read once."""
+    verify: ssl.SSLContext | bool = True
+    if server.ca is not None:
+        verify = ssl.create_default_context(cafile=str(server.ca))
+        if server.certificate is not None and server.key is not None:
+            verify.load_cert_chain(server.certificate, server.key)
+    auth = None
+    if server.user is not None and server.passfile is not None:
+        auth = httpx.BasicAuth(server.user, server.passfile.read_text(encoding="utf-8").strip())
+    return httpx.Client(base_url=server.url, verify=verify, auth=auth, timeout=PATIENCE, trust_env=False)
