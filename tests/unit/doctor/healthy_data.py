@@ -76,14 +76,17 @@ def backed(role="primary", wrong=(), at=1_800_000_000.0, **values):
     return {"values": told, "wrong": list(wrong)}
 
 
+PARTS = "api", "gate", "jump", "operator", "scheduler"
+
+
 def platform(way=200, said="", renewed=3, **pods):
     """Return what a master says of the platform; a process' pods may be given as ``api={"ready": 1}``."""
     leases = {"ava-operator": ["operator-1", 7], "ava-scheduler": ["scheduler-1", 9]}
     later = {name: [holder, count + renewed] for name, (holder, count) in leases.items()}
     usual = {"ready": 2, "nodes": ["comp1"], "restarts": 0}
     return {
-        "deployed": {"api": 2, "operator": 2, "scheduler": 2},
-        "pods": {part: {**usual, **pods.get(part, {})} for part in ("api", "operator", "scheduler")},
+        "deployed": dict.fromkeys(PARTS, 2),
+        "pods": {part: {**usual, **pods.get(part, {})} for part in PARTS},
         "leases": [leases, later],
         "way": {"status": way, "said": said},
     }

@@ -91,16 +91,17 @@ def test_each_process_gets_no_more_secrets_than_it_needs(tmp_path):
             for v in parts[f"Deployment {name}"]["spec"]["template"]["spec"]["volumes"]
             if "secret" in v
         }
-        for name in component.PARTS
+        for name in (*component.PARTS, "gate")
     }
     assert found == {
-        "api": {"database", "sealing", "logs"},
+        "api": {"database", "sealing", "doors", "logs"},
+        "gate": {"gate"},
         "operator": {"database", "sealing"},
         "scheduler": {"database"},
     }
 
 
-@pytest.mark.parametrize("name", component.PARTS)
+@pytest.mark.parametrize("name", [*component.PARTS, "gate"])
 def test_a_process_may_do_nothing_on_its_node(tmp_path, name):
     pod = objects(tmp_path, "parts.yml.j2")[f"Deployment {name}"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
@@ -114,7 +115,7 @@ def test_a_process_may_do_nothing_on_its_node(tmp_path, name):
         "an emptyDir forbids draining its node"
     )
     assert pod["nodeSelector"]["avadm.io/pool"] == "cpu"
-    assert pod["automountServiceAccountToken"] is (name != "api")
+    assert pod["automountServiceAccountToken"] is (name not in ("api", "gate"))
 
 
 def test_a_tag_is_the_image_s_own_digest_and_the_job_has_its_name(tmp_path):
@@ -287,3 +288,41 @@ def test_the_ingress_asks_before_it_lets_in_and_takes_away_what_the_caller_was_l
     assert bare["customRequestHeaders"] == {"Authorization": "", "Cookie": ""}
     assert bare["customResponseHeaders"] == {"Set-Cookie": ""}
     assert dynamic["routers"]["callers"]["entryPoints"] == ["callers"]
+
+
+def test_workbenches_have_names_of_their_own_at_the_ingress(tmp_path):
+    out = rendered(tmp_path)
+    assert out.all["ingress_routes"] == [
+        {
+            "name": "workbenches",
+            "rule": "HostRegexp(`{bench:[a-z0-9]+}.wb.demo.test`)",
+            "service": "ava-system-gate-80@kubernetes",
+        }
+    ]
+    parts = objects(tmp_path, "parts.yml.j2")
+    assert parts["Ingress gate"]["spec"]["rules"][0]["http"]["paths"][0]["backend"] == {
+        "serviceName": "gate",
+        "servicePort": 80,
+    }
+
+
+def test_without_addresses_for_it_there_is_no_ssh_gateway(tmp_path):
+    parts = objects(tmp_path, "parts.yml.j2")
+    assert "Deployment jump" not in parts
+    assert "Service ssh" not in parts
+    assert component.doors(SITE) == ["gate"]
+
+
+def test_the_gate_reaches_workbenches_and_the_api_s_internal_port_alone(tmp_path):
+    gate = objects(tmp_path, "base.yml.j2")["NetworkPolicy gate"]["spec"]
+    assert [f["ipBlock"]["cidr"] for f in gate["ingress"][0]["from"]] == ["10.0.0.2/32", "10.0.0.3/32"]
+    assert [(rule["to"], rule["ports"][0]["port"]) for rule in gate["egress"]] == [
+        ([{"podSelector": {"matchLabels": {"app": "ava", "part": "api"}}}], 9090),
+        ([{"namespaceSelector": {"matchLabels": {"ava.io/managed": "true"}}}], 8888),
+    ]
+
+
+def test_the_ssh_gateway_s_host_key_is_a_private_key_of_its_own(tmp_path):
+    key = rendered(tmp_path).secrets[ava.JUMP_HOST_KEY]
+    assert key().startswith("-----BEGIN OPENSSH PRIVATE KEY-----")
+    assert key() != key()

@@ -14,7 +14,9 @@ RESTARTS = 5
 
 
 def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    for part in PARTS:
+    # The ways into workbenches are looked at where they are; the gate is on each site.
+    doors = {"gate", *data["deployed"]} - set(PARTS)
+    for part in (*PARTS, *sorted(doors)):
         wanted, found = data["deployed"].get(part), data["pods"].get(part, {"ready": 0, "restarts": 0})
         if wanted is None:
             yield bad("it is not deployed", part)
