@@ -6,6 +6,7 @@ of it with a delay: until then it answers what they still send.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from ava.domain import exits, labels, podstate, serving, serving_pods
 from ava.domain.model import Outcome, PodState, Run
 from ava.domain.policies import End, Place
-from ava.domain.problems import Problem
+from ava.domain.problems import Problem, Refused
 from ava.domain.serving import Name, Plan, Replica, Service
 from ava.domain.spec import Serving, Spec
 from ava.domain.states import explain
@@ -28,6 +29,7 @@ from ava.operator.load import EVERY, Load
 from ava.operator.objects import Objects
 from ava.store.interface import Store
 
+log = logging.getLogger(__name__)
 WAIT = 2.0
 """Seconds until the next look while something is on its way."""
 CODE = "service-"
@@ -131,7 +133,14 @@ class Replicas:
         wanted = serving.scaled(service, said.scaling, self.load.rate(run), now)
         if wanted == service.wanted:
             return service
-        return await self.threads(self.store.scale_service, run.id, wanted, now)
+        try:
+            return await self.threads(self.store.scale_service, run.id, wanted, now)
+        except Refused as refused:
+            # More than the group or the queue may ever have, or it is being stopped: as many as there are go on.
+            if refused.status not in (409, 422):
+                raise
+            log.info("service %s stays at %d replicas: %s", run.id, service.wanted, refused)
+            return service
 
     async def _spec(self, run: Run, revision: int) -> Spec:
         known = self._specs.get((run.id, revision))

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 from ava.domain.model import Kind, Outcome
 from ava.domain.resources import Resources
@@ -202,6 +203,32 @@ def test_what_the_quota_has_no_room_for_waits_and_says_so(store):
         await room.until(lambda: store.run(run.id).waits_for == ())
 
     in_service(store, test)
+
+
+def test_a_load_for_which_there_can_never_be_quota_hinders_nothing_else(store):
+    async def test(room):
+        room.nodes.serves = good
+        bounds = {"least": 2, "most": 100, "requests": 1}
+        run = start(store, kind=Kind.SERVICE, name="mnist", **serve(scaling=bounds))
+        async with operating(room.client, store, config()) as operator:
+            await room.until(lambda: len(serving(room, run)) == 2)
+            store.set_quota("vision", replace(store.group("vision").quota, cpu=3000), now())
+            load = operator.reconciler.replicas.load
+            load.rate = lambda _: 3.0
+            # The last change was long enough ago.
+            store.update_service(run.id, document(scaling=bounds), now())
+            scaled = store.service(run.id).scaled
+            operator.reconciler.now = lambda: scaled + timedelta(minutes=10)
+            await room.until(lambda: len(serving(room, run)) == 3)
+            load.rate = lambda _: 1000.0
+            operator.reconciler.now = lambda: scaled + timedelta(minutes=30)
+            store.update_service(run.id, document(image="good:2", scaling=bounds, replicas=3), now())
+            await room.until(lambda: store.service(run.id).target == 1)
+            await room.client.delete(PODS, room.pods(run)[0]["metadata"]["name"], "ava-vision", grace=0)
+            await room.until(lambda: len(serving(room, run)) == 3)
+            assert store.service(run.id).wanted == 3
+
+    in_room(store, test, operator=False)
 
 
 def test_a_replica_that_is_killed_or_evicted_is_made_anew(store):
