@@ -30,6 +30,7 @@ class Skopeo:
                 return 1, "", f"Error reading manifest: {self.trouble}"
             return 0, json.dumps({"config": {"digest": self.held}}), ""
         self.put.append(argv[-2:])
+        self.options = argv[:-2]
         self.held = self.keeps
         return 0, "", ""
 
@@ -59,3 +60,10 @@ def test_a_registry_that_refuses_is_not_one_without_the_image(archive):
 def test_another_image_than_was_put_is_told(archive):
     with pytest.raises(ImageError, match="keeps avadm/base:12 as sha256:x, wanted sha256:abc"):
         put(Skopeo(keeps="sha256:x"), archive)
+
+
+@pytest.mark.parametrize(("level", "wanted"), [(None, []), (1, ["--dest-compress-level", "1"])])
+def test_a_large_image_is_put_with_less_compression_where_that_is_asked(archive, level, wanted):
+    skopeo = Skopeo()
+    ensure(Registry(skopeo, "r:5000", "/certs", level), NAME, archive, False)
+    assert [word for word in skopeo.options if word in ("--dest-compress-level", "1")] == wanted
