@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import uvicorn
@@ -23,6 +24,7 @@ from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
 from ava.storage.acting import Acting
 from ava.storage.config import Config, ConfigError, load
+from ava.storage.files import Files
 from ava.storage.ground import Ground, NotOurs
 from ava.storage.health import internal
 from ava.storage.making import Maker
@@ -135,6 +137,7 @@ class Program:
             now=self.services.clock,
             every=config.every,
             poll=config.poll,
+            beside=self._give_up,
         )
         thread = threading.Thread(target=acting.run, name="acting", daemon=True)
         self.metrics.leader.set(1)
@@ -145,6 +148,11 @@ class Program:
         finally:
             acting.stopped.set()
             self.metrics.leader.set(0)
+
+    def _give_up(self) -> None:
+        """Give up uploads that nobody has gone on with for long."""
+        before = self.services.clock() - timedelta(days=self.config.upload_days)
+        Files(self.store, self.ground).give_up_stale(before)
 
     async def _away(self) -> None:
         """Return when the file system was away for too long."""

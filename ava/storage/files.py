@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 
 from starlette.concurrency import run_in_threadpool
 
@@ -218,6 +219,18 @@ class Files:
         with self.inside(one, UPLOADS) as folder, suppress(FileNotFoundError):
             os.unlink(upload.id, dir_fd=folder)
         self.store.end_upload(upload.id)
+
+    def give_up_stale(self, before: datetime) -> None:
+        """Give up uploads that began before a time and to which nothing has come since."""
+        for upload in self.store.stale_uploads(before):
+            one = self.store.data_set(upload.data_set)
+            with self.inside(one, UPLOADS) as folder:
+                try:
+                    last = os.stat(upload.id, dir_fd=folder, follow_symlinks=False).st_mtime
+                except FileNotFoundError:
+                    last = 0.0
+            if last < before.timestamp():
+                self.give_up(one, upload)
 
     def remove(self, one: DataSet, path: str) -> None:
         """Remove a file, a link or an empty folder while no run has the data set; Refused 404, 409."""

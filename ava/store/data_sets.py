@@ -232,6 +232,12 @@ class DataSetStore(Base):
         query = select(uploads).where(uploads.c.data_set == data_set).order_by(uploads.c.id)
         return [_upload(row) for row in connection.execute(query)]
 
+    @reading
+    def stale_uploads(self, connection: Connection, before: datetime) -> Sequence[Upload]:
+        """Return uploads that began before a time, oldest first."""
+        query = select(uploads).where(uploads.c.created < before).order_by(uploads.c.id).limit(MOST_UPLOADS)
+        return [_upload(row) for row in connection.execute(query)]
+
     @writing
     def end_upload(self, connection: Connection, id: str) -> None:
         """Forget an upload: it is in its place, or was given up."""

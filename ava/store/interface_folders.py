@@ -97,5 +97,8 @@ class DataSets(Protocol):
     def uploads(self, data_set: str) -> Sequence[Upload]:
         """Return the files that are being sent into a data set, oldest first."""
 
+    def stale_uploads(self, before: datetime) -> Sequence[Upload]:
+        """Return uploads that began before a time, oldest first."""
+
     def end_upload(self, id: str) -> None:
         """Forget an upload: it is in its place, or was given up. Twice does no harm."""

@@ -34,7 +34,10 @@ def told(site: Site) -> dict[str, Any]:
             "ledger": ava.DATABASE,
             "host": ava.host(site),
             "address": str(site.network.ingress_vip or ""),
-            "leases": [f"ava-{part}" for part in ava.PARTS if part != "api"],
+            "leases": [
+                *(f"ava-{part}" for part in ava.PARTS if part != "api"),
+                *(["ava-storage"] if ava.mount(site) else []),
+            ],
         }
     if logs is not None:
         found["logs"] = {"port": logs.port}

@@ -5,6 +5,8 @@ import base64
 import fcntl
 import hashlib
 import os
+import time
+from datetime import UTC, datetime
 
 import pytest
 from starlette.testclient import TestClient
@@ -312,6 +314,19 @@ def test_an_upload_that_was_given_up_leaves_nothing(site):
     assert site.ask("DELETE", where).status_code == 204
     assert list(site.sent.iterdir()) == []
     assert site.ask("HEAD", where).status_code == 404
+
+
+def test_only_uploads_that_nobody_goes_on_with_are_given_up(site):
+    left, alive = site.upload("left", 3), site.upload("alive", 3)
+    for where in (left, alive):
+        site.send(where, 0, b"ab")
+    soon = time.time() + 60
+    for part in site.sent.iterdir():
+        # What came to one of them came later than what is looked back to.
+        os.utime(part, (soon + 1, soon + 1) if alive.endswith(part.name) else (0, 0))
+    site.files.give_up_stale(datetime.fromtimestamp(soon, UTC))
+    assert [part.name for part in site.sent.iterdir()] == [alive.removeprefix("uploads/")]
+    assert site.ask("HEAD", left).status_code == 404
 
 
 def test_two_do_not_send_one_file_at_once(site):
