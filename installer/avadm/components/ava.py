@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from avadm.components.model import Component, Phase, Program, Question
 from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
+from avadm.site.places import metered
 
 DATABASE = "ava"
 """Its database, and the user that owns it."""
@@ -15,6 +16,8 @@ LEDGER = "ava-ledger"
 """Duty: the node has the ledger."""
 REGISTRY_CLIENT = "registry-client-ava"
 """Certificate, and owner of its key, that the interface shows to the image registry."""
+METRICS_CLIENT = "metrics-client-ava"
+"""The same for Prometheus, which it asks what runs use."""
 IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
 """Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
@@ -87,9 +90,11 @@ def doors(site: Site) -> list[str]:
 
 
 def leaves(site: Site) -> Iterator[Leaf]:
-    """Yield the certificate that the interface shows to the image registry, in which it only reads."""
+    """Yield the certificates that the interface shows to the image registry and to Prometheus, in which it only reads."""
     if site.components.ava and site.with_role("registry"):
         yield Leaf(REGISTRY_CLIENT, Authority.IMAGES, REGISTRY_CLIENT, "registry:ava")
+    if site.components.ava and metered(site):
+        yield Leaf(METRICS_CLIENT, Authority.METRICS, METRICS_CLIENT, "ava")
 
 
 COMPONENT = Component(

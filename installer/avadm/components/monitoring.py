@@ -38,6 +38,10 @@ def leaves(site: Site) -> Iterator[Leaf]:
         yield Leaf("grafana-metrics", Authority.METRICS, GRAFANA, "grafana")
 
 
+def _platform(site: Site) -> int | None:
+    return SERVER if site.components.ava and metered(site) else None
+
+
 COMPONENT = Component(
     phase=Phase(
         "monitoring",
@@ -72,6 +76,18 @@ COMPONENT = Component(
             tls=True,
             who="certificates of the authority `metrics`",
             always=True,
+        ),
+        # The node's filter cannot tell one pod from another; users' pods are held off by their own network policies.
+        Port(
+            number=_platform,
+            usual=SERVER,
+            program="prometheus",
+            what="figures of runs, for the platform's web site",
+            duty="prometheus",
+            peers=(Peer.PODS,),
+            tls=True,
+            who="certificates of the authority `metrics`",
+            taken=False,
         ),
         Port(
             number=BLACKBOX,

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from avadm.components.ava import REGISTRY_CLIENT, host
+from avadm.components.ava import METRICS_CLIENT, REGISTRY_CLIENT, host
+from avadm.components.monitoring import SERVER
 from avadm.components.registry import READERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
-from avadm.render import Given, Vars
+from avadm.render import Given, Vars, monitoring, monitoring_tls
 from avadm.site import places
 from avadm.site.ava_services import Service
 from avadm.site.model import Site
@@ -65,6 +66,7 @@ def render(given: Given, out: Vars) -> None:
         ca = told.reach("api", "ldap", ldap, port_of(ldap.url))
         told.settings["api"]["ldap"] = {"url": ldap.url, "user_dn": ldap.user_dn, **ca}
     _registry(given, told)
+    _prometheus(given, told)
     if notices := _notices(given.site, told, out):
         told.settings["operator"]["notices"] = notices
     out.all |= {
@@ -91,6 +93,31 @@ def _registry(given: Given, told: _Told) -> None:
             "key": "/etc/ava/services-api/registry-key",
         }
     }
+
+
+def _prometheus(given: Given, told: _Told) -> None:
+    """Let the interface ask the site's own Prometheus servers what runs use; one of another site's it does not know."""
+    if not places.metered(given.site):
+        return
+    servers = monitoring.datasources(given.site, given.profile)
+    told.openings.append(
+        {
+            "part": "api",
+            "networks": [f"{n.address}/32" for n in given.site.with_role("prometheus")],
+            "port": SERVER,
+        }
+    )
+    shown = {}
+    if monitoring_tls.read_guarded(given.site, given.profile):
+        told.cas["metrics-ca.crt"] = given.store.trusted(Authority.METRICS)
+        told.cas["metrics-client.crt"] = given.store.leaf(METRICS_CLIENT)
+        told.secrets["api"]["metrics-key"] = key_pem(key_variable(METRICS_CLIENT))
+        shown = {
+            "ca": f"{CONFIG}/metrics-ca.crt",
+            "certificate": f"{CONFIG}/metrics-client.crt",
+            "key": "/etc/ava/services-api/metrics-key",
+        }
+    told.settings["api"]["prometheus"] = [{**one, **shown} for one in servers]
 
 
 def _notices(site: Site, told: _Told, out: Vars) -> dict[str, Any]:
