@@ -1,0 +1,70 @@
+"""What pods see of the shared file system: their owner's home and groups, the run's data sets, and nothing that is not made."""
+
+from dataclasses import replace
+
+import pytest
+
+from ava.domain import folders
+from ava.domain.data_sets import DataSet, path_on_nodes
+from ava.domain.folders import Bound
+from ava.domain.pods import Site, pod
+from tests.unit.ava.domain.test_pods import GROUP, NOW, USER, place
+
+SPEECH = replace(GROUP, id="g1bbbbbbbbbbb", name="speech", gid=GROUP.gid + 1)
+SHARED = Site(mount="/mnt/cephfs/")
+
+
+def mounts(thing):
+    """Return mount point to (path on the node, whether it is read-only) of the main container."""
+    paths = {v["name"]: v["hostPath"] for v in thing["spec"]["volumes"] if "hostPath" in v}
+    return {
+        m["mountPath"]: (paths[m["name"]]["path"], bool(m.get("readOnly")))
+        for m in thing["spec"]["containers"][0]["volumeMounts"]
+        if m["name"] in paths and m["name"] != "init"
+    }
+
+
+def test_a_pod_has_the_home_and_the_groups_of_its_owner_and_the_runs_data_sets():
+    data = (
+        Bound("digits", "datasets/f1/data"),
+        Bound("made", "datasets/f2/data", True),
+        Bound("s3", "/mnt/a/s3"),
+    )
+    thing = pod(place(groups=(GROUP, SPEECH), data=data), SHARED)
+    assert mounts(thing) == {
+        f"/home/{USER.name}": (f"/mnt/cephfs/users/{USER.name}/data", False),
+        f"/groups/{GROUP.name}": (f"/mnt/cephfs/groups/{GROUP.name}/data", False),
+        "/groups/speech": ("/mnt/cephfs/groups/speech/data", False),
+        "/data/digits": ("/mnt/cephfs/datasets/f1/data", True),
+        "/data/made": ("/mnt/cephfs/datasets/f2/data", False),
+        "/data/s3": ("/mnt/a/s3", True),
+    }
+    assert thing["spec"]["securityContext"]["supplementalGroups"] == [GROUP.gid, SPEECH.gid]
+    assert thing["spec"]["nodeSelector"] == {folders.NODE_LABEL: "mounted"}
+
+
+def test_kubelet_makes_no_folder_that_is_not_there():
+    thing = pod(place(groups=(GROUP,)), SHARED)
+    kinds = {
+        v["hostPath"]["type"] for v in thing["spec"]["volumes"] if "hostPath" in v and v["name"] != "init"
+    }
+    assert kinds == {"Directory"}
+
+
+def test_a_group_that_its_owner_has_left_is_not_mounted_although_it_is_charged():
+    thing = pod(place(groups=(SPEECH,)), SHARED)
+    assert f"/groups/{GROUP.name}" not in mounts(thing)
+
+
+def test_without_a_shared_file_system_nothing_of_the_node_is_mounted():
+    thing = pod(place(groups=(GROUP,)), Site())
+    assert mounts(thing) == {}
+    assert {"name": "home", "emptyDir": {}} in thing["spec"]["volumes"]
+    assert "nodeSelector" not in thing["spec"]
+
+
+def test_what_a_site_does_not_have_is_refused():
+    cached = DataSet("f1", "ann", "faces", {"kind": "cache", "path": "s3/faces"}, None, 0, 0, NOW)
+    assert path_on_nodes(cached, "/mnt/alluxio/") == "/mnt/alluxio/s3/faces"
+    with pytest.raises(ValueError, match="Alluxio"):
+        path_on_nodes(cached, "")
