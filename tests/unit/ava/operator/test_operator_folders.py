@@ -1,0 +1,64 @@
+"""A run's pods come when its folders are made, with its owner's groups of that moment and its data sets."""
+
+import asyncio
+
+from ava.domain.folders import Folder, FolderKind
+from ava.domain.model import Outcome
+from tests.unit.ava.operator.room import in_room, now, settings, start
+
+BASE = settings()
+SHARED = BASE.model_copy(update={"pods": BASE.pods.model_copy(update={"mount": "/mnt/cephfs"})})
+
+
+def made(store, *folders):
+    for kind, name in folders:
+        store.folder_seen(Folder(kind, name, now()))
+
+
+def paths(pod):
+    return {v["hostPath"]["path"] for v in pod["spec"]["volumes"] if "hostPath" in v and v["name"] != "init"}
+
+
+def test_pods_come_when_the_folders_are_made_and_mount_the_runs_data_sets(store):
+    async def test(room):
+        one = store.add_data_set("ann", "digits", {"kind": "folder"}, now())
+        run = start(store, command=["sleep"], data_sets=[{"name": "digits"}])
+        made(store, (FolderKind.USER, "ann"), (FolderKind.GROUP, "vision"))
+        await asyncio.sleep(1.5)
+        assert room.pods(run) == [], "the data set's folder is not made"
+        made(store, (FolderKind.DATA_SET, one.id))
+        await room.until(lambda: room.phases(run) == ["Running"])
+        assert paths(room.pods(run)[0]) == {
+            "/mnt/cephfs/users/ann/data",
+            "/mnt/cephfs/groups/vision/data",
+            f"/mnt/cephfs/datasets/{one.id}/data",
+        }
+
+    in_room(store, test, config=SHARED)
+
+
+def test_who_has_left_a_group_gets_its_folder_in_no_further_pod(store):
+    async def test(room):
+        made(store, (FolderKind.USER, "ann"), (FolderKind.GROUP, "vision"))
+        first = start(store, name="first", command=["sleep"])
+        await room.until(lambda: room.phases(first) == ["Running"])
+        second = start(store, name="second", command=["sleep"], admit=False)
+        store.remove_member("vision", "ann", now())
+        assert store.admit(second.id, now()) == ()
+        await room.until(lambda: room.phases(second) == ["Running"])
+        assert "/mnt/cephfs/groups/vision/data" in paths(room.pods(first)[0])
+        assert paths(room.pods(second)[0]) == {"/mnt/cephfs/users/ann/data"}
+
+    in_room(store, test, config=SHARED)
+
+
+def test_a_data_set_that_this_site_cannot_give_ends_the_run_with_the_reason(store):
+    async def test(room):
+        store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, now())
+        made(store, (FolderKind.USER, "ann"), (FolderKind.GROUP, "vision"))
+        run = start(store, command=["sleep"], data_sets=[{"name": "faces"}])
+        await room.until(lambda: room.finished(run))
+        assert room.run(run).outcome is Outcome.FAILED
+        assert "Alluxio" in room.run(run).reason
+
+    in_room(store, test, config=SHARED)
