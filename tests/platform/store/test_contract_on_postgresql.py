@@ -6,6 +6,7 @@ import pytest
 from tests.unit.ava.store.test_store_access import *
 from tests.unit.ava.store.test_store_bad_input import *
 from tests.unit.ava.store.test_store_charges import *
+from tests.unit.ava.store.test_store_data_sets import *
 from tests.unit.ava.store.test_store_definitions import *
 from tests.unit.ava.store.test_store_groups import *
 from tests.unit.ava.store.test_store_hand import *
