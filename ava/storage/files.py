@@ -85,7 +85,8 @@ class Files:
             try:
                 return os.stat(upload.id, dir_fd=folder, follow_symlinks=False).st_size
             except FileNotFoundError:
-                return 0
+                # It was made before anybody was told of it: so it is in its place, and whoever put it there died then.
+                return upload.length
 
     async def receive(
         self, one: DataSet, upload: Upload, offset: int, body: AsyncIterator[bytes], checksum: str | None
@@ -96,6 +97,8 @@ class Files:
             Refused: 409 where the offset is another one or the limit is reached; 423 while somebody else sends;
                 ChecksumDiffers where the checksum is another one, after which nothing of it is kept.
         """
+        if offset == upload.length == await run_in_threadpool(self.offset, one, upload):
+            return offset
         file = await run_in_threadpool(self._locked, one, upload)
         try:
             return await self._append(file, one, upload, offset, body, checksum)
@@ -104,7 +107,7 @@ class Files:
 
     def _locked(self, one: DataSet, upload: Upload) -> int:
         with self.inside(one, UPLOADS) as folder:
-            file = os.open(upload.id, _WRITE | os.O_CREAT, 0o600, dir_fd=folder)
+            file = os.open(upload.id, _WRITE, dir_fd=folder)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -123,20 +123,21 @@ def read_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], reque
     """Return a file's bytes, as something to be kept and never to be shown by a browser as a page of this site."""
     one = readable(who, id)
     with _files(request).reading(one, query.path) as opened:
-        file = os.dup(opened)
-    size = os.fstat(file).st_size
+        # Closed with the last reference, also where nobody waits for the answer any more.
+        file = os.fdopen(os.dup(opened), "rb", buffering=0)
+    size = os.fstat(file.fileno()).st_size
 
     async def pieces() -> AsyncIterator[bytes]:
         try:
             at = 0
             while at < size:
-                piece = await run_in_threadpool(os.pread, file, min(PIECE, size - at), at)
+                piece = await run_in_threadpool(os.pread, file.fileno(), min(PIECE, size - at), at)
                 if not piece:
                     return
                 at += len(piece)
                 yield piece
         finally:
-            os.close(file)
+            file.close()
 
     head = {"content-disposition": "attachment", "content-length": str(size)}
     return StreamingResponse(pieces(), media_type="application/octet-stream", headers=head)
