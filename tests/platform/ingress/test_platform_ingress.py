@@ -1,0 +1,206 @@
+"""Services behind a real ingress controller with the files of its role, and the API that it asks: who gets in, and with what."""
+
+import http.client
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from avadm.render.ava import CALLERS
+from bench.control_plane import free_port
+from tests.unit.ava.api.site import SPEC
+from tests.unit.ava.served import Served
+from tests.unit.fakes.roles import given, template
+
+pytestmark = pytest.mark.platform
+PROGRAMS = Path.home() / ".cache/avadm/artifacts/traefik"
+DOMAIN = "services.test"
+
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    """A service that a hostile tenant wrote: it tells all that it hears, and sets cookies for everybody."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        text = json.dumps([self.path, {k.lower(): v for k, v in self.headers.items()}]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Set-Cookie", "stolen=1; Domain=test")
+        self.send_header("X-Ava-User", "root")
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def echoing():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Ingress:
+    """The controller with the role's files, told of one service as an Ingress of the operator's would tell it."""
+
+    def __init__(self, folder, api, echo, host):
+        program = next(iter(sorted(PROGRAMS.glob("*/traefik"))), None)
+        if program is None:
+            pytest.skip("traefik is not built (avadm artifacts build traefik)")
+        self.ports = {
+            "https": free_port(),
+            "callers": free_port(),
+            "metrics": free_port(),
+            "http": free_port(),
+        }
+        have = given("ingress") | {
+            "ingress_callers": {"service": "api@file", "path": CALLERS},
+            "ingress_callers_port": self.ports["callers"],
+            "ingress_http_port": self.ports["http"],
+            "ingress_https_port": self.ports["https"],
+            "ingress_metrics_port": self.ports["metrics"],
+            "ingress_address": "127.0.0.1",
+            "ingress_routes": [],
+        }
+        (folder / "dynamic").mkdir()
+        dynamic = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **have))
+        del dynamic["tls"]
+        (folder / "dynamic/role.yml").write_text(yaml.safe_dump(dynamic))
+        # Without TLS, which is the controller's own: what is asked and taken away is the same.
+        where = {"entryPoints": ["web"], "service": "echo"}
+        routers = {
+            "members": where | {"rule": f"Host(`{host}`)", "middlewares": ["avadm-members"]},
+            "public": where | {"rule": "Host(`public.services.test`)", "middlewares": ["avadm-anybody"]},
+        }
+        services = {
+            "echo": {"loadBalancer": {"servers": [{"url": f"http://127.0.0.1:{echo}"}]}},
+            "api": {"loadBalancer": {"servers": [{"url": api}]}},
+        }
+        told = {"http": {"routers": routers, "services": services}}
+        (folder / "dynamic/told.yml").write_text(yaml.safe_dump(told))
+        static = yaml.safe_load(template("ingress/templates/traefik.yml.j2", **have))
+        static["providers"] = {"file": {"directory": str(folder / "dynamic"), "watch": False}}
+        (folder / "traefik.yml").write_text(yaml.safe_dump(static))
+        self.log = (folder / "log").open("w")
+        argv = [str(program), f"--configFile={folder / 'traefik.yml'}"]
+        self.process = subprocess.Popen(argv, stdout=self.log, stderr=self.log)
+        self._wait(folder / "log")
+
+    def _wait(self, log):
+        until = time.monotonic() + 30
+        for port in (self.ports["http"], self.ports["callers"]):
+            while not listens(port):
+                assert self.process.poll() is None and time.monotonic() < until, log.read_text()
+                time.sleep(0.1)
+        # It listens before it knows anything.
+        while self.ask("public.services.test")[0] == 404:
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.1)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+    def ask(self, host, token=None, path="/", **headers):
+        made = http.client.HTTPConnection(host, timeout=10)
+        made._create_connection = lambda *_, **__: socket.create_connection(
+            ("127.0.0.1", self.ports["http"]), 10
+        )
+        try:
+            said = {"Authorization": f"Bearer {token}"} if token else {}
+            made.request("GET", path, headers=said | headers)
+            answer = made.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            made.close()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """An API with a service of ann's, the ingress before it, and the service's host name."""
+    ava = Served(tmp_path, config={"services_domain": DOMAIN, "trusted_proxies": ["127.0.0.1/32"]})
+    try:
+        spec = SPEC | {"kind": "service", "serving": {"model": "m"}}
+        run = ava.call("POST", "/runs", "ann", json={"name": "echo", "spec": spec}).json()["id"]
+        ava.store.admit(run, ava.now)
+        address = ava.call("GET", f"/runs/{run}/service", "ann").json()["address"]
+        host = address.removeprefix("https://").removesuffix("/")
+        with echoing() as echo:
+            (tmp_path / "ingress").mkdir()
+            ingress = Ingress(tmp_path / "ingress", ava.url, echo, host)
+            try:
+                yield ava, ingress, host
+            finally:
+                ingress.close()
+    finally:
+        ava.close()
+
+
+def test_members_get_in_and_the_service_hears_who_they_are_and_nothing_that_it_could_use(scene):
+    ava, ingress, host = scene
+    for who in ("ann", "ben"):
+        status, headers, body = ingress.ask(
+            host, ava.token(who), "/a?b=c", Cookie="__Host-ava=x", **{"X-Ava-User": "root"}
+        )
+        assert status == 200, body
+        path, heard = json.loads(body)
+        assert (path, heard["x-ava-user"], heard["host"]) == ("/a?b=c", who, host)
+        assert not {"authorization", "cookie"} & set(heard)
+        assert ava.token(who) not in body.decode()
+        assert "set-cookie" not in {name.lower() for name in headers}
+
+
+@pytest.mark.parametrize("who", [None, "eve", "root2"])
+def test_nobody_else_gets_in_whatever_they_say_of_themselves(scene, who):
+    ava, ingress, host = scene
+    lies = (
+        {},
+        {"X-Ava-User": "ann"},
+        {"X-Forwarded-Host": "public.services.test"},
+        {"X-Forwarded-Uri": "/", "X-Forwarded-Method": "OPTIONS", "X-Forwarded-For": "127.0.0.1"},
+        {"Connection": "Authorization, X-Forwarded-Host"},
+        {"Forwarded": "host=public.services.test"},
+    )
+    for said in lies:
+        status, _, body = ingress.ask(host, ava.token(who) if who else None, **said)
+        # A header that is named in Connection goes no further: then there is no token.
+        assert status == (403 if who and "Connection" not in said else 401), (said, body)
+    assert ingress.ask(f"x{host}", ava.token("ann"))[0] == 404
+
+
+def test_what_is_public_hears_no_name_that_a_caller_made_up_and_no_token(scene):
+    ava, ingress, _ = scene
+    status, headers, body = ingress.ask("public.services.test", ava.token("ann"), **{"X-Ava-User": "ann"})
+    heard = json.loads(body)[1]
+    assert status == 200
+    assert not {"authorization", "cookie", "x-ava-user"} & set(heard)
+    assert "set-cookie" not in {name.lower() for name in headers}
+
+
+def test_where_the_api_is_away_nobody_gets_in(scene):
+    ava, ingress, host = scene
+    ava.server.should_exit = True
+    ava.thread.join(10)
+    status, _, body = ingress.ask(host, ava.token("ann"))
+    assert status >= 500 and b"x-ava-user" not in body
