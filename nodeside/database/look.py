@@ -10,7 +10,7 @@ AGAIN_S = 3600
 """Seconds after a backup that failed until the next try."""
 ARCHIVER = """
 SELECT coalesce(extract(epoch FROM last_archived_time), 0)::bigint || '|' ||
-       coalesce(extract(epoch FROM last_failed_time), 0)::bigint || '|' || failed_count || '|' ||
+       coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)::int || '|' ||
        (SELECT count(*) FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready') || '|' ||
        (SELECT timeline_id FROM pg_control_checkpoint())
 FROM pg_stat_archiver
@@ -84,9 +84,8 @@ def dropped_at(place):
 
 
 def archiver(place):
-    """Return when WAL was archived last, when that failed last, segments that wait, and the timeline."""
-    archived, failed, _, waiting, current = (int(word) for word in place.sql(ARCHIVER)[0].split("|"))
-    return archived, failed, waiting, current
+    """Return when WAL was archived last, whether that failed since, segments that wait, and the timeline."""
+    return [int(word) for word in place.sql(ARCHIVER)[0].split("|")]
 
 
 def look(place, now=None, complain=print):
@@ -107,8 +106,7 @@ def look(place, now=None, complain=print):
     why = ""
     if place.role() == "primary":
         place.sql(HEARTBEAT)
-        archived, failed, waiting, current = archiver(place)
-        told["archive_failing"] = 1 if failed > archived else 0
+        archived, told["archive_failing"], waiting, current = archiver(place)
         told["archive_timestamp_seconds"] = archived
         told["archive_waiting_bytes"] = waiting * SEGMENT_BYTES
         tried = place.remembered("backup").get("failed_at", 0)

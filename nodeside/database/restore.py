@@ -17,7 +17,10 @@ from .verify import LONGEST_S, bring, room
 COPY = "/run/avadm/database-copy"
 """What lets a member without data copy the primary's (avadm-database-guard)."""
 PATRONI = "/etc/patroni/config.yml"
+ARCHIVE = "/usr/local/sbin/avadm-pgbackrest-archive %p"
+"""The role's archive_command."""
 FORGET_TRIES, FORGET_S = 10, 5
+ARCHIVED_S = 120
 
 
 def folders(place):
@@ -96,15 +99,7 @@ def finish(place):
         folder, run = folders(place)
         still(place)
         if os.path.exists(os.path.join(folder, "recovery.signal")):
-            server = Scratch(place, folder, run)
-            server.prepare({"archive_command": "/usr/local/sbin/avadm-pgbackrest-archive %p"})
-            # What is on the command line counts more than what pgbackrest wrote.
-            if not server.start(LONGEST_S, "-c recovery_target_action=promote -c archive_mode=on"):
-                raise BackupError("the restored server stopped again instead of serving")
-            server.forget_recovery()
-            server.sql("CHECKPOINT")
-            archived(place, server)
-            server.stop()
+            promote(place, Scratch(place, folder, run))
         if not os.path.exists(os.path.join(folder, "PG_VERSION")):
             raise BackupError(
                 "there is nothing restored in %s. Remedy: `avadm database restore` from the beginning"
@@ -118,7 +113,21 @@ def finish(place):
         return {"aside": aside, "timeline": int(line.rpartition(":")[2])}
 
 
-def archived(place, server, seconds=120):
+def promote(place, server):
+    """Have a restored server replay the rest, begin a history of its own and archive that; it stands still afterwards."""
+    server.prepare({"archive_command": ARCHIVE})
+    try:
+        # What is on the command line counts more than what pgbackrest wrote.
+        if not server.start(LONGEST_S, "-c recovery_target_action=promote -c archive_mode=on"):
+            raise BackupError("the restored server stopped again instead of serving")
+        server.forget_recovery()
+        server.sql("CHECKPOINT")
+        archived(place, server)
+    finally:
+        server.stop()
+
+
+def archived(place, server, seconds=ARCHIVED_S):
     """Wait until the new history is in the archive: without it nobody could follow it from there."""
     server.sql("SELECT pg_switch_wal()")
     end = time.monotonic() + seconds

@@ -9,13 +9,7 @@ from .place import BackupError
 LAST = re.compile(r"(?:last completed transaction was at log|recovery stopping [^\n]*,) time ([^\n]+)")
 # Not what it tells whoever comes too early or too late.
 ENDED = re.compile(r"(?:FATAL|PANIC):\s+((?!\s|the database system is)[^\n]+)")
-RECOVERED = (
-    "restore_command",
-    "archive_mode",
-    "recovery_target_time",
-    "recovery_target_action",
-    "recovery_target",
-)
+RECOVERED = ("restore_command", "recovery_target_time", "recovery_target_action", "recovery_target")
 """What pgbackrest writes into postgresql.auto.conf; a server that was left with it would stop there again."""
 
 
@@ -98,8 +92,12 @@ class Scratch:
             BackupError: it did not start; with what its log says.
         """
         conf = "-c config_file=%s %s" % (os.path.join(self.run, "conf"), more)
+        # pgbackrest takes WAL only of the folder that it knows; what the server starts is told that it is this one.
+        known = ["env", "PGBACKREST_PG1_PATH=" + self.folder]
         try:
-            self.place.as_postgres(self.argv("start", "--no-wait", "--log=" + self.log, "--options=" + conf))
+            self.place.as_postgres(
+                known + self.argv("start", "--no-wait", "--log=" + self.log, "--options=" + conf)
+            )
         except BackupError as error:
             raise BackupError("the restored server did not start: %s" % (self.ended() or error)) from None
         begun = time.monotonic()

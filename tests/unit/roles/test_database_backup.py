@@ -113,7 +113,7 @@ def told(folder):
 
 
 def test_the_primary_tells_how_archive_and_backups_do(place, tmp_path):
-    one = place(info=info(made(11 * 3600)), pg_stat_archiver=f"{NOW - 9}|{NOW - 4}|3|5|2\n")
+    one = place(info=info(made(11 * 3600)), pg_stat_archiver=f"{NOW - 9}|1|5|2\n")
     assert look.look(one, NOW) == "the last one is of yesterday"
     said = told(tmp_path)
     assert (said["archive_failing"], said["archive_waiting_bytes"]) == (1, 5 << 24)
@@ -123,7 +123,7 @@ def test_the_primary_tells_how_archive_and_backups_do(place, tmp_path):
 
 
 def test_a_repository_that_does_not_answer_is_told_and_nothing_is_due(place, tmp_path):
-    one = place(info=(103, "", "unable to connect"), pg_stat_archiver=f"{NOW}|0|0|0|2\n")
+    one = place(info=(103, "", "unable to connect"), pg_stat_archiver=f"{NOW}|0|0|2\n")
     words = []
     assert look.look(one, NOW, words.append) == ""
     assert told(tmp_path)["repository_answers"] == 0
