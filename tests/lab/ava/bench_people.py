@@ -32,8 +32,7 @@ class Owner:
         self.admin, self.authority, self.folder = admin, authority, folder
         folder.mkdir()
         self.ava = Client(self.site, ca=authority)
-        self.ava.register(name, f"{name}@example.org", self.password)
-        admin.approve(name)
+        admin.make_user(name, f"{name}@example.org", self.password)
         admin.make_group(name, {"gpu": 1, "cpu": 4000, "memory": 4 * 2**30})
         admin.add_member(name, name)
         self.ava.login(name, self.password)
