@@ -7,6 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
+from ava.domain.spec import Spec
 from ava.web import forms
 
 GIB = 2**30
@@ -71,7 +74,7 @@ def line(words: list[str] | tuple[str, ...] | None) -> str:
     return shlex.join(words)
 
 
-def spec(form: forms.Form, kind: str, like: str) -> dict[str, Any]:
+def spec_of(form: forms.Form, kind: str, like: str) -> dict[str, Any]:
     """Return the definition of a form as plain data, for the API's model to judge; what is empty is left out.
 
     Raises:
@@ -174,6 +177,23 @@ def values(spec: Mapping[str, Any], name: str) -> tuple[dict[str, str], str]:
 
 def _scaled(value: int | None, factor: int) -> str:
     return "" if value is None else f"{value / factor:.6f}".rstrip("0").rstrip(".")
+
+
+def covers(spec: Mapping[str, Any], kind: str) -> bool:
+    """Whether the form of a kind says all that a definition says; else changing it there would lose something."""
+    shown, like = values(spec, "any")
+    sets = [("data_set", d["name"]) for d in spec.get("data_sets") or ()]
+    sets += [("data_write", d["name"]) for d in spec.get("data_sets") or () if d.get("write")]
+    fields = [(k, v) for k, v in shown.items() if k not in ("data_set", "data_write")]
+    again = _plain(spec_of(forms.Form([*fields, *sets]), kind, like))
+    return again is not None and again == _plain(spec)
+
+
+def _plain(spec: Mapping[str, Any]) -> Spec | None:
+    try:
+        return Spec.model_validate(dict(spec))
+    except ValidationError:
+        return None
 
 
 PLACES: tuple[tuple[str, str], ...] = (

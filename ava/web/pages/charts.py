@@ -28,7 +28,7 @@ def charts(id: Ref, visit: Someone) -> Response:
     run = runs.the_run(visit.who, id, "runs.show")
     services = visit.services
     if run.admitted is None:
-        return Json({"charts": [], "live": False}, headers=HEADERS)
+        return Json({"charts": [], "live": run.phase is not Phase.FINISHED}, headers=HEADERS)
     nodes = sorted({pod.node for pod in services.store.pods([run.id]).get(run.id, ()) if pod.node})
     titles = {key: visit.words(text) for key, text in TITLES.items()}
     wanted = figures.charts(namespace(run.group), run.id, nodes, run.asks.gpu, titles)

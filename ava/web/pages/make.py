@@ -11,7 +11,7 @@ from ava.api import room, submit
 from ava.api.routes import data_sets, definitions, groups, images, queues, runs
 from ava.api.schemas.requests import DefinitionMake, RunMake
 from ava.api.schemas.work import ClusterOut, NodeOut
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.resources import Resources
 from ava.web import forms, labels, spec_form
 from ava.web.nodes import by_model, sorted_nodes
@@ -117,6 +117,15 @@ def _new(visit: Visit, plural: str) -> Response:
     visit.who.may("definitions.make")
     if asked.get("from"):
         stored = definitions.show_definition(asked["from"], visit.who)
+        if stored.kind != kind or not spec_form.covers(stored.spec, kind):
+            raise conflict(
+                "form-too-small",
+                "This definition says more than the form can show.",
+                f"definition {stored.name}",
+                "Change it as a file: `ava submit -f FILE`.",
+                found="fields that the form has not",
+                wanted="a definition that the form shows whole",
+            )
         values, like = spec_form.values(stored.spec, stored.name)
         return _page(visit, plural, values | {"key": forms.new_key()}, like, again=stored.id)
     like = _like(visit, kind)
@@ -154,7 +163,7 @@ def _make(visit: Visit, plural: str) -> Response:
     form, kind = visit.form, KINDS[plural]
     like = _like(visit, kind)
     try:
-        plain = spec_form.spec(form, kind, like)
+        plain = spec_form.spec_of(form, kind, like)
         if form.get("do") == "store":
             body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain, "replace": True})
             definitions.make_definition(body, visit.who)
@@ -187,7 +196,7 @@ def _check(visit: Visit, kind: str) -> Response:
     found: list[Problem] = []
     asks = None
     try:
-        plain = spec_form.spec(form, kind, like)
+        plain = spec_form.spec_of(form, kind, like)
         body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain})
         asks = body.spec.asks()
         found = submit.wrong(who, who.me, body.spec)

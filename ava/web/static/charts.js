@@ -21,27 +21,31 @@
 
   function draw(charts) {
     if (!charts.length) return note(section.dataset.none);
-    const wide = () => Math.max(260, Math.min(520, (box.clientWidth - 24) / (box.clientWidth > 760 ? 2 : 1)));
     if (plots.length === charts.length && plots.every((p, i) => p.series.length === charts[i].series.length + 1)) {
       charts.forEach((chart, i) => plots[i].setData([chart.times, ...chart.series.map((s) => s.values)]));
       return;
     }
     box.replaceChildren();
     plots.length = 0;
-    for (const chart of charts) {
+    const figures = charts.map((chart) => {
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
       caption.textContent = chart.title;
       figure.append(caption);
-      box.append(figure);
+      return figure;
+    });
+    // How wide one is, is known when all are there.
+    box.append(...figures);
+    for (const [number, chart] of charts.entries()) {
+      const figure = figures[number];
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
       const shades = ["--accent", "--good", "--wait", "--bad"].map(colour);
       plots.push(
         new uPlot(
           {
-            width: wide(),
+            width: Math.max(240, figure.clientWidth - 22),
             height: 180,
-            legend: { show: chart.series.length > 1 },
+            legend: { show: chart.series.length > 1, live: false },
             cursor: { points: { show: false } },
             scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, 1)] } },
             axes: [axis, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],

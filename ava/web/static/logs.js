@@ -22,6 +22,7 @@
   }
 
   function add(rows) {
+    if (rows.some((row) => row.text !== undefined)) box.querySelector(".first")?.remove();
     const part = document.createDocumentFragment();
     for (const row of rows) {
       if (row.text === undefined) continue;
@@ -81,6 +82,7 @@
     box.replaceChildren();
     lines = 0;
     last = null;
+    if (live) say(box.dataset.empty, "note first");
     let wait = 1000;
     for (;;) {
       try {
@@ -96,6 +98,7 @@
       await new Promise((done) => setTimeout(done, wait));
       box.querySelector(".failed")?.remove();
     }
+    box.querySelector(".first")?.remove();
     say(lines ? box.dataset.end : box.dataset.empty, "note");
   }
 

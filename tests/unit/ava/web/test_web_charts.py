@@ -82,7 +82,7 @@ def test_a_run_that_has_not_begun_or_asks_for_no_gpu_has_no_such_chart(
 ) -> None:
     ids = inhabit(measured)
     ann = Browser(measured).log_in("ann")
-    assert ann.ask("GET", f"/runs/{ids['waiting']}/charts").json() == {"charts": [], "live": False}
+    assert ann.ask("GET", f"/runs/{ids['waiting']}/charts").json() == {"charts": [], "live": True}
     assert prometheus.asked == []
     bench = ann.ask("GET", f"/runs/{ids['bench']}/charts").json()
     assert len(bench["charts"]) == 2

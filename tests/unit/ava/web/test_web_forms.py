@@ -193,12 +193,27 @@ def test_a_command_line_comes_back_as_it_was(text: str) -> None:
 
 @pytest.mark.parametrize("form", [SINGLE, MPI, TF, SINGLE | {"node": "gpu-1", "hours": "0.5", "env": "A=1"}])
 def test_a_stored_definition_fills_the_form_that_makes_it_again(form: dict[str, str]) -> None:
-    plain = spec_form.spec(forms.Form(list(form.items())), "training", form["like"])
+    plain = spec_form.spec_of(forms.Form(list(form.items())), "training", form["like"])
     first = Spec.model_validate(plain)
     values, like = spec_form.values(first.model_dump(mode="json"), "mnist")
-    again = spec_form.spec(forms.Form(list(values.items())), "training", like)
+    again = spec_form.spec_of(forms.Form(list(values.items())), "training", like)
     assert like == form["like"]
     assert Spec.model_validate(again) == first
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ({"roles": [{"name": "worker", "command": ["python", "w.py"]}]}, "trainings"),
+        ({"roles": [{"name": "worker"}, {"name": "judge"}]}, "trainings"),
+        ({}, "workbenches"),
+    ],
+)
+def test_what_the_form_cannot_show_is_not_changed_there(site: Site, more: dict[str, Any], kind: str) -> None:
+    made = site.run(name="odd", **more)
+    answer = Browser(site).log_in("ann").ask("GET", f"/{kind}/new?from={made['definition']}")
+    assert answer.status_code == 409
+    assert "Change it as a file" in answer.text
 
 
 def test_a_run_is_stopped_and_started_again(site: Site) -> None:

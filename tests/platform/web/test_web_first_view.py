@@ -1,0 +1,66 @@
+"""The first view takes a second at most on a ledger with 100,000 runs, of which 10,000 are of the user who looks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from ava.store.open import Ledger, migrate, open_store
+from tests.platform.postgres import Server
+from tests.platform.store.measure import fill, people
+from tests.unit.ava.api.site import NOW, Site, _hashed, person
+from tests.unit.ava.store.world import World
+from tests.unit.ava.web.browser import Browser, web_site
+
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
+RUNS = 100_000
+PAGES = ("/", "/runs", "/runs?phase=finished", "/trainings", "/usage", "/nodes")
+ADMINS = ("/", "/runs?all=1", "/admin/users", "/admin/groups", "/usage")
+
+
+@pytest.fixture(scope="module")
+def ledger() -> Iterator[Ledger]:
+    server = Server(durable=False)
+    try:
+        url = server.url(server.create())
+        migrate(url)
+        store = open_store(url)
+        assert isinstance(store, Ledger)
+        world = World(store)
+        fill(store, world, people(world), RUNS)
+        store.set_user("user0", NOW, password=_hashed())
+        person(store, "root2", admin=True)
+        yield store
+        store.close()
+    finally:
+        server.remove()
+
+
+def test_no_first_view_takes_longer_than_a_second(ledger: Ledger, tmp_path: Path) -> None:
+    site: Site = web_site(tmp_path, furnished=False)
+    site.store.close()
+    site.store = site.services.store = ledger
+    with ledger.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM runs")).scalar() == RUNS
+    took = {}
+    for who, paths in (("user0", PAGES), ("root2", ADMINS)):
+        browser = Browser(site).log_in(who)
+        for path in paths:
+            times = []
+            for _ in range(5):
+                begun = time.perf_counter()
+                answer = browser.ask("GET", path)
+                times.append(time.perf_counter() - begun)
+                assert answer.status_code == 200, path
+            took[who, path] = sorted(times)[2]
+    print(f"load {os.getloadavg()}", {k: round(v * 1000) for k, v in took.items()}, "ms")
+    assert max(took.values()) <= 1, took
+    page = Browser(site).log_in("user0").open("/runs")
+    assert 'rel="next"' in page.text
+    site.loop.run_until_complete(site.http.aclose())
+    site.loop.close()
