@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean bench-controller bench-scheduler
+.PHONY: help setup demo demo-bullseye lab-down test vm test-full lint unit test-platform test-core test-lab test-bullseye demo-storage test-storage lab-ha test-ha test-faults molecule bench bench-256 dashboards reference clean bench-controller bench-scheduler bench-growth
 
 help: ## Show the targets.
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -90,6 +90,9 @@ bench-controller: $(STAMP) ## What a whole apply costs the controller at 8 and 6
 
 bench-scheduler: $(STAMP) ## AVA's scheduler beside kube-scheduler 1.9.11 on one real API server, 256 hollow nodes (5 minutes).
 	@$(BIN)/python -m bench.ava_scheduler
+
+bench-growth: $(STAMP) ## AVA's API and ledger with 1,000 users and 100,000 finished runs beside a tenth of that (10 minutes).
+	@$(BIN)/python -m bench.ava_growth
 
 bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and probes.
 	@scripts/bench-preflight 256
