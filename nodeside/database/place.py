@@ -27,8 +27,7 @@ class Place:
 
     Args:
         settings: name (this member's), stanza, scope, port, hour (UTC), full_days, heartbeat_s; folders: data, bin (PostgreSQL's
-            programs), state (what is remembered), metrics (node_exporter's); api (URL of this node's Patroni); queries (database
-            to name to SQL).
+            programs), state (what is remembered), metrics (node_exporter's); api (URL of this node's Patroni).
         call: runs a program; for tests.
     """
 
@@ -67,7 +66,8 @@ class Place:
         argv += ["--no-password", "--port=%d" % self["port"], "--dbname=" + database]
         if socket:
             argv.append("--host=" + socket)
-        return self.as_postgres(argv, timeout, text + "\n").splitlines()
+        # The owner of a data base may set where names are looked for first: functions of his would run as the administrator.
+        return self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text).splitlines()
 
     def role(self):
         """Return what this node's Patroni says that it is: primary, standby, or "" where it does not say."""

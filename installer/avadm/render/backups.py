@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
-from avadm.components.ava import DATABASE as AVA
 from avadm.components.backups import nodes
 from avadm.components.database import PATRONI
 from avadm.pki.model import Authority
@@ -18,8 +16,6 @@ CIPHER = "vault_database_backup_cipher"
 CIPHER_BYTES = 48
 RULES = "database_backup"
 """Prometheus' file of rules."""
-AVA_NEWEST = {"last run": "SELECT max(created) FROM runs", "last charge": "SELECT max(began) FROM charges"}
-"""What of the platform's data tells how new they are."""
 
 
 def render(given: Given, out: Vars) -> None:
@@ -27,7 +23,6 @@ def render(given: Given, out: Vars) -> None:
     site, found, knobs = given.site, nodes(given.site), given.site.components.database
     if knobs is None or knobs.backup is None or not found:
         return
-    queries: dict[str, Any] = {AVA: AVA_NEWEST} if site.components.ava and AVA in knobs.names else {}
     own = own_backups(site)
     out.secrets[CIPHER] = lambda: secrets.token_urlsafe(CIPHER_BYTES)
     out.all |= {
@@ -42,7 +37,6 @@ def render(given: Given, out: Vars) -> None:
         "database_backup_kept_full": knobs.backup.weeks_kept,
         "database_backup_queue_mib": knobs.backup.waiting_gib * 1024,
         "database_backup_bundle": bool(given.profile.features.get("pgbackrest_bundle", False)),
-        "database_backup_queries": queries,
     }
     if not site.components.monitoring.existing:
         out.all["prometheus_more_rules"] = [*out.all.get("prometheus_more_rules", []), RULES]

@@ -74,7 +74,7 @@ class Rig:
             {
                 "name": "d1", "stanza": "avadm", "scope": "t", "data": str(self.server.data), "bin": str(PROGRAMS),
                 "port": self.server.port, "api": "", "state": str(self.state), "metrics": str(self.state), "hour": 2,
-                "full_days": 7, "heartbeat_s": 20, "queries": {},
+                "full_days": 7, "heartbeat_s": 20,
             }
         )  # fmt: skip
         self.place.pgbackrest("stanza-create")

@@ -107,10 +107,3 @@ def test_pgbackrest_encrypts_and_does_not_let_the_disk_fill(tmp_path):
     assert told["repo1-retention-full"] == "9"
     assert told["repo1-storage-ca-file"] == "/etc/pgbackrest/ca.crt"
     assert told["pg1-path"] == "/var/lib/postgresql/15/avadm"
-
-
-def test_a_platform_s_newest_rows_are_compared(tmp_path):
-    nodes = (*NODES, node("m1", 5, "master"), node("w1", 6, "worker", "registry"))
-    one = sites.site(*nodes, components={"database": {"vip": "10.0.0.99"}, "object_store": {}, "ava": {}})
-    assert set(rendered(tmp_path, one).all["database_backup_queries"]) == {"ava"}
-    assert rendered(tmp_path, site()).all["database_backup_queries"] == {}
