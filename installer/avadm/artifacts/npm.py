@@ -10,9 +10,23 @@ import json
 import shutil
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 LISTS = ("package.json", "package-lock.json")
 COMMAND = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
 """Installs what the lock names and refuses another checksum; nothing of a package is run."""
+
+
+class Npm(BaseModel):
+    """Step of a recipe: fetch the npm packages of its lock, each of the integrity that it names; nothing of them is run.
+
+    Attributes:
+        files: file of a package (``PACKAGE/PATH``) to one of the artifact's files.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: dict[str, str]
 
 
 def prepare(recipe: Path, target: Path) -> None:

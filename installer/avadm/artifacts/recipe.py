@@ -7,6 +7,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ruamel.yaml import YAML
 
+from avadm.artifacts.npm import Npm as Npm
+
 
 class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -108,16 +110,6 @@ class Maven(_Data):
     sums: str
     without: tuple[str, ...] = ()
     to: str
-
-
-class Npm(_Data):
-    """Fetch the npm packages of the recipe's lock, each of the integrity that it names; nothing of them is run.
-
-    Attributes:
-        files: file of a package (``PACKAGE/PATH``) to one of the artifact's files.
-    """
-
-    files: dict[str, str]
 
 
 class Run(_Data):

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from ava.domain.model import UserState
-from tests.unit.ava.api.site import SPEC, WORD, Site, person
-from tests.unit.ava.web.browser import Browser
+from tests.unit.ava.api.site import SPEC, WORD, Site, frame_of_all, person
+from tests.unit.ava.web.browser import Browser, whole
 
 MINE = (
     "/",
@@ -203,3 +203,8 @@ def test_first_steps_are_told_where_there_is_nothing(site: Site) -> None:
     assert "You have not run anything yet" in eve.open("/runs").text
     assert "No ssh key is stored" in eve.open("/keys").text
     assert SPEC["image"] not in eve.open("/runs").text
+
+
+def test_the_site_changes_nothing_of_the_interfaces_own_document(site: Site) -> None:
+    assert whole().openapi() == frame_of_all().openapi()
+    assert not [path for path in whole().openapi()["paths"] if not path.startswith("/api/v1/")]

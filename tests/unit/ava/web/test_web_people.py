@@ -1,0 +1,114 @@
+"""Forms of people and what is theirs: approvals, groups, keys, tokens, data sets, usage, the account."""
+
+from __future__ import annotations
+
+from tests.unit.ava.api.site import GIB, WORD, Site
+from tests.unit.ava.web.browser import Browser
+from tests.unit.ava.web.town import inhabit
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh"
+
+
+def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
+    newcomer = Browser(site)
+    newcomer.open("/register")
+    wanted = {"name": "mia", "email": "mia@example.org", "password": WORD, "again": WORD}
+    assert newcomer.send("/register", wanted | {"again": "other"}).status_code == 422
+    assert newcomer.send("/register", wanted).headers["location"] == "/login?done=registered"
+    root = Browser(site).log_in("root2")
+    assert "1 account waits for approval" in root.open("/").text
+    root.open("/admin/users?state=pending")
+    root.send("/admin/groups", {"name": "robots", "gpu": "2", "cpu": "8", "memory": "32", "storage": ""})
+    group = site.store.group("robots")
+    assert (group.quota.gpu, group.quota.cpu, group.quota.memory, group.quota.storage) == (
+        2,
+        8000,
+        32 * GIB,
+        None,
+    )
+    root.send("/admin/users/mia", {"state": "active", "group": "robots", "back": "list"})
+    assert [u.name for u in site.store.members("robots")] == ["mia"]
+    mia = Browser(site).log_in("mia")
+    assert "robots" in mia.open("/").text
+    root.open("/groups/robots")
+    assert root.send("/groups/robots/quota", {"gpu": "", "cpu": "0.5", "memory": "1"}).status_code == 303
+    assert site.store.group("robots").quota.gpu is None
+    assert root.send("/groups/robots/quota", {"gpu": "-1"}).status_code == 422
+    root.send("/queues", {"name": "day", "pool": "gpu", "gpu": "2", "cpu": "", "memory": "", "priority": "5"})
+    assert {q.name: q.priority for q in site.store.queues()}["day"] == 5
+    root.send("/pools", {"name": "fast", "gpu": "1", "selector": "a.io/fast=yes", "cpu_ratio": "1.5"})
+    assert {p.name: p.cpu_ratio for p in site.store.pools()}["fast"] == 1.5
+    root.send("/admin/users/mia", {"state": "disabled"})
+    assert mia.ask("GET", "/").headers["location"] == "/login"
+    log = root.open("/admin/audit?object=user+mia").text
+    assert "registrations.make" in log
+    assert "users.change" in log
+
+
+def test_keys_and_tokens_are_made_shown_once_and_ended(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/keys")
+    assert ann.send("/keys", {"kind": "ssh", "name": "laptop", "value": KEY}).status_code == 303
+    assert "SHA256:" in ann.open("/keys").text
+    assert ann.send("/keys", {"kind": "ssh", "name": "bad", "value": "ssh-rsa x"}).status_code == 422
+    ann.send("/keys/ssh/laptop/delete")
+    assert dict(site.store.keys("ann", "ssh")) == {}
+    ann.open("/tokens")
+    made = ann.send("/tokens", {"label": "ci", "days": "3"})
+    secret = made.text.split('id="secret" tabindex="0">')[1].partition("<")[0]
+    assert site.store.secrets("ann", "token")[0]["label"] == "ci"
+    assert secret not in ann.open("/tokens").text
+    ann.send(f"/tokens/{site.store.secrets('ann', 'token')[0]['id']}/end")
+    assert list(site.store.secrets("ann", "token")) == []
+
+
+def test_a_data_set_is_made_shared_taken_back_and_deleted(site: Site) -> None:
+    ann, ben = Browser(site).log_in("ann"), Browser(site).log_in("ben")
+    ann.open("/data")
+    where = ann.send("/data", {"name": "faces"}).headers["location"].partition("?")[0]
+    assert ben.ask("GET", where).status_code == 404
+    assert ann.send(f"{where}/share", {"kind": "group", "name": "vision"}).status_code == 303
+    assert "faces" in ben.open("/data").text
+    shown = ben.open(where)
+    assert shown.status_code == 200
+    assert "Shared with" not in shown.text
+    for path in ("/share", "/delete", "/limit"):
+        assert ben.send(where + path, {"kind": "user", "name": "ben"}).status_code == 403, path
+    assert "faces" in ben.open("/trainings/new").text
+    ann.send(f"{where}/shares/group/vision/end")
+    assert ben.ask("GET", where).status_code == 404
+    ann.send(f"{where}/delete")
+    assert "faces" not in ann.open("/data").text
+
+
+def test_usage_of_a_month_is_shown_and_exported(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    page = ann.open("/usage?month=2026-11").text
+    assert "resnet" not in page
+    link = page.split('<a class="button" href="/api/v1/usage')[1].partition('"')[0].replace("&amp;", "&")
+    exported = ann.ask("GET", "/api/v1/usage" + link)
+    assert exported.headers["content-type"].startswith("text/csv")
+    row = exported.text.splitlines()[1].split(",")
+    assert row[2:4] == ["ann", "vision"]
+    assert f">{round(float(row[5]), 2):g}</td>" in page
+    assert Browser(site).log_in("eve").ask("GET", "/usage?group=vision").status_code == 404
+    assert Browser(site).log_in("ben").ask("GET", "/usage?user=ann").status_code == 403
+
+
+def test_the_account_page_changes_what_is_ones_own(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    other = Browser(site).log_in("ann")
+    ann.open("/account")
+    ann.send("/account/group", {"group": "speech"})
+    assert site.store.user("ann").default_group == "speech"
+    assert ann.send("/account/group", {"group": "nobodys"}).status_code in (404, 409)
+    wrong = ann.send(
+        "/account/password", {"current": "no", "new": "a new good password", "again": "a new good password"}
+    )
+    assert (wrong.status_code, "a new good password" in wrong.text) == (403, False)
+    right = {"current": WORD, "new": "a new good password", "again": "a new good password"}
+    assert ann.send("/account/password", right).status_code == 303
+    assert other.ask("GET", "/").status_code == 303
+    assert ann.ask("GET", "/").status_code == 200
