@@ -181,7 +181,9 @@ class Builder:
 
     def _npm(self, n: r.Npm) -> None:
         if loose := npm.wrong(self.artifact.folder):
-            raise self._failed("read the lock of npm packages", "; ".join(loose[:5]), "each pinned by a sha512")
+            raise self._failed(
+                "read the lock of npm packages", "; ".join(loose[:5]), "each pinned by a sha512"
+            )
         folder = self.work / "npm"
         npm.prepare(self.artifact.folder, folder)
         self._run("fetch npm packages", npm.COMMAND, folder, {})

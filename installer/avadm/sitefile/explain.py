@@ -39,6 +39,11 @@ PATTERNS = {
     r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$": "HOST or HOST:PORT, in lower-case letters",
     r"^\s*-----BEGIN CERTIFICATE-----": "a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----",
     r"^[^:\s]+$": "a name without ':' and blanks",
+    r"^https?://[^\s]+$": "http:// or https:// and an address without blanks",
+    r"^https://[^\s?#]+$": "https:// and an address without blanks, '?' and '#'",
+    r"^ldaps?://[^\s/:]+(:[0-9]{1,5})?$": "ldap:// or ldaps:// and HOST or HOST:PORT",
+    r"^[^\s].*\{name\}": "a name in the directory with {name} where the user's goes",
+    r"^[^@\s]+@[^@\s]+$": "an address such as ops@example.org",
     r"\S": "some words",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""

@@ -10,7 +10,7 @@ KNOWN = yaml.safe_load(Path(__file__).with_name("program_paths.yml").read_text()
 PROGRAM = re.compile(r"(?<![\w.}*)/])/(?:usr/)?s?bin/[A-Za-z0-9][\w.+-]*")
 LAB = {"/usr/sbin/iptables-legacy", "/usr/bin/dcgm-exporter"}
 """Named for the lab alone: by the profiles of Debian, and by its stand-ins."""
-IMAGE = {"/usr/bin/tini"}
+IMAGE = {"/usr/bin/tini", "/usr/sbin/sshd"}
 """In the platform's own image, which is Debian 12 on every site."""
 
 

@@ -173,8 +173,10 @@ def test_rights_name_what_is_needed_and_no_star(tmp_path):
     assert not {resource for _, resource in anywhere} & {"secrets", "rolebindings", "clusterrolebindings"}
     assert ("create", "pods") not in anywhere
     assert not {("update", "namespaces"), ("patch", "namespaces")} & anywhere
-    paths = [p["pathPrefix"] for p in base["PodSecurityPolicy ava-runs"]["spec"]["allowedHostPaths"]]
-    assert paths == ["/usr/lib/ava", "/mnt/cephfs"]
+    for mount, wanted in (("", ["/usr/lib/ava"]), ("/mnt/cephfs", ["/usr/lib/ava", "/mnt/cephfs"])):
+        base = objects(tmp_path, "base.yml.j2", ava_mount=mount)
+        paths = [p["pathPrefix"] for p in base["PodSecurityPolicy ava-runs"]["spec"]["allowedHostPaths"]]
+        assert paths == wanted
 
 
 def test_users_come_by_tls_and_are_sent_there(tmp_path):
