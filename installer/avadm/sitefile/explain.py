@@ -17,11 +17,14 @@ from avadm.site.model import Site
 from avadm.sitefile.source import KeyPath, Source, dotted
 from avadm.sitefile.text import plain
 
+VAULT_NAME = r"^vault_[a-z0-9_]+$"
+"""Where the name of a secret is wanted, what stands there instead may be the secret itself."""
+_HIDDEN = "something else, which is not shown"
 PATTERNS = {
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "lower-case letters, digits and inner hyphens, at most 63",
     r"^[a-z0-9]+(-[a-z0-9]+)*$": "lower-case letters and digits, in parts with single hyphens between them",
     r"^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits and inner hyphens",
-    r"^vault_[a-z0-9_]+$": "the name of a vault variable: vault_ and lower-case letters, digits and '_'",
+    VAULT_NAME: "the name of a vault variable: vault_ and lower-case letters, digits and '_'",
     r"^[a-z][a-z0-9_]{0,62}$": "a lower-case letter, then lower-case letters, digits and '_', at most 63",
     r"^/dev/disk/by-id/[^/]+$": "a path /dev/disk/by-id/NAME",
     r"^[A-Za-z0-9_.-]+$": "letters, digits, '_', '.' and '-'",
@@ -190,7 +193,7 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
         check="wrong-value",
         what=f"The value of {key!r} is not usable." if path else "The file is no mapping.",
         where=where,
-        found=shown(value),
+        found=_HIDDEN if (detail.get("ctx") or {}).get("pattern") == VAULT_NAME else shown(value),
         wanted=wanted + about,
         remedy=remedy
         or (_otherwise(info, value) if path else "Name a site file; `avadm site init` writes one."),

@@ -42,9 +42,13 @@ class Serving(RuleBasedStateMachine):
         for name in done.create:
             assert name not in self.pods
             self.pods[name] = Replica(*name)
-        updating = {p.revision for p in before} - {self.service.target}
-        if done.create and updating:
-            assert len(self.pods) <= self.service.wanted + surge(self.service.wanted)
+        most = self.service.wanted + surge(self.service.wanted)
+        # What ends or has ended serves nobody: it counts while an update is under way, and holds up no replacement else.
+        living = {p.revision for p in before if not (p.ending or p.ended)}
+        if done.create:
+            alive = [p for p in self.pods.values() if not (p.ending or p.ended)]
+            assert len(alive) <= most
+            assert len(self.pods) <= most or not living - {self.service.target}
         if done.settled:
             self.service = replace(self.service, settled=self.service.target)
         return done
