@@ -32,7 +32,7 @@ def _folders() -> None:
         sa.Column("seen", MOMENT),
         sa.Column("trouble", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.PrimaryKeyConstraint("kind", "name", name="folders_pkey"),
-        sa.CheckConstraint("kind IN ('user', 'group', 'data-set')", name="folders_kind_check"),
+        sa.CheckConstraint("kind IN ('user', 'group', 'data-set')", name=op.f("folders_kind_check")),
         comment="what was last seen of folders of the shared file system; quota is the one in force",
     )
 
@@ -54,9 +54,9 @@ def _data_sets() -> None:
         sa.ForeignKeyConstraint(["owner"], ["users.name"], name="data_sets_owner_fkey"),
         sa.CheckConstraint(
             "readers >= 0 AND writers >= 0 AND writers <= 1 AND (writers = 0 OR readers = 0)",
-            name="data_sets_one_writer_check",
+            name=op.f("data_sets_one_writer_check"),
         ),
-        sa.CheckConstraint("removed IS NULL OR deleted IS NOT NULL", name="data_sets_removed_check"),
+        sa.CheckConstraint("removed IS NULL OR deleted IS NOT NULL", name=op.f("data_sets_removed_check")),
         comment="one writer or many readers at a time",
     )
     kept = sa.text("deleted IS NULL")
@@ -77,7 +77,7 @@ def _data_sets() -> None:
         sa.Column("since", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("data_set", "kind", "who", name="shares_pkey"),
         sa.ForeignKeyConstraint(["data_set"], ["data_sets.id"], name="shares_data_set_fkey"),
-        sa.CheckConstraint("kind IN ('user', 'group')", name="shares_kind_check"),
+        sa.CheckConstraint("kind IN ('user', 'group')", name=op.f("shares_kind_check")),
         comment="who may read a data set beside its owner",
     )
     op.create_index("shares_kind_who_idx", "shares", ["kind", "who"])
