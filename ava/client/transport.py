@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,15 @@ PREFIX = "/api/v1"
 TRIES = 4
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _AGAIN = frozenset({429, 503})
+KEEP_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+)
+"""Options of connections: an address that moved to another node is noticed within 15 s, also by who waits for an answer."""
 LONGEST_WAIT = 30.0
 """Seconds that are waited for a server that says when to come again."""
 
@@ -75,8 +85,9 @@ def http_client(server: str, ca: Path | None = None) -> httpx.Client:
                 "Name another file.",
             ),
         ) from error
+    transport = httpx.HTTPTransport(verify=context, trust_env=False, socket_options=KEEP_ALIVE)
     return httpx.Client(
-        base_url=server, verify=context, timeout=TIMEOUT, trust_env=False, follow_redirects=False
+        base_url=server, transport=transport, timeout=TIMEOUT, trust_env=False, follow_redirects=False
     )
 
 

@@ -7,7 +7,7 @@ import ssl
 import httpx
 
 from ava.client import Client
-from ava.client.transport import TIMEOUT
+from ava.client.transport import KEEP_ALIVE, TIMEOUT
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.measuring.targets import PlatformTarget
 
@@ -24,7 +24,7 @@ class ByAddress(httpx.HTTPTransport):
     """
 
     def __init__(self, address: str, context: ssl.SSLContext) -> None:
-        super().__init__(verify=context, trust_env=False)
+        super().__init__(verify=context, trust_env=False, socket_options=KEEP_ALIVE)
         self._address = address
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

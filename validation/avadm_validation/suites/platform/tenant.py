@@ -7,11 +7,14 @@ account that made them too. Groups are removed; each run has groups of its own, 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+import tenacity
+
 from ava.client import Client, Refused
+from ava.client.transport import TRIES, Unreachable
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import pace, reach
 
@@ -55,7 +58,7 @@ def log_in(ctx: Context) -> Client:
     reach.target(ctx).make_admin(ctx.rec.fleet, ADMIN, password)
     found = reach.client(ctx)
     try:
-        found.login(ADMIN, password, label="avadm accept", days=1)
+        _again(lambda: found.login(ADMIN, password, label="avadm accept", days=1))
     except Refused as error:
         raise MeasureError(f"{reach.target(ctx).host}: {error}") from error
     ctx.shared[BOSS] = found
@@ -110,15 +113,27 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
 def _user(ctx: Context, admin: Client, name: str) -> Client:
     password = _password()
     try:
-        admin.make_user(name, f"{name}@localhost.invalid", password)
+        _again(lambda: admin.make_user(name, f"{name}@localhost.invalid", password))
     except Refused as error:
         if error.status != 409:
             raise
-        admin.set_password_of(name, password)
+        _again(lambda: admin.set_password_of(name, password))
         admin.change_user(name, state="active")
     found = reach.client(ctx)
-    found.login(name, password, label="avadm accept", days=1)
+    _again(lambda: found.login(name, password, label="avadm accept", days=1))
     return found
+
+
+def _again(ask: Callable[[], object]) -> None:
+    """Ask for what may be done twice, again where no answer came: the ingress' address moves while other checks are made."""
+    for attempt in tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(Unreachable),
+        stop=tenacity.stop_after_attempt(TRIES),
+        wait=tenacity.wait_fixed(1),
+        reraise=True,
+    ):
+        with attempt:
+            ask()
 
 
 def ours(admin: Client) -> tuple[list[str], list[str]]:
