@@ -20,10 +20,10 @@ def test_users_get_in_by_tls_and_are_sent_there(platform):
 def test_one_of_each_acts_and_all_are_ready(platform):
     found = platform.ctl("get deployments --namespace=ava-system")["items"]
     ready = {d["metadata"]["name"]: d["status"].get("availableReplicas", 0) for d in found}
-    assert ready == {"api": 2, "operator": 2, "scheduler": 2}
+    assert ready == dict.fromkeys(("api", "gate", "jump", "operator", "scheduler", "storage"), 2)
     maps = platform.ctl("get configmaps --namespace=ava-system")["items"]
     notes = {m["metadata"]["name"]: m["metadata"].get("annotations", {}) for m in maps}
-    for part in ("operator", "scheduler"):
+    for part in ("operator", "scheduler", "storage"):
         assert json.loads(notes[f"ava-{part}"]["ava.io/leader"])["holder"].startswith(part)
 
 
