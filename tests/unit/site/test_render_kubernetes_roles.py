@@ -106,6 +106,7 @@ def test_gpu_nodes_are_tainted_only_where_the_site_asks_for_it():
 def test_reservations_are_as_kubelet_writes_them(out):
     assert out.all["kube_node_system_reserved"] == {"cpu": "500m", "memory": "1024Mi"}
     assert out.all["kube_node_eviction"]["nodefs.available"] == "10%"
+    assert out.all["kube_node_image_gc_percent"] == 85
 
 
 def test_only_masters_run_calicos_controllers(out):
