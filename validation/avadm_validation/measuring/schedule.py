@@ -63,6 +63,44 @@ class Session:
         return sorted(self.results, key=lambda r: place.get(r.id, -1))
 
 
+def begun(
+    runner: Runner,
+    package: str,
+    first: Check,
+    checks: Sequence[Check],
+    beside: Stages,
+    only: Sequence[str],
+    *,
+    unfit: Callable[[Check], str] = lambda _: "",
+    closing: Callable[[], object] | None = None,
+) -> Session:
+    """Look at a suite's preconditions and return what it has to do.
+
+    Args:
+        runner: the run, which notes each check that is left out.
+        package: of the suite, with its efforts.
+        first: its preconditions.
+        checks: all others.
+        beside: see `Session`.
+        only: ids of checks; none: all that the site has, and a note of each that it has not.
+        unfit: why a check has nothing to measure at this site, "" where it has; asked once for each, after the
+            preconditions.
+        closing: see `Session`.
+    """
+    params = runner.efforts(package)
+    done = runner.one(first, params[first.ID])
+    named = [check for check in checks if not only or check.ID in only]
+    lacks = {check.ID: unfit(check) for check in named}
+    left_out = [] if only else [check for check in named if lacks[check.ID]]
+    runner.left += [f"{check.ID} was left out: {lacks[check.ID]}." for check in left_out]
+
+    def one(check: Check) -> CheckResult:
+        return runner.after(done, check, params[check.ID], lacks[check.ID])
+
+    chosen = [check for check in named if check not in left_out]
+    return Session(one, chosen, beside, results=[done], closing=closing)
+
+
 Opening = Callable[[Runner, Sequence[str]], AbstractContextManager[Session]]
 """Prepares a suite for a run with the checks that are named (none: all), and puts back what it changed."""
 

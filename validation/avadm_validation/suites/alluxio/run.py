@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session, begun, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio.cache import Cache
@@ -20,13 +19,8 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     if runner.target.cache is None:
         raise ValueError("the site has no cache")
     params = runner.efforts(__package__)
-
-    def one(check: Check) -> CheckResult:
-        return runner.after(first, check, params[check.ID])
-
     try:
-        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        yield Session(one, [c for c in CHECKS if not only or c.ID in only], BESIDE, results=[first])
+        yield begun(runner, __package__, PRECONDITIONS, CHECKS, BESIDE, only)
     finally:
         with shielded():
             ctx = runner.context("guard", params[PRECONDITIONS.ID])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session, begun, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import KubeTarget
 from avadm_validation.protocol.model import CheckResult
@@ -42,26 +42,23 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     kube = runner.target.kube
     if kube is None:
         raise ValueError("the site has no Kubernetes")
-    params = runner.efforts(__package__)
-
-    def one(check: Check) -> CheckResult:
-        return runner.after(first, check, params[check.ID], unfit(check, kube))
 
     def sweep() -> list[str]:
-        ctx = runner.context("guard", params[PRECONDITIONS.ID])
+        ctx = runner.context("guard", runner.efforts(__package__)[PRECONDITIONS.ID])
         ctx.tell("remove the namespaces")
         return Cluster(ctx).sweep(float(ctx.params["sweep_s"]))
 
     try:
-        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        chosen = []
-        for check in CHECKS:
-            why = unfit(check, kube)
-            if why and not only:
-                runner.left.append(f"{check.ID} was left out: {why}.")
-            elif not only or check.ID in only:
-                chosen.append(check)
-        yield Session(one, chosen, BESIDE, results=[first], closing=sweep)
+        yield begun(
+            runner,
+            __package__,
+            PRECONDITIONS,
+            CHECKS,
+            BESIDE,
+            only,
+            unfit=lambda check: unfit(check, kube),
+            closing=sweep,
+        )
     finally:
         with shielded():
             runner.put_back(sweep())

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session, begun, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import ObjectTarget
 from avadm_validation.protocol.model import CheckResult
@@ -50,21 +50,13 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     target = runner.target.objects
     if target is None:
         raise ValueError("the site has no object store")
-    params = runner.efforts(__package__)
-
-    def one(check: Check) -> CheckResult:
-        return runner.after(first, check, params[check.ID], lacks[check.ID])
-
     try:
-        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        named = [c for c in CHECKS if not only or c.ID in only]
-        lacks = {c.ID: unfit(c, target) for c in named}
-        left_out = [] if only else [c for c in named if lacks[c.ID]]
-        runner.left += [f"{c.ID} was left out: {lacks[c.ID]}." for c in left_out]
-        yield Session(one, [c for c in named if c not in left_out], BESIDE, results=[first])
+        yield begun(
+            runner, __package__, PRECONDITIONS, CHECKS, BESIDE, only, unfit=lambda check: unfit(check, target)
+        )
     finally:
         with shielded():
-            ctx = runner.context("guard", params[PRECONDITIONS.ID])
+            ctx = runner.context("guard", runner.efforts(__package__)[PRECONDITIONS.ID])
             ctx.tell("remove the buckets and the suite's users")
             store = S3Client(ctx)
             stayed = store.sweep(float(ctx.params["sweep_s"]))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ava.client import Client
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session, begun, make
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import PlatformTarget
 from avadm_validation.protocol.model import CheckResult
@@ -34,24 +34,19 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     platform = runner.target.platform
     if platform is None:
         raise ValueError("the site has no platform")
-    params = runner.efforts(__package__)
-
-    def one(check: Check) -> CheckResult:
-        return runner.after(first, check, params[check.ID], unfit(check, platform))
-
     try:
-        first = runner.one(PRECONDITIONS, params[PRECONDITIONS.ID])
-        chosen = []
-        for check in CHECKS:
-            why = unfit(check, platform)
-            if why and not only:
-                runner.left.append(f"{check.ID} was left out: {why}.")
-            elif not only or check.ID in only:
-                chosen.append(check)
-        yield Session(one, chosen, BESIDE, results=[first])
+        yield begun(
+            runner,
+            __package__,
+            PRECONDITIONS,
+            CHECKS,
+            BESIDE,
+            only,
+            unfit=lambda check: unfit(check, platform),
+        )
     finally:
         with shielded():
-            ctx = runner.context("guard", params[PRECONDITIONS.ID])
+            ctx = runner.context("guard", runner.efforts(__package__)[PRECONDITIONS.ID])
             runner.put_back(harm.mend_all(ctx))
             admin = ctx.shared.get(tenant.BOSS)
             if isinstance(admin, Client):
