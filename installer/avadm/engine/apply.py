@@ -78,6 +78,10 @@ class Engine:
         self._ledger = ledger
         self._recorder = recorder
         self._stop = threading.Event()
+        self._begun: set[str] = set()
+        self._open: set[str] = set()
+        """Names of the phases whose threads are at work; ``_begun`` also holds those that have ended."""
+        self._gate = threading.Condition()
 
     def stop(self) -> None:
         """Ask every running phase to end; safe from any thread and signal handler."""
@@ -107,9 +111,11 @@ class Engine:
                         for future in ended:
                             self._take(running.pop(future), future.result(), progress)
             except BaseException:
-                self.stop()
-                wait(running)
-                for step in waiting.values():
+                # Not by ``running`` or the pool: a ctrl-C between a thread's start and its entry there loses it.
+                with self._gate:
+                    self.stop()
+                    self._gate.wait_for(lambda: not self._open)
+                for step in (s for s in waiting.values() if s.name not in self._begun):
                     self._tell_waiting(step, "stopped before its turn")
                 raise
 
@@ -128,13 +134,14 @@ class Engine:
                 continue
             if not all(n in progress.done for n in step.needs):
                 continue
-            del waiting[name]
             hosts = tuple(h for h in step.hosts if h not in progress.dead)
             if not hosts:
+                del waiting[name]
                 progress.bad.add(name)
                 self._tell_waiting(step, "none of its nodes can be reached")
                 continue
             running[pool.submit(self._phase, step, hosts)] = step
+            del waiting[name]
 
     def _take(self, step: ScheduledPhase, state: str, progress: _Progress) -> None:
         # Who was found dead is left out of what starts later: each try would cost a time-out.
@@ -145,7 +152,20 @@ class Engine:
         self._recorder(Event(time.time(), step.name, Kind.WAITING, message=why, hosts=step.hosts))
 
     def _phase(self, step: ScheduledPhase, hosts: tuple[str, ...]) -> str:
-        """Run one phase in its own thread and return the state it ended in."""
+        """Run one phase in its own thread, unless the run was stopped, and return the state it ended in."""
+        with self._gate:
+            if self._stop.is_set():
+                return "canceled"
+            self._begun.add(step.name)
+            self._open.add(step.name)
+        try:
+            return self._play(step, hosts)
+        finally:
+            with self._gate:
+                self._open.discard(step.name)
+                self._gate.notify_all()
+
+    def _play(self, step: ScheduledPhase, hosts: tuple[str, ...]) -> str:
         started = time.time()
         self._recorder(Event(started, step.name, Kind.PHASE_START, hosts=hosts))
         if not self._job.check:

@@ -2,9 +2,11 @@ import json
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from avadm.engine import apply
 from avadm.engine.prepare import versions_hook
 from avadm.findings import Finding
 from avadm.records.ledger import Ledger, PhaseState
@@ -156,6 +158,51 @@ def test_ctrl_c_ends_running_phases_and_leaves_a_right_ledger(bench):
     assert stopped.is_set()
     assert states(bench, "base", "a") == [PhaseState.FAILED]
     assert states(bench, "ceph", "a") == [PhaseState.PENDING]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_as_a_phase_is_handed_over_waits_for_it(bench, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    class Slow(FakeRunner):
+        def run(self, request, on_event, canceled):
+            begun.set()
+            while not canceled():
+                threading.Event().wait(0.01)
+            result = super().run(request, on_event, canceled)
+            ended.set()
+            return result
+
+    class Interrupted(ThreadPoolExecutor):
+        # As when the signal comes after the thread's start and before the pool has noted it.
+        def submit(self, function, *args):
+            threading.Thread(target=function, args=args).start()
+            assert begun.wait(5)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(apply, "ThreadPoolExecutor", Interrupted)
+    bench.runner = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        bench.run([step("base", "a")])
+    assert ended.is_set()
+    assert states(bench, "base", "a") == [PhaseState.FAILED]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_phase_that_has_not_begun_at_ctrl_c_never_does(bench, monkeypatch):
+    late = []
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, function, *args):
+            late.append(lambda: function(*args))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(apply, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bench.run([step("base", "a")])
+    assert late[0]() == "canceled"
+    assert bench.runner.requests == []
+    assert states(bench, "base", "a") == [PhaseState.PENDING]
 
 
 def test_a_dry_run_leaves_the_ledger_alone(bench):
