@@ -90,6 +90,19 @@ async def read(request: Request) -> Form:
     return Form(pairs)
 
 
+def twice(form: Form, name: str, again: str = "again") -> None:
+    """Refused 422 where a new password was not typed twice alike."""
+    if form.get(name) != form.get(again):
+        raise refused(
+            "passwords-differ",
+            "The two passwords are not the same.",
+            f"body.{again}",
+            "another text",
+            "the password once more",
+            "Type it twice.",
+        )
+
+
 def as_model(model: type[M], data: Mapping[str, Any]) -> M:
     """Return the API's request of what a form holds; Refused 422 with all that is wrong, as the API says it."""
     try:

@@ -73,8 +73,12 @@ class Visit:
         """Whether htmx asks for a part of a page."""
         return "hx-request" in self.request.headers
 
-    def page(self, template: str, status: int = 200, **data: Any) -> Response:
-        """Return a page."""
+    def page(
+        self, template: str, status: int = 200, *, refused: Refused | None = None, **data: Any
+    ) -> Response:
+        """Return a page; one that tells of a refusal has its status and its problems."""
+        if refused is not None:
+            status, data = refused.status, data | {"problems": refused.problems}
         text = render.page(self, template, data)
         answer = HTMLResponse(text, status, self.headers())
         if self.fresh:

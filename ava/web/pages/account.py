@@ -7,7 +7,6 @@ from fastapi import APIRouter, Response
 from ava.api.routes import groups, sessions, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.people import DefaultGroup, PasswordChange, UserChange
-from ava.api.strict import refused as refusal
 from ava.domain.problems import Refused
 from ava.web import forms
 from ava.web.visit import Someone, Visit
@@ -18,8 +17,7 @@ routes = APIRouter()
 def _page(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
     return visit.page(
         "account.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         about=about,
         groups=groups.list_groups(visit.who, groups.GroupsQuery(limit=100)).items,
         sessions=sessions.list_sessions(visit.who),
@@ -61,15 +59,7 @@ def password(visit: Someone) -> Response:
     """Change the password."""
     form = visit.form
     try:
-        if form.get("new") != form.get("again"):
-            raise refusal(
-                "passwords-differ",
-                "The two passwords are not the same.",
-                "body.again",
-                "another text",
-                "the password once more",
-                "Type it twice.",
-            )
+        forms.twice(form, "new")
         given = {"new": form.get("new", ""), "current": form.get("current") or None}
         users.set_password("me", forms.as_model(PasswordChange, given), visit.who)
     except Refused as refused:

@@ -27,8 +27,7 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
     found = data_sets.list_data_sets(visit.who, query)
     return visit.page(
         "data_sets.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         data_sets=found.items,
         next=found.next,
         first=not query.after,
@@ -65,8 +64,7 @@ def _show(visit: Visit, id: str, refused: Refused | None = None) -> Response:
         who.may(changes, owner=one.owner)
     return visit.page(
         "data_set.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         one=one,
         whole=whole,
         shares=data_sets.list_shares(id, who) if whole else [],

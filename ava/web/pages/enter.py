@@ -28,8 +28,7 @@ def login_page(visit: Anybody) -> Response:
 def _login(visit: Visit, following: str, refused: Refused | None = None) -> Response:
     return visit.page(
         "login.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         next=following,
         values=visit.form,
         provider=f"/api/v1/oidc/login?{urlencode({'next': following})}" if visit.services.provider else "",
@@ -72,30 +71,15 @@ def register(visit: Anybody) -> Response:
     """Ask for an account."""
     form = visit.form
     try:
-        _same(visit)
+        forms.twice(form, "password")
         body = forms.as_model(
             Registration,
             {"name": form.text("name"), "email": form.text("email"), "password": form.get("password", "")},
         )
         registrations.register(body, visit.who)
     except Refused as refused:
-        return visit.page("register.html", refused.status, problems=refused.problems, values=form)
+        return visit.page("register.html", refused=refused, values=form)
     return visit.go("/login", done="registered")
-
-
-def _same(visit: Visit) -> None:
-    """Refused 422 where the password was not typed twice alike."""
-    from ava.api.strict import refused
-
-    if visit.form.get("password") != visit.form.get("again"):
-        raise refused(
-            "passwords-differ",
-            "The two passwords are not the same.",
-            "body.again",
-            "another text",
-            "the password once more",
-            "Type it twice.",
-        )
 
 
 @routes.post("/language")

@@ -24,8 +24,7 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
     found = groups.list_groups(who, query)
     return visit.page(
         "groups.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         groups=found.items,
         next=found.next,
         first=not query.after,
@@ -60,8 +59,7 @@ def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = 
     group = groups.show_group(name, who)
     return visit.page(
         "group.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         about=about,
         group=group,
         members=groups.list_members(name, who),

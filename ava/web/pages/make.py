@@ -37,14 +37,13 @@ def _page(
     found = refused.problems if refused else ()
     return visit.page(
         "make.html",
-        refused.status if refused else 200,
+        refused=refused,
         kind=kind,
         plural=plural,
         like=like,
         roles=spec_form.ROLES[like],
         values=values,
         again=again,
-        problems=found,
         errors=_by_field(found, like, visit.form),
         cluster=told,
         group=visit.who.me.default_group,
@@ -77,8 +76,8 @@ def _chosen(visit: Visit, values: Any, field: str) -> list[str]:
     return str(values.get(field, "")).split()
 
 
-def _options(visit: Visit, told: ClusterOut) -> dict[str, list[tuple[str, str]]]:
-    """Return what the form's lists offer, as value and text; each begins with leaving it to the platform."""
+def _options(visit: Visit, told: ClusterOut) -> dict[str, Any]:
+    """Return what the form's lists offer, pairs of value and text; each begins with leaving it to the platform."""
     say = visit.words
     nodes = [n for n in sorted_nodes(told.nodes) if n.open]
     models = [m for m in by_model(told.nodes) if m.name]

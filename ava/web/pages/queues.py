@@ -29,8 +29,7 @@ def _queues(visit: Visit, refused: Refused | None = None) -> Response:
         }
     return visit.page(
         "queues.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         queues=found,
         pool_options=[
             ("", visit.words("by what is asked for")),
@@ -90,8 +89,7 @@ def _pools(visit: Visit, refused: Refused | None = None) -> Response:
         }
     return visit.page(
         "pools.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         pools=found,
         values=values,
     )

@@ -18,8 +18,7 @@ routes = APIRouter()
 def _keys(visit: Visit, refused: Refused | None = None) -> Response:
     return visit.page(
         "keys.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         ssh=keys.list_keys("ssh", visit.who),
         deploy=keys.list_keys("deploy", visit.who),
         # A private key that was refused is not sent back.
@@ -58,8 +57,8 @@ def delete_key(kind: keys.Kind, name: keys.Name, visit: Someone) -> Response:
 def _tokens(visit: Visit, refused: Refused | None = None, made: str = "", status: int = 200) -> Response:
     return visit.page(
         "tokens.html",
-        refused.status if refused else status,
-        problems=refused.problems if refused else (),
+        status,
+        refused=refused,
         tokens=tokens.list_tokens(visit.who),
         most=visit.services.config.token_days,
         made=made,

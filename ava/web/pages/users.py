@@ -26,8 +26,7 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
     found = users.list_users(visit.who, query)
     return visit.page(
         "users.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         users=found.items,
         next=found.next,
         first=not query.after,
@@ -76,8 +75,7 @@ def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = 
     theirs = visit.services.store.groups(user=found.name, limit=200).items
     return visit.page(
         "user.html",
-        refused.status if refused else 200,
-        problems=refused.problems if refused else (),
+        refused=refused,
         about=about,
         user=found,
         theirs=[shapes.group(group) for group in theirs],
