@@ -7,21 +7,9 @@ from typing import Any
 
 import click
 
-from ava.cli import specfile
+from ava.cli.amounts import CORES, SIZE
 from ava.cli.app import App, as_json
 from ava.cli.waiting import after_start
-
-
-def _memory(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    if (found := specfile.memory(value)) is None:
-        raise click.BadParameter(f"{value!r} is no amount; wanted: 8GiB, 512MiB …", ctx, param)
-    return found
-
-
-def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    if (found := specfile.cpu(value)) is None:
-        raise click.BadParameter(f"{value!r} is no number of cores; wanted: 2, 1.5, 500m …", ctx, param)
-    return found
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -30,17 +18,8 @@ def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
 )
 @click.option("--name", metavar="NAME", help="Of the definition; made from the image where it is left out.")
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True, help="GPUs of each pod.")
-@click.option(
-    "--cpu", default="1", show_default=True, callback=_cpu, metavar="CORES", help="Cores of each pod."
-)
-@click.option(
-    "--memory",
-    default="1GiB",
-    show_default=True,
-    callback=_memory,
-    metavar="SIZE",
-    help="Memory of each pod.",
-)
+@click.option("--cpu", type=CORES, default="1", show_default=True, help="Cores of each pod.")
+@click.option("--memory", type=SIZE, default="1GiB", show_default=True, help="Memory of each pod.")
 @click.option("--replicas", type=click.IntRange(1, 512), default=1, show_default=True, help="Pods.")
 @click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
 @click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")

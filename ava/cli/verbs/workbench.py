@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ava.cli import specfile
+from ava.cli.amounts import CORES, SIZE
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json, say, table
 from ava.cli.waiting import ENDED, PERIOD
@@ -39,24 +39,12 @@ def list_(app: App, json_: bool) -> None:
         table(("NAME", "STATE", "URL"), [(w.name, w.state, w.url) for w in found])
 
 
-def _memory(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    if (found := specfile.memory(value)) is None:
-        raise click.BadParameter(f"{value!r} is no amount; wanted: 8GiB, 512MiB …", ctx, param)
-    return found
-
-
-def _cpu(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    if (found := specfile.cpu(value)) is None:
-        raise click.BadParameter(f"{value!r} is no number of cores; wanted: 2, 1.5, 500m …", ctx, param)
-    return found
-
-
 @workbench.command()
 @click.argument("name")
 @click.option("--image", required=True, metavar="IMAGE", help="As `ava images` shows it, or its full name.")
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True)
-@click.option("--cpu", default="1", show_default=True, callback=_cpu, metavar="CORES")
-@click.option("--memory", default="2GiB", show_default=True, callback=_memory, metavar="SIZE")
+@click.option("--cpu", type=CORES, default="1", show_default=True)
+@click.option("--memory", type=SIZE, default="2GiB", show_default=True)
 @click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
 @click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
 @click.option("--queue", default="default", show_default=True, metavar="QUEUE")
