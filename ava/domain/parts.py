@@ -31,6 +31,9 @@ MPI_ENV = {
 _CLONE = f"""\
 set -eu
 umask 0022
+# git's settings of this clone are nobody else's: the user's own in their home are neither read nor changed.
+HOME=$(mktemp -d)
+export HOME XDG_CONFIG_HOME="$HOME"
 if [ -e {GIT}/key ]; then
   export GIT_SSH_COMMAND="ssh -F /dev/null -i {GIT}/key -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes \
 -o UserKnownHostsFile={GIT}/known_hosts -o BatchMode=yes -o ConnectTimeout=10"
