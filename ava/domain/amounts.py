@@ -13,7 +13,7 @@ def number(name: str, value: int) -> str:
         return "no limit"
     if name == "cpu":
         return f"{value / 1000:g}"
-    if name not in ("memory", "storage"):
+    if name not in ("memory", "storage", "disk"):
         return str(value)
     if value == 0:
         return "0 GiB"
@@ -26,7 +26,7 @@ def number(name: str, value: int) -> str:
 def amount(name: str, value: int) -> str:
     """Return an amount that says itself what it is of: ``2 GPUs``, ``0.25 cores``, ``1.5 GiB``."""
     said = number(name, value)
-    if value >= UNLIMITED or name in ("memory", "storage"):
+    if value >= UNLIMITED or name in ("memory", "storage", "disk"):
         return said
     if name == "cpu":
         return f"{said} core{'' if value == 1000 else 's'}"

@@ -58,12 +58,14 @@ class Quota:
 
     Attributes:
         storage: bytes in the group's folder of cephfs.
+        disk: bytes of workbenches' disks on nodes, running or not.
     """
 
     gpu: int | None = 0
     cpu: int | None = 0
     memory: int | None = 0
     storage: int | None = None
+    disk: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)

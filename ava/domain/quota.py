@@ -11,12 +11,14 @@ from ava.domain.resources import FIELDS, Resources
 
 MOST = 2**53
 """More of anything is an error: what JSON's readers keep exactly (RFC 8259, section 6)."""
-UNITS = {"gpu": "whole GPUs", "cpu": "thousandths of a core", "memory": "bytes", "storage": "bytes"}
+UNITS = {"gpu": "whole GPUs", "cpu": "thousandths of a core"} | dict.fromkeys(
+    ("memory", "storage", "disk"), "bytes"
+)
 
 
 def quota_problems(quota: Quota, where: str) -> Sequence[Problem]:
     """Return what is wrong with a quota: each part is None or an integer from 0 to 2**53."""
-    parts = {name: getattr(quota, name) for name in (*FIELDS, "storage")}
+    parts = {name: getattr(quota, name) for name in (*FIELDS, "storage", "disk")}
     return [_out_of_range(name, v, where) for name, v in parts.items() if v is not None and not _valid(v)]
 
 

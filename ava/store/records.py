@@ -62,6 +62,7 @@ def quota(row: Row[Any]) -> Quota:
         cpu=row.quota_cpu,
         memory=row.quota_memory,
         storage=getattr(row, "quota_storage", None),
+        disk=getattr(row, "quota_disk", 0),
     )
 
 

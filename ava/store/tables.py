@@ -37,7 +37,7 @@ def _limits(storage: bool) -> list[Any]:
     """Return columns and checks of a quota; what is used can never be more, whoever writes."""
     parts = ("gpu", "cpu", "memory")
     columns: list[Any] = [
-        Column(f"quota_{name}", Whole) for name in (*parts, *(["storage"] if storage else []))
+        Column(f"quota_{name}", Whole) for name in (*parts, *(["storage", "disk"] if storage else []))
     ]
     columns += [Column(f"used_{name}", Whole, nullable=False, server_default=text("0")) for name in parts]
     columns += [

@@ -1,11 +1,11 @@
-"""The table of workbenches, apart from tables.py for its length alone."""
+"""The tables of workbenches, apart from tables.py for its length alone."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Table
+from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Table, text
 
-from ava.store.tables import ID, definitions, keys, metadata
-from ava.store.types import Moment, Word
+from ava.store.tables import ID, NAME, PERSON, definitions, groups, keys, metadata
+from ava.store.types import Moment, Prose, Whole, Word
 
 benches = Table(
     "benches",
@@ -17,6 +17,28 @@ benches = Table(
     Column("created", Moment, nullable=False),
     Column("active", Moment),
     Column("warned", Moment),
+)
+disks = Table(
+    "disks",
+    metadata,
+    Column("definition", ID, ForeignKey(definitions.c.id), primary_key=True),
+    Column("group_name", PERSON, ForeignKey(groups.c.name), nullable=False),
+    Column("cluster", NAME, nullable=False),
+    Column("wanted", Whole, nullable=False),
+    Column("size", Whole, nullable=False, server_default=text("0")),
+    Column("node", Word(253), nullable=False, server_default=text("''")),
+    Column("trouble", Prose, nullable=False, server_default=text("''")),
+    Column("created", Moment, nullable=False),
+    CheckConstraint("wanted > 0 AND size >= 0 AND wanted >= size", name="size"),
+    comment="a row goes when nothing of the disk is left in the cluster",
+)
+Index(None, disks.c.group_name)
+idle_exempt = Table(
+    "idle_exempt",
+    metadata,
+    Column("definition", ID, ForeignKey(definitions.c.id), primary_key=True),
+    Column("since", Moment, nullable=False),
+    comment="workbenches that are never stopped for being idle",
 )
 # By hash: a long RSA key is more than a page of a B-tree takes.
 Index("keys_value_idx", keys.c.value, postgresql_using="hash")

@@ -73,6 +73,11 @@ WRITTEN = {
         "INSERT INTO identities (issuer, subject, user_name, created) VALUES ('https://id', 's', 'ann', :then)",
         "INSERT INTO spent (digest, until) VALUES ('d', :then)",
     ],
+    "0009": [
+        "INSERT INTO disks (definition, group_name, cluster, wanted, created)"
+        " SELECT id, 'vision', 'default', 1000, :then FROM definitions",
+        "INSERT INTO idle_exempt (definition, since) SELECT id, :then FROM definitions",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
