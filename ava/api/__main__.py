@@ -13,10 +13,11 @@ import uvicorn
 
 from ava.api import doors
 from ava.api.app import Install, application
-from ava.api.config import Config, ConfigError, load, split
+from ava.api.config import Config
 from ava.api.health import internal
 from ava.api.services import Services
 from ava.api.setup import make
+from ava.settings import ConfigError, load, split
 
 GRACE = 10
 """Seconds that requests get to end when the program is asked to; then followed logs are cut."""
@@ -82,7 +83,7 @@ def main(argv: list[str] | None = None, install: Install | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s %(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
-        config = load(options.config)
+        config = load(options.config, Config)
         services = make(config)
     except ConfigError as error:
         print(error, file=sys.stderr)

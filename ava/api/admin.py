@@ -10,7 +10,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from pydantic import TypeAdapter, ValidationError
 
-from ava.api.config import Config, ConfigError, load
+from ava.api.config import Config
 from ava.api.passwords import Passwords
 from ava.api.schemas.common import Email, Password, UserName
 from ava.api.services import utc_now
@@ -18,6 +18,7 @@ from ava.api.setup import store as open_ledger
 from ava.api.validation import problems
 from ava.domain.model import User, UserState
 from ava.domain.problems import Refused
+from ava.settings import ConfigError, load
 from ava.store.interface import Store
 
 
@@ -116,7 +117,9 @@ def main(argv: list[str] | None = None) -> int:
         if options.verb == "sealing-key":
             print(sealing_key(options.file))
             return 0
-        return _create(load(options.config), options.name, options.email or f"{options.name}@localhost")
+        return _create(
+            load(options.config, Config), options.name, options.email or f"{options.name}@localhost"
+        )
     except (ConfigError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

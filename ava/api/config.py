@@ -1,4 +1,4 @@
-"""The settings of the API's program: one YAML file; secrets are named by the files that hold them."""
+"""The settings of the API's program."""
 
 from __future__ import annotations
 
@@ -6,34 +6,25 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from ava.api.registry import Registry
 from ava.images.catalogue import Name, Offered, completed
+from ava.settings import Address, Strict
 from ava.store.address import Database
 
 Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}/(second|minute|hour|day)$")]
 """So many in so much time: ``20/minute``."""
-Address = Annotated[str, Field(pattern=r"^\[?[0-9A-Za-z.:-]*\]?:[0-9]{1,5}$")]
 
 
-class ConfigError(Exception):
-    """The settings cannot be used; the text names every error."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Tls(_Strict):
+class Tls(Strict):
     """Certificate and key, PEM."""
 
     certificate: Path
     key: Path
 
 
-class LogStore(_Strict):
+class LogStore(Strict):
     """One VictoriaLogs, or one Prometheus.
 
     Attributes:
@@ -51,13 +42,13 @@ class LogStore(_Strict):
     passfile: Path | None = None
 
 
-class Cluster(_Strict):
+class Cluster(Strict):
     """A Kubernetes whose pods' live logs the API may read; ``kubeconfig`` None: live logs come from the log stores."""
 
     kubeconfig: Path | None = None
 
 
-class Limits(_Strict):
+class Limits(Strict):
     """How often somebody may try.
 
     Attributes:
@@ -77,7 +68,7 @@ class Limits(_Strict):
     streams: Annotated[int, Field(ge=1, le=1000)] = 20
 
 
-class Ldap(_Strict):
+class Ldap(Strict):
     """Log-in by a directory: the user's own name is bound with, nothing is searched.
 
     Attributes:
@@ -90,7 +81,7 @@ class Ldap(_Strict):
     ca: Path | None = None
 
 
-class Jump(_Strict):
+class Jump(Strict):
     """The ssh gateway as users reach it.
 
     Attributes:
@@ -105,7 +96,7 @@ class Jump(_Strict):
     domain: str = "cluster.local"
 
 
-class Workbenches(_Strict):
+class Workbenches(Strict):
     """How users get into workbenches.
 
     Attributes:
@@ -122,14 +113,14 @@ class Workbenches(_Strict):
     jump: Jump | None = None
 
 
-class Enough(_Strict):
+class Enough(Strict):
     """Whom a claim lets in at once: one of the claim's values is one of these; anybody else waits for an administrator."""
 
     claim: Annotated[str, Field(min_length=1, max_length=200)]
     values: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
 
 
-class Oidc(_Strict):
+class Oidc(Strict):
     """Log-in at an OpenID Connect provider: the code flow with PKCE.
 
     Attributes:
@@ -155,7 +146,7 @@ class Oidc(_Strict):
     ca: Path | None = None
 
 
-class Config(_Strict):
+class Config(Strict):
     """All settings.
 
     Attributes:
@@ -184,9 +175,9 @@ class Config(_Strict):
     log_stores: tuple[LogStore, ...] = ()
     prometheus: tuple[LogStore, ...] = ()
     limits: Limits = Limits()
-    images: dict[Name, Offered] = {}
+    images: dict[Name, Offered] = Field(default_factory=dict)
     git: bool = True
-    registries: dict[str, Registry] = {}
+    registries: dict[str, Registry] = Field(default_factory=dict)
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
@@ -199,22 +190,3 @@ class Config(_Strict):
     @classmethod
     def _whole(cls, rows: Any) -> Any:
         return completed(rows) if isinstance(rows, dict) else rows
-
-
-def load(path: Path) -> Config:
-    """Return the settings of a file; ConfigError names the file and all that is wrong with it."""
-    try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    try:
-        return Config.model_validate(data if data is not None else {})
-    except ValidationError as error:
-        rows = ["{}: {}".format(".".join(map(str, e["loc"])) or "file", e["msg"]) for e in error.errors()]
-        raise ConfigError("\n".join(f"{path}: {row}" for row in rows)) from error
-
-
-def split(address: str) -> tuple[str, int]:
-    """Return host and port of ``HOST:PORT``; an empty host is every address."""
-    host, _, port = address.rpartition(":")
-    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  an empty host in the settings says so

@@ -16,11 +16,12 @@ from starlette.routing import Route
 
 from ava.api import sshkeys, tickets
 from ava.api.answer import encode
-from ava.api.config import ConfigError, Workbenches
+from ava.api.config import Workbenches
 from ava.api.services import Services
 from ava.domain import labels
 from ava.domain.bench import JUPYTER_PORT, AtDoor, service
 from ava.domain.problems import Refused
+from ava.settings import ConfigError
 
 log = logging.getLogger(__name__)
 LARGEST = 2**20

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ConfigDict
 
 from ava.domain.problems import Problem, Refused
 from ava.domain.spec import Distributed, Spec
+from ava.settings import Strict
 
 SECONDS = 5.0
 LARGEST = 4 * 2**20
@@ -31,10 +31,8 @@ _MANY = (
 )
 
 
-class Registry(BaseModel):
+class Registry(Strict):
     """How a registry is reached by HTTPS; ``certificate`` and ``key`` are shown to it where it wants that."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     ca: Path | None = None
     certificate: Path | None = None

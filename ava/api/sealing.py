@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, MultiFernet
 
-from ava.api.config import ConfigError
+from ava.settings import ConfigError
 
 
 class Sealer:

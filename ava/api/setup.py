@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ava.api import entry
-from ava.api.config import Config, ConfigError
+from ava.api.config import Config
 from ava.api.directory import Directory
 from ava.api.ldap import LdapDirectory
 from ava.api.logs.both import BothLogs
@@ -18,6 +18,7 @@ from ava.api.sealing import sealer
 from ava.api.services import Services, services
 from ava.domain.problems import Refused
 from ava.kube.access import Access, BadAccess, from_kubeconfig
+from ava.settings import ConfigError
 from ava.store.interface import Store
 from ava.store.open import open_store
 

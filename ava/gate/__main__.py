@@ -15,7 +15,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from ava.gate import proxy
 from ava.gate.app import Gate
 from ava.gate.asks import Asks
-from ava.gate.config import Config, ConfigError, load
+from ava.gate.config import Config
+from ava.settings import ConfigError, load
 
 LARGEST = 2**40
 """Bytes of a request: files are uploaded through the gate, which keeps nothing of them."""
@@ -79,7 +80,7 @@ def main(path: Path) -> None:
     """Serve the gate of AVA's workbenches."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
-        asyncio.run(_main(load(path)))
+        asyncio.run(_main(load(path, Config)))
     except (ConfigError, OSError) as error:
         click.echo(f"ava gate: {error}", err=True)
         sys.exit(2)

@@ -1,21 +1,18 @@
-"""The gate's settings: one YAML file; its secret is in a file that it names."""
+"""The gate's settings."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
+
+from ava.settings import Strict
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 
-class ConfigError(Exception):
-    """The settings cannot be used; the text names every error."""
-
-
-class Config(BaseModel):
+class Config(Strict):
     """All settings.
 
     Attributes:
@@ -29,7 +26,6 @@ class Config(BaseModel):
         deaf: seconds after which all that is open is closed where the API does not answer that question.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     host: str = "127.0.0.1"
     port: Port = 8080
     told: Port = 9090
@@ -39,15 +35,3 @@ class Config(BaseModel):
     below: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
     every: Annotated[float, Field(gt=0, le=60)] = 5
     deaf: Annotated[float, Field(gt=0, le=600)] = 60
-
-
-def load(path: Path) -> Config:
-    """Return the settings of a file; ConfigError names the file and all that is wrong with it."""
-    try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return Config.model_validate(said)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    except ValidationError as error:
-        lines = [f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise ConfigError("\n".join(lines)) from None

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
+
+from ava.settings import Strict
 
 Use = Literal["workbench", "training", "service"]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9.]{0,61}[a-z0-9])?$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Image(_Strict):
+class Image(Strict):
     """An image of the catalogue.
 
     Attributes:

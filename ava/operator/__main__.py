@@ -17,12 +17,13 @@ from ava.kube import access
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
-from ava.operator.config import Config, ConfigError, load
+from ava.operator.config import Config
 from ava.operator.controller import DEAF, Controller
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
 from ava.operator.notices import Courier
 from ava.operator.web import serve
+from ava.settings import ConfigError, load
 from ava.store.open import open_store
 
 log = logging.getLogger("ava.operator")
@@ -93,7 +94,7 @@ def main(path: Path) -> None:
     """Operate one cluster of AVA: make the pods of admitted runs, tell the ledger what they do, take them away."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
-        config = load(path)
+        config = load(path, Config)
         asyncio.run(_main(config))
     except (ConfigError, access.BadAccess) as error:
         click.echo(f"ava operator: {error}", err=True)

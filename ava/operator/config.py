@@ -1,4 +1,4 @@
-"""The operator's settings: one YAML file; secrets are named by the files that hold them."""
+"""The operator's settings."""
 
 from __future__ import annotations
 
@@ -6,28 +6,20 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from ava.domain.pods import Site
 from ava.domain.serving_pods import Front
 from ava.domain.tenancy import Opening
-from ava.kube.leader import Lease
+from ava.kube import election
+from ava.settings import Strict
 from ava.store.address import Database
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-class ConfigError(Exception):
-    """The settings cannot be used; the text names every error."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Pods(_Strict):
+class Pods(Strict):
     """What a site chooses for all pods (domain/pods.py says what each is).
 
     Attributes:
@@ -57,7 +49,7 @@ class Pods(_Strict):
         return Site(**chosen)
 
 
-class Open(_Strict):
+class Open(Strict):
     """Addresses that pods may reach."""
 
     cidr: str
@@ -75,7 +67,7 @@ class Open(_Strict):
         return Opening(self.cidr, self.but, self.ports, self.udp)
 
 
-class Network(_Strict):
+class Network(Strict):
     """What tenants' pods may reach and be reached by.
 
     Attributes:
@@ -104,7 +96,7 @@ class Network(_Strict):
         return [o.rule() for o in self.git]
 
 
-class Services(_Strict):
+class Services(Strict):
     """How requests reach services (domain/serving_pods.py), and how many there are.
 
     Attributes:
@@ -121,7 +113,7 @@ class Services(_Strict):
         return Front(self.domain, self.notes, self.middlewares)
 
 
-class Times(_Strict):
+class Times(Strict):
     """Seconds.
 
     Attributes:
@@ -148,20 +140,13 @@ class Times(_Strict):
     force: Annotated[float, Field(ge=0, le=86400)] = 0
 
 
-class Election(_Strict):
-    """The lease (kube/leader.py)."""
+class Election(election.Election):
+    """Which of several operators acts."""
 
-    name: str = "ava-operator"
-    length: Seconds = 15
-    margin: Seconds = 5
-    every: Seconds = 2
-
-    def lease(self) -> Lease:
-        """Return its times."""
-        return Lease(self.length, self.margin, self.every)
+    name: election.Label = "ava-operator"
 
 
-class Webhook(_Strict):
+class Webhook(Strict):
     """Where notices are posted as JSON; signed by HMAC-SHA256 in ``X-AVA-Signature`` with the secret in the file."""
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
@@ -169,7 +154,7 @@ class Webhook(_Strict):
     ca: Path | None = None
 
 
-class Mail(_Strict):
+class Mail(Strict):
     """The SMTP server that takes notices; ``tls``: ``none``, ``starttls`` or ``tls``."""
 
     host: str
@@ -181,14 +166,14 @@ class Mail(_Strict):
     passfile: Path | None = None
 
 
-class Notices(_Strict):
+class Notices(Strict):
     """Where users hear of their runs. One cluster's operator sends all of them."""
 
     webhook: Webhook | None = None
     mail: Mail | None = None
 
 
-class Config(_Strict):
+class Config(Strict):
     """All settings of one operator process, which serves one cluster.
 
     Attributes:
@@ -213,18 +198,3 @@ class Config(_Strict):
     notices: Notices | None = None
     sealing_keys: Path | None = None
     workers: Annotated[int, Field(ge=1, le=64)] = 8
-
-
-def load(path: Path) -> Config:
-    """Read the settings; ConfigError with all that is wrong."""
-    try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from None
-    try:
-        return Config.model_validate(said)
-    except ValidationError as error:
-        lines = [f"{path}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        raise ConfigError("\n".join(lines)) from None

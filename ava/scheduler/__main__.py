@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ava.domain.problems import Refused
 from ava.kube.access import BadAccess
-from ava.scheduler.config import ConfigError, load
+from ava.scheduler.config import Config
 from ava.scheduler.program import Program
+from ava.settings import ConfigError, load
 from ava.store.open import open_store
 
 
@@ -37,7 +38,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=options.log_level, format="%(levelname)s %(name)s: %(message)s")
     try:
-        config = load(options.config)
+        config = load(options.config, Config)
         store = open_store(config.database.address())
     except (ConfigError, Refused) as error:
         print(error, file=sys.stderr)

@@ -8,7 +8,7 @@ import socket
 
 from ava.kube.access import Access, from_kubeconfig, in_cluster
 from ava.kube.client import Client
-from ava.kube.leader import Leader, Lease
+from ava.kube.leader import Leader
 from ava.scheduler.acting import Acting
 from ava.scheduler.config import Config
 from ava.scheduler.health import serving
@@ -39,7 +39,7 @@ class Program:
         """Run until cancelled."""
         config = self._config
         access = access or (from_kubeconfig(config.kubeconfig) if config.kubeconfig else in_cluster())
-        lease = Lease(config.lease.length, config.lease.margin, config.lease.every)
+        lease = config.lease.lease()
         async with (
             serving(config.listen, self.metrics.registry, self.unhealthy) as self.port,
             Client(access, connections=config.binds + 16) as client,

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import uvicorn
 
-from ava.api.config import split
 from ava.domain.problems import Refused
 from ava.kube import access
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
+from ava.settings import ConfigError, load, split
 from ava.storage.acting import Acting
-from ava.storage.config import Config, ConfigError, load
+from ava.storage.config import Config
 from ava.storage.files import Files
 from ava.storage.ground import Ground, NotOurs
 from ava.storage.health import internal
@@ -175,7 +175,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        return asyncio.run(Program(load(options.config)).run())
+        return asyncio.run(Program(load(options.config, Config)).run())
     except (ConfigError, Refused, access.BadAccess, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,44 +1,28 @@
-"""The settings of the storage's program: one YAML file; secrets are named by the files that hold them."""
+"""The settings of the storage's program."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from ava.kube.leader import Lease
+from ava.kube import election
+from ava.settings import Address, Strict
 from ava.store.address import Database
 
-Address = Annotated[str, Field(pattern=r"^\[?[0-9A-Za-z.:-]*\]?:[0-9]{1,5}$")]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 
 
-class ConfigError(Exception):
-    """The settings cannot be used; the text names every error."""
+class Election(election.Election):
+    """Which of several processes makes folders; all of them take and show files."""
+
+    namespace: election.Label = "ava-system"
+    name: election.Label = "ava-storage"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Election(_Strict):
-    """Who of several processes makes folders (kube/leader.py); all of them take and show files."""
-
-    namespace: str = "ava-system"
-    name: str = "ava-storage"
-    length: Seconds = 15
-    margin: Seconds = 5
-    every: Seconds = 2
-
-    def lease(self) -> Lease:
-        """Return its times."""
-        return Lease(self.length, self.margin, self.every)
-
-
-class Config(_Strict):
+class Config(Strict):
     """All settings.
 
     Attributes:
@@ -68,15 +52,3 @@ class Config(_Strict):
     poll: Seconds = 5
     scratch: Path = Path("/dev/shm")  # noqa: S108 - memory of the process' own container
     upload_days: Annotated[float, Field(gt=0, le=365)] = 7
-
-
-def load(path: Path) -> Config:
-    """Return the settings of a file; ConfigError names the file and all that is wrong with it."""
-    try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Config.model_validate(data if data is not None else {})
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    except ValidationError as error:
-        rows = ["{}: {}".format(".".join(map(str, e["loc"])) or "file", e["msg"]) for e in error.errors()]
-        raise ConfigError("\n".join(f"{path}: {row}" for row in rows)) from error

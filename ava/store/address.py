@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ava.settings import Strict
 
 CONNECT_S = 5
 """Seconds that PostgreSQL may take to answer a connection."""
 
 
-class Database(BaseModel):
+class Database(Strict):
     """Where the ledger is: a URL without password (SQLite for tests), or PostgreSQL's parts.
 
     Attributes:
@@ -20,8 +22,6 @@ class Database(BaseModel):
         passfile: libpq's password file; the password is never part of a URL.
         ca: certificates of the server's authority; with it the server's name is verified.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str | None = None
     host: str = "localhost"

@@ -14,9 +14,10 @@ DRIFT = f"""kubectl exec -i -n ava-system {POD} -- python3 - <<'END'
 import sys, time
 from pathlib import Path
 from sqlalchemy import text
-from ava.api.config import load
+from ava.api.config import Config
 from ava.api.setup import store
-ledger, wanted = store(load(Path("/etc/ava/config/api.yml"))), "name LIKE 'accept-%ot1' AND deleted IS NULL"
+from ava.settings import load
+ledger, wanted = store(load(Path("/etc/ava/config/api.yml"), Config)), "name LIKE 'accept-%ot1' AND deleted IS NULL"
 def run(line):
     with ledger.engine.begin() as connection:
         return connection.execute(text(line)).rowcount

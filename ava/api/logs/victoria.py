@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import orjson
 
-from ava.api.config import ConfigError, LogStore
+from ava.api.config import LogStore
 from ava.api.logs.interface import LONGEST, LogLine, LogsDown, Pods, Target, merged, nanoseconds
+from ava.settings import ConfigError
 
 QUERY = "/select/logsql/query"
 LARGEST = 32 * 2**20

@@ -12,10 +12,11 @@ import oidc_provider_mock
 import pytest
 
 from ava.api import entry
-from ava.api.config import Config, ConfigError, Enough, Oidc
+from ava.api.config import Config, Enough, Oidc
 from ava.api.oidc import OidcDown, Provider
 from ava.api.setup import provider
 from ava.domain.model import UserState
+from ava.settings import ConfigError
 from tests.unit.ava.api.oidc_provider import ISSUER, FakeProvider
 from tests.unit.ava.api.oidc_site import begin, come, end, provided, refuses
 from tests.unit.ava.api.site import Site, codes

@@ -12,13 +12,14 @@ from cryptography.fernet import Fernet, InvalidToken
 
 from ava.api import admin, setup
 from ava.api.__main__ import main
-from ava.api.config import Config, ConfigError, Ldap, load, split
+from ava.api.config import Config, Ldap
 from ava.api.directory import DirectoryDown
 from ava.api.ldap import LdapDirectory
 from ava.api.passwords import Passwords
 from ava.api.sealing import Sealer, sealer
 from ava.api.services import utc_now
 from ava.domain.model import UserState
+from ava.settings import ConfigError, load, split
 from ava.store.address import Database
 from ava.store.open import migrate, open_store
 from tests.unit.ava.api.site import CHEAP, WORD, Site, codes
@@ -34,7 +35,7 @@ def test_all_that_is_wrong_with_the_settings_is_told(
     for part in ("listen", "limits.submit", "colour", "sealing_key", str(file)):
         assert part in told
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(tmp_path / "none")
+        load(tmp_path / "none", Config)
 
 
 def test_addresses_to_listen_on() -> None:
@@ -96,7 +97,7 @@ def test_the_first_administrator_is_made_once(
 ) -> None:
     assert [_admin(monkeypatch, settings, WORD) for _ in range(2)] == [0, 0]
     assert capsys.readouterr().out.split() == ["made", "unchanged"]
-    store = open_store(load(settings).database.address())
+    store = open_store(load(settings, Config).database.address())
     kept = store.password("boss")
     store.add_secret("boss", "token", "0" * 64, utc_now(), until=None)
     assert store.user("boss").admin
@@ -129,7 +130,7 @@ def test_an_administrator_of_a_bad_name_or_password_is_not_made(
 
 def test_settings_become_services(settings: Path) -> None:
     admin.main(["sealing-key", str(settings.parent / "key")])
-    made = setup.make(load(settings))
+    made = setup.make(load(settings, Config))
     assert [q.name for q in made.store.queues()] == ["default"]
     assert made.directory is None
     made.store.close()
