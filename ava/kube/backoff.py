@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 
+SOON = 3.0
+"""Seconds at most between tries to reach what everything waits for (ledger, API server): they add to every recovery."""
+
 
 class Backoff:
     """A row of waits.

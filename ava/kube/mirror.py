@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import Protocol
 
-from ava.kube.backoff import Backoff
+from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client, Object
 from ava.kube.errors import Gone, KubeError
 from ava.kube.resources import Kind
@@ -79,8 +79,8 @@ class Mirror:
         return (thing for thing in list(self.objects.values()) if wanted(thing))
 
     async def run(self) -> None:
-        """Keep the copy until cancelled. Errors are waited out, at most 15 s between tries."""
-        backoff = Backoff(0.2, 15.0)
+        """Keep the copy until cancelled. Errors are waited out."""
+        backoff = Backoff(0.2, SOON)
         while True:
             began = time.monotonic()
             try:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from ava.domain.problems import Refused
 from ava.domain.states import watcher
-from ava.kube.backoff import Backoff
+from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client
 from ava.kube.errors import Fenced, KubeError
 from ava.kube.mirror import synced
@@ -141,7 +141,7 @@ class Controller:
 
     async def _always(self, what: str, step: Callable[[], Awaitable[None]], every: float = 0.0) -> None:
         """Do a step for ever; what goes wrong is said and tried again later."""
-        backoff = Backoff(0.5, 15.0)
+        backoff = Backoff(0.5, SOON)
         while True:
             try:
                 await step()

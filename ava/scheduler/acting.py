@@ -12,7 +12,7 @@ from ava.domain.model import Topic
 from ava.domain.placement.model import Pod
 from ava.domain.placement.room import FIELD, Room, part, survey
 from ava.domain.problems import Refused
-from ava.kube.backoff import Backoff
+from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client, Object
 from ava.kube.mirror import Mirror
 from ava.kube.resources import NODES, PODS
@@ -108,7 +108,7 @@ class Acting:
 
         Placement goes on meanwhile: what waits in the ledger must not hold up what is paid for.
         """
-        backoff = Backoff(0.5, 15.0)
+        backoff = Backoff(0.5, SOON)
         while True:
             try:
                 await work()

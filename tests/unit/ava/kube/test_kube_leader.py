@@ -178,6 +178,43 @@ def test_a_contender_does_not_believe_the_clocks_of_others():
     world(test)
 
 
+def test_a_successor_takes_over_when_the_record_of_one_that_died_is_over_not_at_its_next_look_after():
+    async def test(here, one, two):
+        slow = Lease(length=1.0, margin=0.2, every=0.7)
+        assert await Leader(one, "x", "lock", "dead", slow)._try()
+        second, took = Leader(two, "x", "lock", "b", slow), []
+
+        async def work():
+            took.append(here.now() - before)
+
+        before = here.now()
+        await second.run(work)
+        assert slow.length <= took[0] < 2 * slow.every
+
+    world(test)
+
+
+def test_a_contender_whose_server_does_not_answer_asks_no_more_often_than_usual():
+    async def test(here, one, two):
+        assert await Leader(one, "x", "lock", "dead", LEASE)._try()
+        asked = []
+
+        def away(verb, path):
+            asked.append(path)
+            raise Fault(503, "ServiceUnavailable")
+
+        second = asyncio.create_task(Leader(two, "x", "lock", "b", LEASE).run(lambda: asyncio.sleep(3600)))
+        await asyncio.sleep(0.3)
+        here.api.before = away
+        await asyncio.sleep(1.5)
+        second.cancel()
+        here.api.before = None
+        # Each look is sent again a few times by the client.
+        assert 0 < len(asked) < 4 * 1.5 / LEASE.every
+
+    world(test)
+
+
 def test_errors_of_the_work_are_passed_on_and_the_lead_is_given_back():
     async def test(here, one, two):
         async def work():
