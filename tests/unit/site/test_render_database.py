@@ -60,7 +60,7 @@ def test_a_member_knows_its_own_address_and_asks_etcd_with_a_password_alone(tmp_
     assert (told["etcd3"]["hosts"], told["etcd3"]["protocol"]) == (["10.0.0.1:2379"], "https")
     assert told["etcd3"]["password"] == '"etcd'
     dcs = told["bootstrap"]["dcs"]
-    assert (dcs["synchronous_mode"], dcs["ttl"]) == (True, 20)
+    assert (dcs["synchronous_mode"], dcs["ttl"]) == (True, 15)
     # Patroni's own condition: a leader that is cut off has given up before its lease ends.
     assert dcs["ttl"] >= dcs["loop_wait"] + 2 * dcs["retry_timeout"]
 
