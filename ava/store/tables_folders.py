@@ -50,6 +50,17 @@ Index(
     sqlite_where=_KEPT,
 )
 Index(None, data_sets.c.owner, data_sets.c.id)
+elsewhere = Table(
+    "elsewhere",
+    metadata,
+    Column("data_set", ID, ForeignKey(data_sets.c.id), primary_key=True),
+    Column("volume", Word(63), nullable=False, server_default=text("''")),
+    Column("size", Whole),
+    Column("cached", Whole),
+    Column("seen", Moment),
+    Column("trouble", Prose, nullable=False, server_default=text("''")),
+    comment="what was last seen of data sets whose bytes lie elsewhere",
+)
 shares = Table(
     "shares",
     metadata,

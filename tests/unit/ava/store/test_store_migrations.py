@@ -78,6 +78,10 @@ WRITTEN = {
         " SELECT id, 'vision', 'default', 1000, :then FROM definitions",
         "INSERT INTO idle_exempt (definition, since) SELECT id, :then FROM definitions",
     ],
+    "0010": [
+        "INSERT INTO elsewhere (data_set, volume, size, cached, seen)"
+        " VALUES ('f1aaaaaaaaaaa', 'pvc-1', 5, 4, :then)",
+    ],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
