@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ava.api.schemas.people import AuditOut, GroupOut, UserOut
+from ava.api.schemas.people import AuditOut, GroupOut, InvitationOut, KeyOut, UserOut
 from ava.api.schemas.work import PoolOut, QueueOut
 from ava.client.base import Part
 
@@ -23,8 +23,10 @@ class Administration(Part):
         """Return a user."""
         return self._one(UserOut, "GET", f"/users/{name}")
 
-    def make_user(self, name: str, email: str, password: str, *, admin: bool = False) -> UserOut:
-        """Make an account that can be used at once."""
+    def make_user(
+        self, name: str, email: str, password: str | None = None, *, admin: bool = False
+    ) -> UserOut:
+        """Make an account that can be used at once; without a password by who is invited."""
         body = {"name": name, "email": email, "password": password, "admin": admin}
         return self._one(UserOut, "POST", "/users", json=body, again=False)
 
@@ -35,6 +37,26 @@ class Administration(Part):
     def set_password_of(self, name: str, new: str) -> None:
         """Give somebody else a new password; all their log-ins and tokens end."""
         self._send.send("PUT", f"/users/{name}/password", json={"new": new}, again=False)
+
+    def invite(self, name: str) -> InvitationOut:
+        """Return an invitation by which the user chooses a password; it is shown this once."""
+        return self._one(InvitationOut, "POST", f"/users/{name}/invitation", again=False)
+
+    def keys_of(self, user: str) -> list[KeyOut]:
+        """Return a user's ssh keys."""
+        return self._list(KeyOut, f"/users/{user}/keys/ssh")
+
+    def put_key_of(self, user: str, name: str, value: str) -> KeyOut:
+        """Store a public ssh key of a user."""
+        return self._one(KeyOut, "PUT", f"/users/{user}/keys/ssh/{name}", json={"value": value})
+
+    def delete_key_of(self, user: str, name: str) -> None:
+        """Remove an ssh key of a user."""
+        self._send.send("DELETE", f"/users/{user}/keys/ssh/{name}")
+
+    def set_default_group_of(self, user: str, group: str) -> UserOut:
+        """Choose the group that a user's later runs are charged to."""
+        return self._one(UserOut, "PUT", f"/users/{user}/default-group", json={"group": group})
 
     def approve(self, name: str) -> UserOut:
         """Let somebody in who has registered."""

@@ -74,6 +74,11 @@ class Client(Work, Data, Benches, Mine, Administration):
         self._send.send("DELETE", "/sessions/current", again=False)
         self._send.token = None
 
+    def use_invitation(self, invitation: str, password: str) -> None:
+        """Choose one's password by an invitation; it is good once."""
+        body = {"invitation": invitation, "password": password}
+        self._send.send("POST", "/invitations", json=body, again=False)
+
     def register(self, name: str, email: str, password: str) -> UserOut:
         """Ask for an account; an administrator approves it."""
         body = {"name": name, "email": email, "password": password}

@@ -75,6 +75,7 @@ DONE = {
     "approved": N_("The account is approved."),
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),
     "shared": N_("It is shared."),
+    "chosen": N_("Your password is set. Log in with it."),
     "unshared": N_("It is no longer shared; runs that have it keep it until they end."),
     "out": N_("You are logged out."),
 }

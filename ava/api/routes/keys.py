@@ -8,8 +8,8 @@ from cryptography.fernet import InvalidToken
 from fastapi import Path
 
 from ava.api import sshkeys
-from ava.api.identity import Someone
-from ava.api.routes.common import find, router
+from ava.api.identity import Caller, Someone
+from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import KeyName
 from ava.api.schemas.people import KeyOut, KeyPut
 from ava.api.services import Services
@@ -48,14 +48,18 @@ def list_keys(kind: Kind, who: Someone) -> list[KeyOut]:
 def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone) -> KeyOut:
     """Keep a key, or another one in its place."""
     who.may("keys.put")
-    store, me = who.services.store, who.me.name
-    there = store.keys(me, kind)
+    return _put(who, who.me.name, kind, name, body)
+
+
+def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut) -> KeyOut:
+    store = who.services.store
+    there = store.keys(owner, kind)
     if name not in there and len(there) >= MOST:
         raise Refused(
             409,
             Problem(
                 "too-many-keys",
-                "You have too many keys.",
+                "There are too many keys.",
                 "path.name",
                 str(len(there)),
                 f"at most {MOST}",
@@ -67,10 +71,9 @@ def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone) -> KeyOut:
     else:
         private, _ = sshkeys.private(_given(body.private_key, body.value, "private_key"))
         kept = who.services.sealer.seal(private)
-    with who.change(
-        "keys.put", f"key {kind}/{name}", fingerprint=_shown(who.services, kind, name, kept).fingerprint
-    ):
-        store.put_key(me, kind, name, kept, who.services.clock())
+    detail = {"fingerprint": _shown(who.services, kind, name, kept).fingerprint} | _of(who, owner)
+    with who.change("keys.put", f"key {kind}/{name}", **detail):
+        store.put_key(owner, kind, name, kept, who.services.clock())
     return _shown(who.services, kind, name, kept)
 
 
@@ -94,11 +97,47 @@ def _given(wanted: str | None, other: str | None, field: str) -> str:
 def delete_key(kind: Kind, name: Name, who: Someone) -> None:
     """Remove a key; where nobody knows it nothing changes but the answer, 404."""
     who.may("keys.delete")
-    store, me = who.services.store, who.me.name
-    with who.change("keys.delete", f"key {kind}/{name}"):
-        if name not in store.keys(me, kind):
+    _delete(who, who.me.name, kind, name)
+
+
+def _delete(who: Caller, owner: str, kind: Kind, name: str) -> None:
+    store = who.services.store
+    with who.change("keys.delete", f"key {kind}/{name}", **_of(who, owner)):
+        if name not in store.keys(owner, kind):
             find(_nothing, f"{kind} key", name, "path.name")
-        store.delete_key(me, kind, name)
+        store.delete_key(owner, kind, name)
+
+
+def _of(who: Caller, owner: str) -> dict[str, str]:
+    """Return what the audit log says besides where a key is somebody else's."""
+    return {} if owner == who.me.name else {"user": owner}
+
+
+def _owner(who: Caller, ref: str) -> str:
+    """Return whose keys an address means; Refused where they are not the caller's to see."""
+    name, what = myself(who, ref), f"user {ref}"
+    if name != who.me.name:
+        who.may("users.keys", what=what, where="path.user")
+    return find(who.services.store.user, "user", name, "path.user").name
+
+
+@routes.get("/users/{user}/keys/ssh")
+def list_keys_of(user: Ref, who: Someone) -> list[KeyOut]:
+    """Return a user's ssh keys. Deploy keys are their owner's alone."""
+    there = who.services.store.keys(_owner(who, user), "ssh")
+    return [_shown(who.services, "ssh", name, kept) for name, kept in sorted(there.items())]
+
+
+@routes.put("/users/{user}/keys/ssh/{name}")
+def put_key_of(user: Ref, name: Name, body: KeyPut, who: Someone) -> KeyOut:
+    """Keep an ssh key of a user."""
+    return _put(who, _owner(who, user), "ssh", name, body)
+
+
+@routes.delete("/users/{user}/keys/ssh/{name}", status_code=204)
+def delete_key_of(user: Ref, name: Name, who: Someone) -> None:
+    """Remove an ssh key of a user."""
+    _delete(who, _owner(who, user), "ssh", name)
 
 
 def _nothing(ref: str) -> None:

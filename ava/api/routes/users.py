@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import paging, shapes
-from ava.api.identity import Caller, Someone
+from ava.api import invitation, paging, shapes
+from ava.api.identity import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import Paged
-from ava.api.schemas.people import DefaultGroup, PasswordChange, UserChange, UserMake, UserOut
+from ava.api.schemas.people import DefaultGroup, InvitationOut, PasswordChange, UserChange, UserMake, UserOut
 from ava.domain.model import User, UserState
 from ava.domain.problems import Problem, Refused
 
@@ -35,11 +35,11 @@ def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[Use
 
 @routes.post("/users", status_code=201)
 def make_user(body: UserMake, who: Someone) -> UserOut:
-    """Make an account that can be used at once."""
+    """Make an account that can be used at once, or, without a password, by who has an invitation or another way to log in."""
     who.may("users.make")
     services = who.services
     with who.change("users.make", f"user {body.name}", admin=body.admin):
-        hashed = services.passwords.hash(body.password)
+        hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
         return shapes.user(
             services.store.add_user(
                 body.name, body.email, hashed, services.clock(), admin=body.admin, state=UserState.ACTIVE
@@ -108,6 +108,15 @@ def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
             for secret in services.store.secrets(found.name, kind):
                 if not own or secret["id"] != who.secret_id:
                     services.store.end_secret(found.name, secret["id"])
+
+
+@routes.post("/users/{name}/invitation", status_code=201)
+def invite(name: Ref, who: Someone) -> InvitationOut:
+    """Make an invitation; the person's page for it is /invitation, after a '#'. It is shown this once."""
+    found = _user(who, name, "users.invite")
+    with who.change("users.invite", f"user {found.name}"):
+        made, until = invitation.make(who.services, found)
+    return InvitationOut(user=found.name, invitation=made, until=until)
 
 
 @routes.put("/users/{name}/default-group")

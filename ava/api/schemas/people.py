@@ -30,9 +30,12 @@ class Registration(Request):
     password: Password
 
 
-class UserMake(Registration):
-    """A user whom an administrator makes; may log in at once."""
+class UserMake(Request):
+    """A user whom an administrator makes; may log in at once. Without a password: when an invitation has been used."""
 
+    name: UserName
+    email: Email
+    password: Password | None = None
     admin: bool = False
 
 
@@ -49,6 +52,21 @@ class PasswordChange(Request):
 
     new: Password
     current: AnyPassword | None = None
+
+
+class InvitationUse(Request):
+    """The password that a person chooses by an invitation."""
+
+    invitation: Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+    password: Password
+
+
+class InvitationOut(Answer):
+    """An invitation; shown this once."""
+
+    user: str
+    invitation: str
+    until: datetime
 
 
 class DefaultGroup(Request):

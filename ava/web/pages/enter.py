@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Response
 
 from ava.api.identity import COOKIE
-from ava.api.routes import registrations, sessions
-from ava.api.schemas.people import Login, Registration
+from ava.api.routes import invitations, registrations, sessions
+from ava.api.schemas.people import InvitationUse, Login, Registration
 from ava.domain.problems import Refused
 from ava.web import forms, words
 from ava.web.visit import FORM_COOKIE, Anybody, Someone, Visit, local
@@ -80,6 +80,27 @@ def register(visit: Anybody) -> Response:
     except Refused as refused:
         return visit.page("register.html", refused=refused, values=form)
     return visit.go("/login", done="registered")
+
+
+@routes.get("/invitation")
+def invitation_page(visit: Anybody) -> Response:
+    """Show where an invited person chooses a password; the invitation itself stays in the browser until it is sent."""
+    return visit.page("invitation.html", values={})
+
+
+@routes.post("/invitation")
+def use_invitation(visit: Anybody) -> Response:
+    """Use an invitation."""
+    form = visit.form
+    try:
+        forms.twice(form, "password")
+        body = forms.as_model(
+            InvitationUse, {"invitation": form.text("invitation"), "password": form.get("password", "")}
+        )
+        invitations.use_invitation(body, visit.who)
+    except Refused as refused:
+        return visit.page("invitation.html", refused=refused, values=form)
+    return visit.go("/login", done="chosen")
 
 
 @routes.post("/language")

@@ -20,3 +20,10 @@ document.addEventListener("click", (event) => {
 document.addEventListener("htmx:responseError", (event) => {
   if (event.detail.xhr.status === 404) location.reload();
 });
+
+// An invitation comes behind the #, which browsers send to nobody, and does not stay in the address.
+const invited = document.querySelector("[data-from-address]");
+if (invited && location.hash.length > 1) {
+  invited.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+}

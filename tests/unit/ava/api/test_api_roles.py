@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ava.api import invitation
 from ava.api.matrix import table
 from ava.domain.model import UserState
 from tests.unit.ava.api.site import SPEC, WORD, Site, problems
@@ -72,6 +73,13 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "users.email": lambda s, w: ("PATCH", "/users/ann", {"email": "x@example.org"}),
     "users.password": lambda s, w: ("PUT", "/users/ann/password", {"current": WORD, "new": NEW}),
     "users.default-group": lambda s, w: ("PUT", "/users/ann/default-group", {"group": "vision"}),
+    "users.invite": lambda s, w: ("POST", "/users/ann/invitation", None),
+    "users.keys": lambda s, w: ("PUT", "/users/ann/keys/ssh/laptop", {"value": KEY}),
+    "invitations.use": lambda s, w: (
+        "POST",
+        "/invitations",
+        {"invitation": invitation.make(s.services, s.store.user("ann"))[0], "password": NEW},
+    ),
     "groups.list": lambda s, w: ("GET", "/groups", None),
     "groups.list-all": lambda s, w: ("GET", "/groups?all=true", None),
     "groups.make": lambda s, w: ("POST", "/groups", {"name": "speech"}),
@@ -184,7 +192,7 @@ def test_who_is_not_approved_or_shut_out_may_nothing(site: Site, state: UserStat
     site.store.set_user("eve", site.now, state=state)
     for action, request in sorted(REQUESTS.items()):
         method, path, body = request(site, "eve")
-        if action in ("sessions.open", "registrations.make"):
+        if action in ("sessions.open", "registrations.make", "invitations.use"):
             continue
         answer = site.call(method, path, "eve", **({} if body is None else {"json": body}))
         assert answer.status_code == 401, (action, answer.text)

@@ -112,3 +112,17 @@ def test_the_account_page_changes_what_is_ones_own(site: Site) -> None:
     assert ann.send("/account/password", right).status_code == 303
     assert other.ask("GET", "/").status_code == 303
     assert ann.ask("GET", "/").status_code == 200
+
+
+def test_an_invited_person_chooses_a_password_and_logs_in_with_it(site: Site) -> None:
+    made = site.call("POST", "/users/ann/invitation", "root2").json()["invitation"]
+    ann = Browser(site)
+    # The page is the same for everybody: the invitation comes behind the #, which no server sees.
+    assert "data-from-address" in ann.open("/invitation").text
+    wanted = {"invitation": made, "password": "another good password", "again": "another good password"}
+    assert ann.send("/invitation", wanted | {"again": "other"}).status_code == 422
+    assert ann.send("/invitation", wanted).headers["location"] == "/login?done=chosen"
+    refused = ann.send("/invitation", wanted)
+    assert refused.status_code == 403 and "not valid (any more)" in refused.text
+    assert made not in str(ann.open("/login?done=chosen").url)
+    assert "Your password is set" in ann.open("/login?done=chosen").text

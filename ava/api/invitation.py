@@ -1,0 +1,92 @@
+"""A link by which a person chooses a password: good once, for some days, and only while the account has the password it had then.
+
+It is sealed with the sealing key and kept nowhere. Whoever has it is that person to the platform, as with a password.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from cryptography.fernet import InvalidToken
+
+from ava.api.identity import digest
+from ava.api.services import Services
+from ava.domain.model import User, UserState
+from ava.domain.problems import Problem, Refused, conflict
+
+DAYS = 7
+_KIND = "invitation"
+
+
+def make(services: Services, user: User) -> tuple[str, datetime]:
+    """Return an invitation for an account and when it ends.
+
+    Raises:
+        Refused: 409 for an account that cannot be used, or whose password the site's directory has.
+    """
+    if user.state is not UserState.ACTIVE:
+        raise conflict(
+            "account-not-active",
+            f"{user.name} cannot log in.",
+            "path.name",
+            "Approve the account first.",
+            found=user.state.value,
+            wanted="active",
+        )
+    if services.config.ldap is not None and not user.admin:
+        raise conflict(
+            "password-elsewhere",
+            f"{user.name} logs in with the password of the site's directory.",
+            "path.name",
+            "Nothing is to be done here.",
+            found="log-in by LDAP",
+            wanted="a password of AVA",
+        )
+    until = services.clock() + timedelta(days=DAYS)
+    kept = digest(services.store.password(user.name))
+    return services.sealer.seal(json.dumps([_KIND, user.id, kept, until.timestamp()])), until
+
+
+def use(services: Services, invitation: str, password: str) -> User:
+    """Give the account this password, end what log-ins it had, and return it; Refused 403 for no invitation (any more)."""
+    user, until = _open(services, invitation)
+    hashed = services.passwords.hash(password)
+    # Of two who use it at once one is the first.
+    if not services.store.spend(digest(f"{_KIND} {invitation}"), until):
+        raise _refused()
+    services.store.set_user(user.name, services.clock(), password=hashed)
+    for kind in ("session", "token"):
+        for secret in services.store.secrets(user.name, kind):
+            services.store.end_secret(user.name, secret["id"])
+    return user
+
+
+def _open(services: Services, invitation: str) -> tuple[User, datetime]:
+    try:
+        kind, id, kept, until = json.loads(services.sealer.open(invitation))
+    except (InvalidToken, ValueError, TypeError):
+        raise _refused() from None
+    if kind != _KIND or services.clock().timestamp() >= until:
+        raise _refused()
+    try:
+        user = services.store.user(id)
+    except Refused:
+        raise _refused() from None
+    if user.state is not UserState.ACTIVE or digest(services.store.password(user.name)) != kept:
+        raise _refused()
+    return user, datetime.fromtimestamp(until, UTC)
+
+
+def _refused() -> Refused:
+    return Refused(
+        403,
+        Problem(
+            "invitation-invalid",
+            "This invitation is not valid (any more).",
+            "body.invitation",
+            "one that was used, is too old, or was not made here",
+            "an invitation that nobody has used yet",
+            "Ask an administrator for another one.",
+        ),
+    )

@@ -1,0 +1,20 @@
+"""Invitations: a person chooses a password by what an administrator handed out."""
+
+from __future__ import annotations
+
+from ava.api import invitation
+from ava.api.identity import Anybody
+from ava.api.rates import network
+from ava.api.routes.common import router
+from ava.api.schemas.people import InvitationUse
+
+routes = router("invitations")
+
+
+@routes.post("/invitations", status_code=204)
+def use_invitation(body: InvitationUse, who: Anybody) -> None:
+    """Choose a password by an invitation; it is used up, and all log-ins and tokens of the account end."""
+    services = who.services
+    services.rates.spend("login_address", network(who.address), "log-ins")
+    user = invitation.use(services, body.invitation, body.password)
+    services.audit(user.name, "invitations.use", f"user {user.name}", "done", who.address)
