@@ -6,7 +6,7 @@ check itself made. Nodes are named by role: ``client`` all of them, ``client:0``
 
 from tests.controls.cache import CONTROLS as CACHE
 from tests.controls.cis import CONTROLS as CIS
-from tests.controls.control import Act, Control, Fault
+from tests.controls.control import Act, Control, Fault, shown
 from tests.controls.kubernetes import CONTROLS as KUBERNETES
 from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_LAB
 from tests.controls.logs import CONTROLS as LOGS
@@ -253,14 +253,15 @@ def _where(fault):
     return "lab" if fault.quick else "lab, slow"
 
 
-def _verdict(fault, metrics):
-    return f"{fault.verdict} ({', '.join(metrics)})" if metrics else fault.verdict
-
-
 CONTROLS = (
     *(
         Control(
-            f.name, check, f.text, _verdict(f, metrics), _where(f), f"{LAB}::test_a_planted_fault_is_seen"
+            f.name,
+            check,
+            f.text,
+            shown(f.verdict, metrics),
+            _where(f),
+            f"{LAB}::test_a_planted_fault_is_seen",
         )
         for f in FAULTS
         for check, metrics in f.reds.items()

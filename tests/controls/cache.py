@@ -1,7 +1,6 @@
 """Faults of the cache, planted as raw data: what nodes and workers answer goes through the real checks and judgement."""
 
-from tests.controls.control import Control
-from tests.controls.fault import Fault
+from tests.controls.fault import Fault, controls
 
 TEST = "tests/unit/validation/test_cache_suite.py::test_a_planted_fault_is_seen"
 
@@ -150,7 +149,4 @@ FAULTS = (
     ),
 )
 
-CONTROLS = tuple(
-    Control(f.name, f.check, f.text, f"{f.verdict} ({', '.join(f.metrics)})", "raw data", TEST)
-    for f in FAULTS
-)
+CONTROLS = controls(FAULTS, TEST)

@@ -24,6 +24,11 @@ class Control:
     test: str
 
 
+def shown(verdict: str, metrics: tuple[str, ...]) -> str:
+    """Return a verdict with the metrics that must fail, as the page has it."""
+    return f"{verdict} ({', '.join(metrics)})" if metrics else verdict
+
+
 @dataclass(frozen=True)
 class Act:
     """Something done to nodes: a shell script, and the one that takes it away (harmless where there is nothing)."""

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.controls.control import Control, shown
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -24,3 +26,10 @@ class Fault:
     metrics: tuple[str, ...]
     plant: Callable[[Any], Any]
     verdict: str = "FAIL"
+
+
+def controls(faults: tuple[Fault, ...], test: str) -> tuple[Control, ...]:
+    """Return the rows of faults that ``test`` plants as raw data."""
+    return tuple(
+        Control(f.name, f.check, f.text, shown(f.verdict, f.metrics), "raw data", test) for f in faults
+    )

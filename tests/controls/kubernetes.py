@@ -4,8 +4,7 @@ They are planted as raw data: what kubectl and the pods print goes through the r
 that are planted on the lab too are in kubernetes_lab.py.
 """
 
-from tests.controls.control import Control
-from tests.controls.fault import Fault
+from tests.controls.fault import Fault, controls
 from tests.controls.limits import FAULTS as LIMITS
 from tests.controls.volumes import FAULTS as VOLUMES
 
@@ -305,14 +304,4 @@ FAULTS = (
     *LIMITS,
 )
 
-CONTROLS = tuple(
-    Control(
-        f.name,
-        f.check,
-        f.text,
-        f"{f.verdict} ({', '.join(f.metrics)})" if f.metrics else f.verdict,
-        "raw data",
-        TEST,
-    )
-    for f in FAULTS
-)
+CONTROLS = controls(FAULTS, TEST)

@@ -4,8 +4,7 @@ They are planted as raw data: what the clients' tool prints goes through the rea
 that are planted on the lab too are in objects_lab.py.
 """
 
-from tests.controls.control import Control
-from tests.controls.fault import Fault
+from tests.controls.fault import Fault, controls
 
 TEST = "tests/unit/validation/test_objects_suite.py::test_a_planted_fault_is_seen"
 
@@ -160,14 +159,4 @@ FAULTS = (
     ),
 )
 
-CONTROLS = tuple(
-    Control(
-        f.name,
-        f.check,
-        f.text,
-        f"{f.verdict} ({', '.join(f.metrics)})" if f.metrics else f.verdict,
-        "raw data",
-        TEST,
-    )
-    for f in FAULTS
-)
+CONTROLS = controls(FAULTS, TEST)

@@ -4,8 +4,7 @@ What its client, kubectl and the kubelets' events say then goes through the real
 are planted on the lab too are in platform_lab.py.
 """
 
-from tests.controls.control import Control
-from tests.controls.fault import Fault
+from tests.controls.fault import Fault, controls
 
 TEST = "tests/unit/validation/test_platform_suite.py::test_a_planted_fault_is_seen"
 
@@ -59,14 +58,4 @@ FAULTS = (
     Fault("drift", "a group is charged for more than runs", "A-OT1", ("differing", "left"), _set(drift=5)),
 )  # fmt: skip
 
-CONTROLS = tuple(
-    Control(
-        f.name,
-        f.check,
-        f.text,
-        f"{f.verdict} ({', '.join(f.metrics)})" if f.metrics else f.verdict,
-        "raw data",
-        TEST,
-    )
-    for f in FAULTS
-)
+CONTROLS = controls(FAULTS, TEST)
