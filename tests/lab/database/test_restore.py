@@ -1,11 +1,16 @@
 """PostgreSQL loses all its data, or what it has is wrong: it comes back as it was at a time, and the platform with it."""
+# ruff: noqa: F811 - fixtures of other folders
 
 import json
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
 
+from ava.client import Refused
+from tests.lab.ava.conftest import authority, day, platform  # noqa: F401
+from tests.lab.ava.day import SMALL
 from tests.lab.database.test_backups import backed  # noqa: F401
 from tests.lab.database.test_database_lost import Writer
 from tests.lab.faults.drive import avadm
@@ -23,32 +28,72 @@ def archived(database, primary):
     eventually(lambda: database.own(primary, ask)[0] >= segment)
 
 
-def ready(lab):
-    """Return whether every part of the platform has a pod that is ready."""
-    ask = "kubectl --kubeconfig=/root/.kube/config --namespace=ava-system get deployments"
-    text = lab.sh(
-        lab.names("master")[0], ask + " -o 'jsonpath={range .items[*]}{.status.readyReplicas},{end}'"
-    )
-    return all(int(n or 0) > 0 for n in text.strip(",").split(","))
+@contextmanager
+def lost(lab, database):
+    """Kill all members and move their data away; put back and start what was there where the block fails."""
+    primary, standby = database.roles()
+    data = database.own(primary, "SHOW data_directory")[0]
+    try:
+        for node in (standby, primary):
+            lab.sh(node, f"systemctl kill -s KILL patroni; systemctl stop patroni; mv {data} {data}.lost")
+        yield
+    except BaseException:
+        for node in (primary, standby):
+            lab.run(
+                node,
+                f"systemctl stop patroni; test -e {data}.lost && rm -rf {data} && mv {data}.lost {data}; "
+                "systemctl start --no-block patroni",
+            )
+        raise
+    for node in (standby, primary):
+        lab.sh(node, f"rm -rf {data}.lost")
 
 
-def test_after_the_loss_of_all_data_every_row_up_to_a_time_is_back_and_none_after(lab, backed, tried):  # noqa: F811
+def restored(aim, begun):
+    """Restore to a time and return what was told; tried again while etcd has the lease of one that was killed."""
+    argv = ["database", "restore", "--to", aim.isoformat(), "--json"]
+    done = avadm(*argv)
+    while "leads" in done.stderr and time.monotonic() < begun + 60:
+        time.sleep(2)
+        done = avadm(*argv)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def known(user, run):
+    """Return whether the platform answers for a run, and knows it."""
+    try:
+        return bool(user.run(run))
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return False
+
+
+def test_after_the_loss_of_all_data_all_up_to_a_time_is_back_and_none_after(
+    lab, backed, tried, day, platform
+):
     database = backed
     primary, standby = database.roles()
     row = tried(
         "PostgreSQL's data lost on all nodes",
-        "a client writes; the data of both nodes are moved away; a restore to a time in between",
-        f"within {LIMIT_S} s every row acknowledged before that time is there and none after; a standby; the platform works",
+        "a client writes and users run things; the data of both nodes are moved away; a restore to a time in between",
+        f"within {LIMIT_S} s every row and run of before is there and none of after; a standby; the platform works",
     )
+    earlier = day.start("earlier", "print(1)", roles=[{"each": SMALL}])
+    day.succeeded(earlier)
     made = database.ask(standby, "DROP TABLE IF EXISTS charge; CREATE TABLE charge (n bigint PRIMARY KEY);")
     assert made.returncode == 0, made.stderr
     try:
-        writer = Writer(database, standby, 20)
+        writer = Writer(database, standby, 45)
         time.sleep(5)
         backup = avadm("database", "backup")
         assert backup.returncode == 0, backup.stderr
         time.sleep(5)
         aim = datetime.now(UTC)
+        time.sleep(2)
+        later = day.start("later", "import time; time.sleep(900)", roles=[{"each": SMALL}])
+        day.until(later, "running")
         told, _, said = writer.ended()
         times = {int(line.split()[0]): float(line.split()[1]) for line in writer.lines if line[0] != "#"}
         before = {n for n in told if times[n] < aim.timestamp()}
@@ -57,42 +102,35 @@ def test_after_the_loss_of_all_data_every_row_up_to_a_time_is_back_and_none_afte
         assert len(before) > 50, said
         assert len(after) > 50, said
         archived(database, primary)
-        data = database.own(primary, "SHOW data_directory")[0]
-        for node in (standby, primary):
-            lab.sh(node, f"systemctl kill -s KILL patroni; systemctl stop patroni; mv {data} {data}.lost")
-        begun = time.monotonic()
-        # While etcd still has the lease of one that was killed, nobody knows that it does not live.
-        restore = ["database", "restore", "--to", aim.isoformat(), "--json"]
-        done = avadm(*restore)
-        while "leads" in done.stderr and time.monotonic() < begun + 60:
-            time.sleep(2)
-            done = avadm(*restore)
-        assert done.returncode == 0, done.stdout + done.stderr
-        took = time.monotonic() - begun
-        told = json.loads(done.stdout)
-        assert set(database.whole(120)) == {primary, standby}
-        kept = {int(n) for n in database.ask(standby, "SELECT n FROM charge").stdout.split()}
-        eventually(lambda: ready(lab))
+        with lost(lab, database):
+            begun = time.monotonic()
+            told = restored(aim, begun)
+            took = time.monotonic() - begun
+            assert set(database.whole(120)) == {primary, standby}
+            kept = {int(n) for n in database.ask(standby, "SELECT n FROM charge").stdout.split()}
+            assert before - kept == set()
+            assert after & kept == set()
+        assert told["kept"] == {}
+        assert known(day.user, earlier)
+        assert not known(day.user, later)
+        answers = time.monotonic() - begun
+        day.succeeded(day.start("after", "print(1)", roles=[{"each": SMALL}]))
+        works = time.monotonic() - begun
+        # The ledger has forgotten it, so its pods are nobody's.
+        eventually(lambda: not platform.ctl(f"get pods --all-namespaces -l ava.io/run={later}")["items"], 180)
         row.came = (
             f"{len(before)} rows acknowledged before, {len(before - kept)} lost; {len(after)} after, {len(after & kept)} there;"
-            f" {took:.0f} s, of which nothing could be asked for {told['stood_still_s']:.0f} s; the platform's pods ready after"
-            f" {time.monotonic() - begun:.0f} s"
+            f" {took:.0f} s, of which nothing could be asked for {told['stood_still_s']:.0f} s; the platform answered after"
+            f" {answers:.0f} s, a new run had succeeded after {works:.0f} s; the run begun after that time is gone, pods included"
         )
-        assert before - kept == set()
-        assert after & kept == set()
-        assert told["kept"] == {}
-        # Until here they could have been put back.
-        for node in (standby, primary):
-            lab.sh(node, f"rm -rf {data}.lost")
         assert took < LIMIT_S
         backup = avadm("database", "backup", "--json")
         assert backup.returncode == 0, backup.stderr
     finally:
-        if database.members():
-            database.ask(standby, "DROP TABLE IF EXISTS charge;")
+        database.ask(standby, "DROP TABLE IF EXISTS charge;")
 
 
-def test_an_archive_that_takes_nothing_is_told(lab, backed, tried):  # noqa: F811
+def test_an_archive_that_takes_nothing_is_told(lab, backed, tried):
     database = backed
     primary, _ = database.roles()
     row = tried(
