@@ -28,6 +28,18 @@ class NotYet(VolumeError):
     """Nothing is wrong: what is to be done waits for something, and nobody needs to be told."""
 
 
+class Kind:
+    """What makes volumes of one kind; these are the answers of most."""
+
+    def at_once(self, claim):
+        """Tell whether a claim is served without waiting for others who might."""
+        return False
+
+    def growth(self, volume, claim):
+        """Tell whether a volume is to grow to what its claim says now."""
+        return False
+
+
 def bytes_of(quantity):
     """Return a quantity of Kubernetes (1Gi, 500M, 1e9) in bytes, rounded up; VolumeError for none."""
     match = re.match(r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,2})?)([a-zA-Z]*)$", str(quantity))
@@ -64,6 +76,19 @@ def must(argv, seconds=60, run=run):
         words = [line for line in (err or out).splitlines() if line.strip()]
         raise VolumeError("%s: %s" % (" ".join(argv[:4]), words[-1] if words else "exit status %d" % rc))
     return out
+
+
+def loops(path, base="/sys/block"):
+    """Return the loop devices that lie on a file."""
+    found = []
+    for name in sorted(os.listdir(base)):
+        try:
+            with open("%s/%s/loop/backing_file" % (base, name)) as source:
+                if source.read().strip() == path:
+                    found.append("/dev/" + name)
+        except OSError:
+            continue
+    return found
 
 
 def modes_of(claim):

@@ -13,7 +13,7 @@ import re
 import sys
 from contextlib import contextmanager
 
-from .common import VolumeError, must, run
+from .common import VolumeError, loops, must, run
 from .map import RUN, Images, is_mounted, mounts
 
 CONFIG = "/etc/avadm/volumes/node.json"
@@ -67,10 +67,17 @@ class Driver:
             if os.path.isfile(path):
                 flags.append("loop")
             must(["mount", "-t", "ext4", "-o", ",".join(flags), path, point], MOUNT_S, self.run)
+            if kind == "local":
+                self.fill(path)
         except VolumeError:
             self.let_go(name)
             raise
         return point
+
+    def fill(self, path):
+        """Have a file system be as large as its file, which may have grown while nobody used it; else it stays as it is."""
+        for device in loops(path):
+            self.run(["resize2fs", device], MOUNT_S)
 
     def source(self, name, kind, access):
         """Return the device or file of a volume, mapped."""

@@ -2,12 +2,12 @@
 
 from contextlib import contextmanager
 
-from .common import VolumeError
+from .common import Kind, VolumeError
 
 NODE_LABEL = "avadm.io/cephfs"
 
 
-class Cephfs:
+class Cephfs(Kind):
     """Makes and removes a folder for each claim.
 
     It speaks to ceph itself (libcephfs) and uses no mount of its node, so that a mount that is gone can never make it

@@ -5,19 +5,24 @@ import re
 import shutil
 
 from ..kubeapi import ApiError
-from .common import MIB, NotYet, VolumeError, modes_of
+from .common import MIB, Kind, NotYet, VolumeError, bytes_of, loops, modes_of, must, run
+from .driver import Driver
 from .fit import misfit
 from .format import make_filesystem
 from .images import DRIVER, flex
 
 CHOSEN = "avadm.io/local-node"
+SIZE = "avadm.io/size"
+"""Annotation of a claim: what its volume is to grow to, while it is in use too. Kubernetes 1.9 lets nobody change a claim's own
+size."""
 HOSTNAME = "kubernetes.io/hostname"
 SPREAD_S = 4
 """A node acts this long after one with an empty disk would, if its own is full: so volumes spread."""
+GROW_S = 900
 MAKING = re.compile(r"making-pvc-[0-9a-f-]{36}\.img")
 
 
-class Local:
+class Local(Kind):
     """Makes and removes volumes of this node alone; each node with room for them runs one.
 
     The first pod that uses a claim decides where its volume is made: on a node where it can run. All nodes judge by
@@ -30,14 +35,19 @@ class Local:
 
     provisioner, retry_s = "avadm.io/local", 2
 
-    def __init__(self, config, api, run=None):
+    def __init__(self, config, api, run=run, alone=Driver.alone):
         self.node, self.folder, self.capacity = config["node"], config["local"], config["capacity"]
-        self.tells, self.api, self.run = config["tells"], api, run
+        self.tells, self.api, self.run, self.alone = config["tells"], api, run, alone
+        self.grown = {}
 
     @property
     def wait_s(self):
         """Return how long a claim must have waited: the fuller the disk, the longer."""
         return SPREAD_S * min(1.0, self.used() / self.capacity)
+
+    def at_once(self, claim):
+        """Tell whether a claim says that it is this node's already."""
+        return (claim["metadata"].get("annotations") or {}).get(CHOSEN) == self.node
 
     def used(self):
         """Return what the node's volumes may hold together, bytes."""
@@ -94,10 +104,16 @@ class Local:
         """Raise unless the node's share has room for a volume."""
         left = self.capacity - self.used()
         if size > left:
-            raise self.refusal(
-                "%s has %d MiB left of %d MiB for local volumes, %d MiB are asked for"
-                % (self.node, max(0, left) // MIB, self.capacity // MIB, size // MIB)
-            )
+            raise self.refusal(self.no_room(left, size))
+
+    def no_room(self, left, size):
+        """Return in words that there is no room."""
+        return "%s has %d MiB left of %d MiB for local volumes, %d MiB are asked for" % (
+            self.node,
+            max(0, left) // MIB,
+            self.capacity // MIB,
+            size // MIB,
+        )
 
     def see_that_a_pod_fits(self, claim):
         """Raise NotYet unless a pod waits for the claim and could run here."""
@@ -127,11 +143,52 @@ class Local:
                 raise self.refusal("%s: %s: %s" % (self.node, self.folder, os.strerror(error.errno)))
             finally:
                 os.close(handle)
-            make_filesystem(making, *([self.run] if self.run else []))
+            make_filesystem(making, self.run)
             os.rename(making, self.path(name))
         except BaseException:
             os.unlink(making)
             raise
+
+    def growth(self, volume, claim):
+        """Tell whether a claim says another size than its volume has been brought to."""
+        asked = (claim["metadata"].get("annotations") or {}).get(SIZE)
+        return asked is not None and asked != self.grown.get(volume["metadata"]["name"])
+
+    def enlarge(self, name, claim):
+        """Bring a volume to the size that its claim says, while pods use it; cut off anywhere, it is done again.
+
+        Where it is not mounted the file alone grows; its file system does when it is mounted the next time (driver.py).
+        """
+        asked = claim["metadata"]["annotations"][SIZE]
+        size, path = -(-bytes_of(asked) // MIB) * MIB, self.path(name)
+        # Nobody mounts it or lets it go meanwhile.
+        with self.alone(name):
+            self.extend(path, size)
+            for device in loops(path):
+                must(["losetup", "--set-capacity", device], GROW_S, self.run)
+                must(["resize2fs", device], GROW_S, self.run)
+        self.grown[name] = asked
+
+    def extend(self, path, size):
+        """Lengthen a file; its new space is taken from the disk now. VolumeError where there is none: it is as it was then."""
+        now = os.path.getsize(path)
+        if size < now:
+            raise VolumeError(
+                "it has %d MiB, %d MiB are asked for: a volume does not shrink" % (now // MIB, size // MIB)
+            )
+        if size == now:
+            return
+        left = self.capacity - self.used()
+        if size - now > left:
+            raise VolumeError(self.no_room(left, size - now))
+        handle = os.open(path, os.O_RDWR)
+        try:
+            os.posix_fallocate(handle, now, size - now)
+        except OSError as error:
+            os.ftruncate(handle, now)
+            raise VolumeError("%s: %s: %s" % (self.node, self.folder, os.strerror(error.errno)))
+        finally:
+            os.close(handle)
 
     def tidy(self):
         """Remove files whose making was cut off: only this program makes them, and nothing uses one of that name."""
@@ -150,7 +207,7 @@ class Local:
         options = self.options(volume)
         if (options.get("kind"), options.get("image"), options.get("node")) != ("local", name, self.node):
             raise VolumeError("its source is not %s of %s: nothing is removed" % (name, self.node))
-        if in_use(self.path(name)):
+        if loops(self.path(name)):
             raise VolumeError("it is still mounted on %s: it is not removed yet" % self.node)
         if os.path.exists(self.path(name)):
             os.unlink(self.path(name))
@@ -160,15 +217,3 @@ def uses(pod, claim):
     """Tell whether a pod has a claim among its volumes."""
     volumes = pod["spec"].get("volumes") or []
     return any((v.get("persistentVolumeClaim") or {}).get("claimName") == claim for v in volumes)
-
-
-def in_use(path, base="/sys/block"):
-    """Tell whether a loop device lies on a file."""
-    for name in os.listdir(base):
-        try:
-            with open("%s/%s/loop/backing_file" % (base, name)) as source:
-                if source.read().strip() == path:
-                    return True
-        except OSError:
-            continue
-    return False

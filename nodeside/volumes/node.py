@@ -1,19 +1,23 @@
 """Keeps pods' volumes off a node whose cephfs is not mounted.
 
-usage: node.py MOUNT NODE KUBECONFIG [LABEL=VALUE ...]
-
 The folder below the mount point is made immutable: while nothing is mounted there, nobody writes to the node's own
 disk by mistake, not even the container engine, which makes folders that it is told to hand to a container. The node's
 label says whether the file system is mounted and answers; volumes ask for that label. Further labels say what else this
-node can mount. Python 3.5 or later.
+node can mount, and an annotation what room it has for local volumes and how large those are that it has. Python 3.5 or later.
 """
 
+import argparse
+import json
 import os
+import re
 import subprocess
-import sys
 import time
 
 LABEL = "avadm.io/cephfs"
+LOCAL = "avadm.io/local-volumes"
+"""Annotation: {"free": MiB for further local volumes, "volumes": {NAME: MiB}}."""
+VOLUME = re.compile(r"(pvc-[0-9a-f-]{36})\.img")
+MIB, GIB_MIB = 1 << 20, 1024
 KINDS = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
 PERIOD_S = 5
 REPEAT_S = 300
@@ -56,35 +60,78 @@ def mounted(mount):
 
 def label(node, kubeconfig, there, others=()):
     """Set or remove the node's label, and set the others; return whether the API took it."""
-    words = [LABEL + ("=mounted" if there else "-")] + list(others)
-    argv = [
-        "kubectl",
-        "--kubeconfig",
-        kubeconfig,
-        "--request-timeout=10s",
-        "label",
-        "--overwrite",
-        "node",
-        node,
-    ] + words
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    return note("label", node, kubeconfig, [LABEL + ("=mounted" if there else "-")] + list(others))
+
+
+def note(verb, node, kubeconfig, words):
+    """Have kubectl label or annotate the node; return whether the API took it."""
+    argv = ["kubectl", "--kubeconfig", kubeconfig, "--request-timeout=10s", verb, "--overwrite", "node", node]
+    done = subprocess.run(
+        argv + list(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    )
     if done.returncode:
-        print("the label could not be set: %s" % done.stdout.strip(), flush=True)
+        print("kubectl %s: %s" % (verb, done.stdout.strip()), flush=True)
     return done.returncode == 0
+
+
+def local_volumes(folder, capacity):
+    """Return what the annotation says of the local volumes below a folder that may have so many bytes together."""
+    found, used = {}, 0
+    try:
+        for entry in os.scandir(folder):
+            if entry.name.endswith(".img"):
+                size = entry.stat().st_size
+                used += size
+                name = VOLUME.fullmatch(entry.name)
+                if name:
+                    found[name.group(1)] = size // MIB
+        disk = os.statvfs(folder)
+    except OSError as error:
+        print("%s: %s" % (folder, os.strerror(error.errno)), flush=True)
+        return json.dumps({"free": 0, "volumes": {}})
+    free, there = max(0, capacity - used) // MIB, disk.f_bavail * disk.f_frsize // MIB
+    # What others write on that disk changes all the time: it is told in whole GiB.
+    free = free if free <= there else there // GIB_MIB * GIB_MIB
+    return json.dumps({"free": free, "volumes": found}, sort_keys=True)
+
+
+class Told:
+    """What the node has told, so that it is told again when it changes, and from time to time."""
+
+    def __init__(self, tell, clock=time.monotonic):
+        self.tell, self.clock = tell, clock
+        self.last, self.at = None, 0.0
+
+    def see(self, now):
+        """Tell what is so now, unless that is known; what could not be told is told at the next look."""
+        if now != self.last or self.clock() - self.at > REPEAT_S:
+            self.last, self.at = (now, self.clock()) if self.tell(now) else (None, self.at)
 
 
 def main():
     """Run until stopped."""
-    mount, node, kubeconfig = sys.argv[1:4]
-    mount = os.path.normpath(mount)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("mount", "node", "kubeconfig"):
+        parser.add_argument(name)
+    parser.add_argument("labels", nargs="*", metavar="LABEL=VALUE")
+    parser.add_argument("--local", metavar="FOLDER", help="where local volumes are")
+    parser.add_argument("--capacity", type=int, default=0, help="what they may have together, bytes")
+    args = parser.parse_args()
+    mount = os.path.normpath(args.mount)
     guard(mount)
-    told, at = None, 0.0
+
+    def tell_mount(there):
+        print("%s is %smounted" % (mount, "" if there else "not "), flush=True)
+        return label(args.node, args.kubeconfig, there, args.labels)
+
+    def tell_local(said):
+        return note("annotate", args.node, args.kubeconfig, ["%s=%s" % (LOCAL, said)])
+
+    cephfs, local = Told(tell_mount), Told(tell_local)
     while True:
-        there = mounted(mount)
-        if there != told:
-            print("%s is %smounted" % (mount, "" if there else "not "), flush=True)
-        if there != told or time.monotonic() - at > REPEAT_S:
-            told, at = (
-                (there, time.monotonic()) if label(node, kubeconfig, there, sys.argv[4:]) else (None, at)
-            )
+        cephfs.see(mounted(mount))
+        if args.local:
+            local.see(local_volumes(args.local, args.capacity))
         time.sleep(PERIOD_S)

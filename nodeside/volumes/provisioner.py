@@ -27,8 +27,8 @@ class Provisioner:
 
     Args:
         api: call(method, path, body).
-        kinds: what makes volumes: provisioner (name), wait_s, retry_s, owns(volume), make(name, claim, size),
-            remove(name, volume).
+        kinds: what makes volumes (common.Kind): provisioner (name), wait_s, retry_s, owns(volume), make(name, claim, size),
+            remove(name, volume), where volumes can grow enlarge(name, claim).
         clock: seconds.
         log: callable(text).
     """
@@ -42,21 +42,24 @@ class Provisioner:
         """Serve what is to be served; return after how many seconds to look again."""
         volumes = self.items(VOLUMES)
         made = {v["metadata"]["name"] for v in volumes}
+        claims = {"pvc-" + claim["metadata"]["uid"]: claim for claim in self.items(CLAIMS)}
         work = {}
-        for claim in self.items(CLAIMS):
-            name, kind = "pvc-" + claim["metadata"]["uid"], self.kind(claim, WANTED_OF)
+        for name, claim in claims.items():
+            kind = self.kind(claim, WANTED_OF)
             if kind and self.is_waiting(claim) and name not in made:
                 work[name] = (kind, self.provide, claim)
         for volume in volumes:
-            kind = self.kind(volume, MADE_BY)
+            kind, name = self.kind(volume, MADE_BY), volume["metadata"]["name"]
             if kind and self.is_left(volume) and kind.owns(volume):
-                work[volume["metadata"]["name"]] = (kind, self.reclaim, volume)
+                work[name] = (kind, self.reclaim, volume)
+            elif kind and name in claims and kind.owns(volume) and kind.growth(volume, claims[name]):
+                work[name] = (kind, self.grow, claims[name])
         now = self.clock()
         self.seen = {name: self.seen.get(name, now) for name in work}
         self.told = {name: told for name, told in self.told.items() if name in work}
         again = [RESYNC_S]
         for name, (kind, action, about) in sorted(work.items()):
-            wait = kind.wait_s
+            wait = 0 if kind.at_once(about) else kind.wait_s
             if now - self.seen[name] < wait or not self.tried(name, kind, action, about) or wait:
                 again.append(kind.retry_s)
         return min(again)
@@ -145,6 +148,12 @@ class Provisioner:
             "metadata": {"name": name, "annotations": {MADE_BY: klass["provisioner"], AFFINITY: affinity}},
             "spec": made,
         }
+
+    def grow(self, kind, claim):
+        """Bring a volume to what its claim asks for now."""
+        name = self.checked("pvc-" + claim["metadata"]["uid"], kind)
+        kind.enlarge(name, claim)
+        self.log("%s: has the size that its claim says" % name)
 
     def reclaim(self, kind, volume):
         """Remove what a volume holds, then the volume. Refused unless everything says that it is the volume's."""

@@ -158,3 +158,15 @@ def test_a_local_volume_is_mounted_from_its_file(node, tmp_path):
     node.mount(kind="local")
     assert node.ran("mount")[0] == f"mount -t ext4 -o rw,noinit_itable,loop {path} /run/avadm/volumes/{NAME}"
     assert node.images.mapped == []
+
+
+def test_a_local_volume_fills_its_file_once_it_is_mounted(node, tmp_path, monkeypatch):
+    """It may have grown while no pod used it; a file system that cannot grow is mounted all the same."""
+    (tmp_path / f"{NAME}.img").write_bytes(b"")
+    monkeypatch.setattr(driver, "loops", lambda path: ["/dev/loop7"])
+    plain = node.it.run
+    node.it.run = lambda argv, seconds=60: (plain(argv), (1, "", "bad"))[argv[0] == "resize2fs"]
+    node.mount(kind="local")
+    programs = [argv[0] for argv in node.pool.ran]
+    assert programs[-3:] == ["mount", "resize2fs", "mount"]
+    assert node.mounts[FOLDER]

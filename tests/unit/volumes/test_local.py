@@ -1,6 +1,7 @@
 """Local volumes: made once, where the pod can run, and never more than the node keeps for them."""
 
 import os
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,12 +16,35 @@ MINE = "/api/v1/pods?fieldSelector=spec.nodeName=w1"
 class LocalWorld(Surroundings):
     def __init__(self, folder, mib=100, tells=True):
         config = {"node": "w1", "local": str(folder), "capacity": mib * MIB, "tells": tells}
-        super().__init__(lambda api: local.Local(config, api))
+        self.ran, self.rc = [], 0
+        super().__init__(lambda api: local.Local(config, api, self.run, self.alone))
         status = {"allocatable": {"cpu": "1"}}
         node = {"metadata": {"name": "w1", "labels": {}}, "spec": {}, "status": status}
         self.api.lists |= {PODS: [], MINE: [], NODE: node}
         self.kind.tidy()
         self.folder = folder
+
+    def run(self, argv, seconds):
+        self.ran.append(" ".join(argv))
+        return self.rc, "", "it cannot"
+
+    @contextmanager
+    def alone(self, name):
+        self.ran.append("lock " + name)
+        yield
+        self.ran.append("unlock")
+
+    def grow(self, size):
+        """Have the claim, which has its volume, ask for another size, and look once."""
+        (claim,) = self.api.lists[provisioner.CLAIMS]
+        claim["status"]["phase"], claim["spec"]["volumeName"] = "Bound", NAME
+        claim["metadata"]["annotations"].update({"avadm.io/size": size, "avadm.io/local-node": "w1"})
+        self.ran.clear()
+        self.it.round()
+
+    @property
+    def mib(self):
+        return (self.folder / f"{NAME}.img").stat().st_size // MIB
 
     def ask(self, size="16Mi", **asked):
         super().ask(size=size, **asked)
@@ -53,7 +77,7 @@ class LocalWorld(Surroundings):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "make_filesystem", lambda path: None)
+    monkeypatch.setattr(local, "make_filesystem", lambda path, run: None)
     return LocalWorld(tmp_path / "local")
 
 
@@ -124,7 +148,7 @@ def test_a_fuller_node_leaves_the_claim_to_an_emptier_one_for_a_while(here):
 
 
 def test_a_file_whose_formatting_failed_is_no_volume_and_leaves_nothing(here, monkeypatch):
-    def fails(path):
+    def fails(path, run):
         raise local.VolumeError("blkid could not tell")
 
     monkeypatch.setattr(local, "make_filesystem", fails)
@@ -134,7 +158,7 @@ def test_a_file_whose_formatting_failed_is_no_volume_and_leaves_nothing(here, mo
 
 
 def test_a_file_that_is_there_is_never_formatted(here, monkeypatch):
-    monkeypatch.setattr(local, "make_filesystem", lambda path: pytest.fail("formatted"))
+    monkeypatch.setattr(local, "make_filesystem", lambda path, run: pytest.fail("formatted"))
     (here.folder / f"{NAME}.img").write_bytes(b"data")
     here.claimed()
     assert (here.folder / f"{NAME}.img").read_bytes() == b"data"
@@ -171,7 +195,7 @@ def test_a_volume_of_another_place_or_name_is_not_removed(here, changes):
 
 
 def test_a_volume_that_is_still_mounted_stays(here, monkeypatch):
-    monkeypatch.setattr(local, "in_use", lambda path: True)
+    monkeypatch.setattr(local, "loops", lambda path: ["/dev/loop7"])
     released(here)
     assert (here.files(), len(here.api.volumes)) == ([f"{NAME}.img"], 1)
     assert "still mounted" in here.messages[0]
@@ -182,8 +206,8 @@ def test_a_file_under_a_loop_device_is_in_use(tmp_path):
         (tmp_path / name / "loop").mkdir(parents=True)
         if backing:
             (tmp_path / name / "loop/backing_file").write_text(backing)
-    assert local.in_use("/a.img", str(tmp_path))
-    assert not local.in_use("/b.img", str(tmp_path))
+    assert local.loops("/a.img", str(tmp_path)) == ["/dev/loop0"]
+    assert local.loops("/b.img", str(tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -193,3 +217,88 @@ def test_other_access_than_by_one_node_is_refused(here, modes):
     here.claimed(accessModes=modes)
     assert here.files() == []
     assert "ReadWriteOnce" in here.messages[0]
+
+
+def test_a_claim_that_names_this_node_is_served_at_once_without_a_look_at_pods(here):
+    here.full(50)
+    here.ask(annotations={"avadm.io/local-node": "w1"})
+    here.it.round()
+    assert len(here.api.volumes) == 1
+    assert here.api.changes == []
+
+
+def test_a_volume_grows_while_it_is_mounted_and_once_for_each_size(here, monkeypatch):
+    here.claimed()
+    monkeypatch.setattr(local, "loops", lambda path: ["/dev/loop7"])
+    here.grow("32Mi")
+    assert here.mib == 32
+    assert (here.folder / f"{NAME}.img").stat().st_blocks * 512 == 32 * MIB, "its space is taken"
+    assert here.ran == [f"lock {NAME}", "losetup --set-capacity /dev/loop7", "resize2fs /dev/loop7", "unlock"]
+    here.ran.clear()
+    here.it.round()
+    assert here.ran == []
+    here.grow("40Mi")
+    assert (here.mib, here.api.events) == (40, [])
+
+
+def test_growth_that_was_cut_off_is_brought_to_its_end(here, monkeypatch):
+    here.claimed()
+    monkeypatch.setattr(local, "loops", lambda path: ["/dev/loop7"])
+    here.rc = 1
+    here.grow("32Mi")
+    assert here.mib == 32
+    assert "it cannot" in here.messages[0]
+    here.rc = 0
+    here.ran.clear()
+    here.it.round()
+    assert "resize2fs /dev/loop7" in here.ran
+
+
+def test_one_that_is_not_mounted_grows_as_a_file_alone(here):
+    here.claimed()
+    here.grow("32Mi")
+    assert here.mib == 32
+    assert here.ran == [f"lock {NAME}", "unlock"]
+
+
+def test_a_volume_never_shrinks(here):
+    here.claimed()
+    here.grow("8Mi")
+    assert here.mib == 16
+    assert "does not shrink" in here.messages[0]
+
+
+@pytest.mark.parametrize("size", ["", "x", "-5Gi", "1e99"])
+def test_a_size_that_is_none_is_told_and_holds_up_nobody(here, size):
+    here.claimed()
+    here.grow(size)
+    assert here.mib == 16
+    assert len(here.api.events) == 1
+
+
+def test_a_volume_grows_into_what_is_left_alone(here):
+    here.claimed()
+    here.full(60)
+    here.grow("41Mi")
+    assert here.mib == 16
+    assert "w1 has 24 MiB left of 100 MiB" in here.messages[0]
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(here, monkeypatch):
+    here.claimed()
+
+    def full(handle, begin, length):
+        os.truncate(handle, begin + length // 2)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local.os, "posix_fallocate", full)
+    here.grow("32Mi")
+    assert here.mib == 16
+    assert "No space left" in here.messages[0]
+
+
+def test_a_volume_of_another_node_is_not_this_node_s_to_grow(here):
+    here.claimed()
+    here.api.volumes[0]["spec"]["flexVolume"]["options"]["node"] = "w2"
+    here.grow("32Mi")
+    assert (here.mib, here.api.events) == (16, [])

@@ -1,5 +1,7 @@
 """What a node says of its mount."""
 
+import json
+
 import pytest
 
 from tests.unit.volumes.volume_fakes import load
@@ -28,3 +30,44 @@ def test_the_upmost_mount_at_the_very_path_counts(table, found):
 def test_only_cephs_kinds_are_mounts_of_ours():
     assert "fuse.ceph-fuse" in node.KINDS
     assert not {None, "ext4", "xfs", "overlay", "tmpfs"} & set(node.KINDS)
+
+
+UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+def files(folder, **mib):
+    for name, size in mib.items():
+        with (folder / name).open("wb") as file:
+            file.truncate(size << 20)
+
+
+def said(folder, mib=100):
+    return json.loads(node.local_volumes(str(folder), mib << 20))
+
+
+def test_a_node_tells_the_room_it_has_and_the_volumes_that_are_whole(tmp_path):
+    files(tmp_path, **{f"pvc-{UID}.img": 30, f"making-pvc-{UID}.img": 10, "notes": 5})
+    assert said(tmp_path) == {"free": 60, "volumes": {f"pvc-{UID}": 30}}
+
+
+def test_a_disk_that_is_fuller_than_promised_counts_in_whole_gib(tmp_path, monkeypatch):
+    class Disk:
+        f_bavail, f_frsize = 1600, 1 << 20
+
+    monkeypatch.setattr(node.os, "statvfs", lambda folder: Disk)
+    assert said(tmp_path, 10 << 10)["free"] == 1024
+
+
+def test_a_folder_that_cannot_be_read_has_no_room(tmp_path):
+    assert said(tmp_path / "gone") == {"free": 0, "volumes": {}}
+
+
+def test_what_is_known_is_told_again_seldom_and_what_was_not_taken_at_once():
+    told, now, takes = [], [0.0], [False, True, True, True]
+    one = node.Told(lambda what: told.append(what) or takes.pop(0), lambda: now[0])
+    for what in ("a", "a", "a", "b"):
+        one.see(what)
+    assert told == ["a", "a", "b"]
+    now[0] += node.REPEAT_S + 1
+    one.see("b")
+    assert told == ["a", "a", "b", "b"]
