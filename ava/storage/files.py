@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import errno
 import fcntl
 import hashlib
 import hmac
@@ -18,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from ava.domain.data_sets import DataSet, Upload
 from ava.domain.folders import DATA, TOP, FolderKind
 from ava.domain.problems import Problem, Refused, conflict, missing
-from ava.storage import paths, tree
+from ava.storage import paths, refusals, tree
 from ava.storage.ground import Ground, NotOurs
 from ava.storage.making import UPLOADS
 from ava.store.interface import Store
@@ -56,9 +55,9 @@ class Files:
             ):
                 yield here
         except NotOurs as error:
-            raise _away(str(error)) from error
+            raise refusals.away(str(error)) from error
         except OSError as error:
-            raise _refusal(error, one) from error
+            raise refusals.of_system(error, one) from error
 
     @contextmanager
     def reading(self, one: DataSet, path: str) -> Iterator[int]:
@@ -155,7 +154,7 @@ class Files:
                 try:
                     await run_in_threadpool(_write, file, piece, there)
                 except OSError as error:
-                    raise _refusal(error, one) from error
+                    raise refusals.of_system(error, one) from error
                 there += len(piece)
             whole = True
             if digest is not None and not hmac.compare_digest(digest.digest(), wanted):
@@ -201,6 +200,16 @@ class Files:
             with tree.walk(data, names[:-1], make=(0o755, uid, self.gid)) as folder:
                 self._free(folder, names[-1], replace=replace)
                 os.rename(upload.id, names[-1], src_dir_fd=sent, dst_dir_fd=folder)
+
+    def absent(self, one: DataSet, path: str) -> None:
+        """Return where nothing is at a path of a new file; Refused 409 else."""
+        names = paths.parts(path, new=True)
+        try:
+            with self.inside(one) as data, tree.walk(data, names[:-1]) as folder:
+                self._free(folder, names[-1], replace=False)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
 
     @staticmethod
     def _free(folder: int, name: bytes, *, replace: bool) -> None:
@@ -277,30 +286,3 @@ def _checksum(said: str | None) -> tuple[hashlib._Hash | None, bytes]:
                 wanted="sha256 or sha1, a space, base64",
             ),
         ) from None
-
-
-def _away(what: str) -> Refused:
-    return Refused(
-        503,
-        Problem(
-            "storage-away",
-            "The shared file system is not there now.",
-            "storage",
-            what[:300],
-            "cephfs, mounted",
-            "Try again; an administrator sees why.",
-        ),
-    )
-
-
-def _refusal(error: OSError, one: DataSet) -> Refused:
-    """Return what an error of the file system means for who asked."""
-    if error.errno in (errno.EDQUOT, errno.ENOSPC):
-        what = f"The data set {one.name} has reached its limit, or the file system is full."
-        return conflict("storage-full", what, "data set", "Remove something, or ask for more.")
-    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
-        # A link among the names looks as if nothing were there.
-        return missing("file or folder of this name", "path")
-    if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-        return conflict("folder-not-empty", "The folder is not empty.", "path", "Remove what is in it first.")
-    return _away(error.strerror or "an error")

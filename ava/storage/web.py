@@ -153,12 +153,18 @@ def delete_file(id: Ref, who: Someone, query: Annotated[PathQuery, Query()], req
 
 @routes.post("/{id}/uploads", status_code=201)
 def begin_upload(id: Ref, who: Someone, request: Request) -> Response:
-    """Begin to send a file: Upload-Length, and in Upload-Metadata ``filename`` (its path) and perhaps ``replace``."""
+    """Begin to send a file: Upload-Length, and in Upload-Metadata ``filename`` (its path).
+
+    ``replace`` 0 there: refused at once where something of this name is there, not only when all has come.
+    """
     one = changeable(who, id)
     length = _number(request, "upload-length", LONGEST)
-    path = _metadata(request).get("filename", "")
+    said = _metadata(request)
+    path = said.get("filename", "")
     # Kept as it was said, after it was looked at; what replaces a file is said when it is put in place.
     paths.parts(path, new=True)
+    if said.get("replace") == "0":
+        _files(request).absent(one, path)
     with who.change("data-sets.change", f"data set {one.id}", upload=path[:200], length=length):
         upload = who.services.store.add_upload(one.id, who.me.name, path, length, who.services.clock())
         _files(request).begin(one, upload)

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 OWN = Path(__file__).with_name("static")
 PLACE = Path(os.environ.get("AVA_WEB_SCRIPTS", "/usr/share/ava/web"))
 """Where other people's scripts are: in the image, or where a developer says (artifact ava-scripts has them)."""
-VENDORED = ("htmx.min.js", "uPlot.iife.min.js", "uPlot.min.css")
+VENDORED = ("htmx.min.js", "tus.min.js", "uPlot.iife.min.js", "uPlot.min.css")
 KINDS = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

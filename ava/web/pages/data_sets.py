@@ -16,6 +16,11 @@ from ava.web.visit import Someone, Visit
 routes = APIRouter()
 PAGE = 50
 GIB = 2**30
+FILES = (
+    "data-set-in-use", "file-there", "folder-not-empty", "not-allowed", "not-found", "path-invalid", "storage-away",
+    "storage-full", "too-many-requests", "too-many-uploads", "upload-busy",
+)  # fmt: skip
+"""Problems that files have, which the page's scripts are told of."""
 
 
 def _list(visit: Visit, refused: Refused | None = None) -> Response:
@@ -69,6 +74,7 @@ def _show(visit: Visit, id: str, refused: Refused | None = None) -> Response:
         whole=whole,
         shares=data_sets.list_shares(id, who) if whole else [],
         uses=data_sets.list_uses(id, who) if whole else [],
+        words_of_files={code: said for code in FILES if (said := visit.words.of_problem(code))},
         values=visit.form,
     )
 

@@ -18,7 +18,8 @@ from avadm import paths
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactStore
 from tests.unit.ava.api.site import WORD
-from tests.unit.ava.served import Served
+from tests.unit.ava.served_files import ServedWithFiles
+from tests.unit.ava.storage import without_ceph
 from tests.unit.ava.web.browser import whole
 from tests.unit.ava.web.town import inhabit
 
@@ -40,9 +41,13 @@ def apart(call: Callable[..., T], *given: Any) -> T:
 class Town:
     """An AVA in use, and what a browser complains of."""
 
-    def __init__(self, served: Served, browser: Browser) -> None:
+    def __init__(self, served: ServedWithFiles, browser: Browser) -> None:
         self.served, self.browser = served, browser
         self.ids = apart(inhabit, served)
+        files = self.served.folder_of(self.ids["data"])
+        for name in ("README.md", "train/labels.csv", "train/part-0001.tar", "train/part-0002.tar"):
+            (files / name).parent.mkdir(exist_ok=True)
+            (files / name).write_bytes(bytes(3000))
         self.complaints: list[str] = []
 
     def page(self, language: str = "en", **more: Any) -> Page:
@@ -92,7 +97,9 @@ def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> 
     assert not missing, f"{missing} not in {place}: avadm artifacts build ava-scripts"
     monkeypatch.setattr(assets, "PLACE", place)
     assets.found.cache_clear()
-    served = Served(tmp_path, frame=whole)
+    without_ceph.stand_in(monkeypatch.setattr)
+    without_ceph.own(monkeypatch.setattr)
+    served = ServedWithFiles(tmp_path, frame=whole)
     made = Town(served, chromium)
     yield made
     for context in chromium.contexts:

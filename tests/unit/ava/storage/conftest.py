@@ -1,17 +1,15 @@
 """A folder of this machine as the shared file system: the kind of the mount and ceph's own attributes are stood in for."""
 
-import os
 import shutil
 
 import pytest
 
-from ava.storage import tree
 from ava.storage.ground import Ground
 from ava.storage.making import Maker
 from ava.store.open import migrate, open_store
+from tests.unit.ava.storage import without_ceph
+from tests.unit.ava.storage.without_ceph import ME
 from tests.unit.ava.store.world import NOW, World
-
-ME = os.getuid(), os.getgid()
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +29,8 @@ def world(tmp_path, migrated):
 
 @pytest.fixture
 def limits(monkeypatch):
-    """Limits by the inode of their folder, in place of ceph's attributes, which no other file system has."""
-    kept = {}
-    monkeypatch.setattr(tree, "quota", lambda at: kept.get(os.fstat(at).st_ino))
-    monkeypatch.setattr(tree, "set_quota", lambda at, limit: kept.update({os.fstat(at).st_ino: limit}))
-    monkeypatch.setattr(tree, "used", lambda at: (0, 0))
-    return kept
+    """Limits by the inode of their folder."""
+    return without_ceph.stand_in(monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -60,7 +54,5 @@ def ground(world, mount, kind):
 @pytest.fixture
 def maker(world, ground, limits, monkeypatch):
     """The maker; who is not root gives folders to nobody but themselves."""
-    if ME[0]:
-        monkeypatch.setattr(os, "fchown", lambda *_: None)
-        monkeypatch.setattr(Maker, "_inner", lambda self, wanted: ME)
+    without_ceph.own(monkeypatch.setattr)
     return Maker(world.store, ground, lambda: NOW, home_quota=2**30, owner=ME)

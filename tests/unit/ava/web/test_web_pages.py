@@ -33,6 +33,7 @@ MINE = (
     "/keys",
     "/tokens",
     "/data",
+    "/data/{data}",
     "/account",
     "/groups/vision",
 )
@@ -52,7 +53,8 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 
 def made(site: Site) -> dict[str, str]:
     run = site.run()
-    return {"run": run["id"], "definition": run["definition"]}
+    data = site.call("POST", "/data-sets", "ann", json={"name": "faces"}).json()["id"]
+    return {"run": run["id"], "definition": run["definition"], "data": data}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -34,7 +34,12 @@ def inhabit(site: Site) -> dict[str, str]:
     room = Room(cluster="default", pools=("cpu", "gpu"), kinds=kinds, nodes=tuple(nodes))
     store.alive("scheduler", now, {"room": room.as_dict()})
     store.alive("operator", now, {})
-    return _runs(site)
+    found = _runs(site)
+    found["data"] = store.add_data_set(
+        "ann", "imagenet-small", {"kind": "folder"}, now - timedelta(days=6)
+    ).id
+    store.share(found["data"], "group", "vision", now - timedelta(days=2))
+    return found
 
 
 def _place(name: str, pool: str, model: str, size: Resources, free: Resources, *, open: bool = True) -> Place:
