@@ -48,7 +48,7 @@ class Driver:
                 os.makedirs(folder, exist_ok=True)
                 must(["mount", "--bind", shared, folder], MOUNT_S, self.run)
                 if access == "ro" or options.get("kubernetes.io/readwrite") == "ro":
-                    must(["mount", "-o", "remount,bind,ro", folder], MOUNT_S, self.run)
+                    must(["mount", "-o", "remount,bind,ro,nosuid,nodev", folder], MOUNT_S, self.run)
         return {}
 
     def whole(self, name, kind, access):
@@ -63,7 +63,8 @@ class Driver:
             # A reader's mount writes nothing, not even the journal that a crash may have left.
             # An image reads as zeros where nothing was written, tables too: the kernel's clearing of them would only punch
             # holes into a file whose space is reserved.
-            flags = ["rw", "noinit_itable"] if access == "rw" else ["ro", "noload"]
+            # What is in a reader's image others may have written: nothing in it gives rights.
+            flags = ["rw", "noinit_itable"] if access == "rw" else ["ro", "noload", "nosuid", "nodev"]
             if os.path.isfile(path):
                 flags.append("loop")
             must(["mount", "-t", "ext4", "-o", ",".join(flags), path, point], MOUNT_S, self.run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from avadm.components.ava import NAMESPACE
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.render import Given, Vars
@@ -71,4 +72,6 @@ def rbd(site: Site, profile: Profile) -> dict[str, str]:
     if not pools:
         return {}
     pool = site.components.kubernetes.rbd_pool or pools[0]
-    return {"pool": pool, "entity": rbd_entity(pool), "mapper": profile.features["rbd_map"]}
+    found = {"pool": pool, "entity": rbd_entity(pool), "mapper": profile.features["rbd_map"]}
+    # Claims of the platform's own namespace alone may name snapshots of images that are not volumes.
+    return found | ({"snapshots": NAMESPACE} if site.components.ava else {})

@@ -9,6 +9,11 @@ maps = load("map")
 MIB = 1 << 20
 
 
+def verb(words):
+    """Return which of the pool's methods a command line is for."""
+    return "_".join(words[:2] if words[0] == "snap" else words[:1]).replace("-", "_")
+
+
 class FakePool:
     """Images: name to size, snapshots, parent, who has it open; and what was run."""
 
@@ -18,7 +23,7 @@ class FakePool:
 
     def image(self, name, size=256 * MIB, parent=None):
         """Have an image."""
-        self.images[name] = {"size": size, "snaps": {}, "parent": parent}
+        self.images[name] = {"size": size, "snaps": {}, "parent": parent, "meta": {}}
 
     def run(self, argv, seconds=60):
         """Be `rbd`, or another program that works."""
@@ -30,7 +35,7 @@ class FakePool:
             return 0, "", ""
         words = [w for w in argv[3:] if w not in ("--format", "json", "--no-progress", "--image-format", "2")]
         try:
-            done = getattr(self, "do_" + "_".join(words[:2] if words[0] == "snap" else words[:1]))(*words)
+            done = getattr(self, "do_" + verb(words))(*words)
         except KeyError as error:
             return 2, "", f"rbd: error opening image {error}"
         return 0, done if isinstance(done, str) else json.dumps(done), ""
@@ -81,6 +86,14 @@ class FakePool:
         assert not self.images[self.parts(spec)[0]]["snaps"]
         del self.images[self.parts(spec)[0]]
         return ""
+
+    def do_image_meta(self, _meta, verb, spec, key="", value=""):
+        meta = self.images[self.parts(spec)[0]]["meta"]
+        if verb == "set":
+            meta[key] = value
+        elif verb == "remove":
+            del meta[key]
+        return meta if verb == "list" else ""
 
     def do_children(self, _children, spec):
         return [{"image": n} for n, one in self.images.items() if one["parent"] == spec]

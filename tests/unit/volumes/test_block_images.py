@@ -11,10 +11,10 @@ FROM = {"avadm.io/clone-of": "origin"}
 
 
 class RbdWorld(Surroundings):
-    def __init__(self, monkeypatch):
+    def __init__(self, monkeypatch, **config):
         self.pool, self.formatted = FakePool(), []
         monkeypatch.setattr(images, "make_filesystem", lambda path, run: self.formatted.append(path))
-        super().__init__(lambda api: images.Rbd({"turn": 0}, FakeImages(self.pool), api))
+        super().__init__(lambda api: images.Rbd({"turn": 0, "rbd": config}, FakeImages(self.pool), api))
 
     def ask(self, annotations=None, size="256Mi", **spec):
         super().ask(annotations=annotations, size=size, **spec)
