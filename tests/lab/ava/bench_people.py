@@ -9,19 +9,11 @@ import pytest
 from ava.client import Client
 from tests.lab.ava.bench import Browser, Ssh
 from tests.lab.ava.day import ENDED
+from tests.lab.waiting import until
 
 IMAGE = "ava-base"
 MEMORY = 512 * 2**20
 SPEC = {"kind": "workbench", "image": IMAGE, "roles": [{"each": {"cpu": 200, "memory": MEMORY}}]}
-
-
-def wait(look, seconds=120, step=0.5):
-    """Return what ``look`` returns once it is true."""
-    until = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < until, f"waited {seconds} s for {look.__name__}"
-        time.sleep(step)
-    return found
 
 
 class Owner:
@@ -41,16 +33,16 @@ class Owner:
 
     def start(self, name="bench"):
         run = self.ava.start(name, SPEC)
-        wait(lambda: self.ava.run(run.id).state == "running")
+        until(lambda: self.ava.run(run.id).state == "running", 120)
         return next(w for w in self.ava.workbenches() if w.run == run.id)
 
     def stop(self, run):
         self.ava.stop(run)
-        wait(lambda: self.ava.run(run).state in ENDED)
+        until(lambda: self.ava.run(run).state in ENDED, 120)
 
     def enter(self, url):
         """Open a workbench once its Jupyter answers."""
-        return wait(lambda: (found := self.browser.get(url)).status_code == 200 and found, 60)
+        return until(lambda: (found := self.browser.get(url)).status_code == 200 and found, 60)
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,12 @@
 
 import base64
 import json
-import time
 
 import pytest
 
 from ava.client import Client, Refused
 from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
 MIB = 2**20
@@ -84,19 +84,12 @@ def admin(platform, authority, day):
     return client
 
 
-def until(what, seconds=30):
-    """Return what something is once it is anything."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end
-        time.sleep(0.5)
-    return found
-
-
 @pytest.mark.core("cephfs")
 def test_a_pod_has_its_owners_home_and_groups_and_nothing_else(day, admin):
     me, group = day.user.me(), next(g for g in day.user.groups() if g.name == day.group)
-    assert until(lambda: day.user.home().made) and until(lambda: day.user.group_folder(day.group).made)
+    assert until(lambda: day.user.home().made, 30) and until(
+        lambda: day.user.group_folder(day.group).made, 30
+    )
     first = day.start(
         "folders", "import os; open(os.environ['HOME'] + '/of-before', 'w')", roles=[{"each": SMALL}]
     )
@@ -118,7 +111,7 @@ def test_a_pod_has_its_owners_home_and_groups_and_nothing_else(day, admin):
 @pytest.mark.core("cephfs")
 def test_a_data_set_is_sent_shared_read_and_written_by_one(day, admin, tmp_path):
     one = day.user.make_data_set("digits")
-    until(lambda: day.user.data_set(one.id).folder.made)
+    until(lambda: day.user.data_set(one.id).folder.made, 30)
     file = tmp_path / "hello"
     file.write_text("hello")
     day.user.upload(day.user.begin_upload(one.id, "a/hello", 5), file)
@@ -182,7 +175,7 @@ def test_who_has_left_a_group_gets_its_folder_in_no_further_run(day, admin):
     admin.add_member(name, day.user.me().name)
     program = "import os; print(sorted(os.listdir('/groups')), os.getgroups())"
     try:
-        until(lambda: day.user.group_folder(name).made)
+        until(lambda: day.user.group_folder(name).made, 30)
         gid = next(g.gid for g in day.user.groups() if g.name == name)
         run = day.start("member", program, roles=[{"each": SMALL}])
         day.succeeded(run)
@@ -200,7 +193,7 @@ def test_who_has_left_a_group_gets_its_folder_in_no_further_run(day, admin):
 @pytest.mark.slow
 def test_an_upload_goes_on_after_the_death_of_who_takes_it(day, lab, platform, tmp_path):
     one = day.user.make_data_set("large")
-    until(lambda: day.user.data_set(one.id).folder.made)
+    until(lambda: day.user.data_set(one.id).folder.made, 30)
     file = tmp_path / "large"
     content = base64.b64encode(bytes(48 * MIB))
     file.write_bytes(content)

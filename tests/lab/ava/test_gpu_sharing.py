@@ -4,7 +4,6 @@ The node is told by hand what `gpus.slots` of the site file has the roles tell i
 """
 
 import json
-import time
 from collections import Counter
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from ava.client import Client, Refused
 from tests.lab.ava.conftest import image_of
 from tests.lab.faults.planting import planted
+from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
 NODE, CARDS, SLOTS = "comp3", 4, 2
@@ -25,14 +25,6 @@ TELL = (
     "print(os.environ.get('GPU_SHARE', 'whole'), *sorted(glob.glob('/dev/nvidia[0-9]*')), flush=True)\n"
     "time.sleep(600)\n"
 )
-
-
-def wait(what, seconds=90):
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end
-        time.sleep(1)
-    return found
 
 
 def offered(platform):
@@ -54,11 +46,11 @@ def shared(platform, lab):
     with planted(lab, NODE, "shared-gpus", do, undo):
         try:
             lab.sh(platform.master, f"{label}={SLOTS}")
-            wait(lambda: offered(platform) == CARDS * SLOTS)
+            until(lambda: offered(platform) == CARDS * SLOTS, 90)
             yield
         finally:
             lab.sh(platform.master, f"{label}-")
-    wait(lambda: offered(platform) == CARDS)
+    until(lambda: offered(platform) == CARDS, 90)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +70,7 @@ def tenant(platform, authority, shared):
     for run in user.runs():
         if run.phase != "finished":
             user.stop(run.id)
-    wait(lambda: all(run.phase == "finished" for run in user.runs()))
+    until(lambda: all(run.phase == "finished" for run in user.runs()), 90)
     admin.change_user(name, state="disabled")
 
 
@@ -94,7 +86,7 @@ class Tenant:
 
     def told(self, run):
         """Return what a run says of its GPUs, once it runs: its share, and the devices."""
-        lines = wait(lambda: [line.text for line in self.user.logs(run, tail=10)])
+        lines = until(lambda: [line.text for line in self.user.logs(run, tail=10)], 90)
         share, *devices = lines[0].split()
         return share, devices
 
@@ -105,11 +97,11 @@ def test_more_containers_than_cards_run_at_once_and_no_card_has_more_than_its_sl
     assert {share for share, _ in told} == {f"1/{SLOTS}"}
     assert Counter(device for _, (device,) in told) == {f"/dev/nvidia{i}": SLOTS for i in range(CARDS)}
     late = tenant.start("late")
-    wait(lambda: tenant.user.why(late).reasons, 30)
+    until(lambda: tenant.user.why(late).reasons, 30)
     assert tenant.user.run(late).state == "queued"
     # The plug-in dies: who has a slot keeps it, and the next one gets the slot that became free, not another's.
     lab.sh(NODE, f"systemctl kill -s KILL {UNIT}")
-    wait(lambda: offered(tenant.platform) == CARDS * SLOTS)
+    until(lambda: offered(tenant.platform) == CARDS * SLOTS, 90)
     assert all(tenant.user.run(run).state == "running" for run in runs)
     tenant.user.stop(runs[3])
     assert tenant.told(late)[1] == told[3][1]

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from tests.lab.ava.bench import Browser, Kernel, reply, request
-from tests.lab.ava.bench_people import SPEC, wait
+from tests.lab.ava.bench_people import SPEC
+from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 CUT = 15
@@ -113,7 +114,7 @@ def test_jupyters_token_alone_opens_nothing_from_outside(people, bench):
 
 def test_with_log_out_all_that_is_open_ends(people, bench):
     browser, out = log_in_again(people.ann)
-    wait(lambda: browser.get(bench.url).status_code == 200)
+    until(lambda: browser.get(bench.url).status_code == 200, 120)
     kernel = Kernel(browser, bench.url)
     seconds, code = until_cut(kernel, out)
     assert seconds < CUT
@@ -170,7 +171,7 @@ def test_with_a_stop_all_that_is_open_ends_and_the_next_run_has_the_same_address
     seconds, _ = until_cut(Kernel(people.ann.browser, second.url), lambda: people.ann.ava.stop(second.run))
     assert seconds < CUT
     print(f"the websocket was cut {seconds:.1f} s after the stop")
-    wait(lambda: people.ann.ava.run(second.run).state == "stopped")
+    until(lambda: people.ann.ava.run(second.run).state == "stopped", 120)
     there = people.ann.browser.get(second.url)
     assert there.status_code == 503
     assert "does not run" in there.text

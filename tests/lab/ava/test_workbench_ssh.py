@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.lab.ava.bench import Ssh
-from tests.lab.ava.bench_people import wait
+from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -20,7 +20,7 @@ def strange(people, bench, gateway):
     people.eve.ava.put_key("ssh", "laptop", probe.public)
     made = people.eve.start()
     ssh = Ssh(people.eve.folder, made.ssh, gateway).write()
-    wait(lambda: ssh.run("bench", "true", check=False).returncode == 0)
+    until(lambda: ssh.run("bench", "true", check=False).returncode == 0, 120)
     return ssh
 
 
@@ -79,7 +79,7 @@ def test_ports_of_the_workbench_are_forwarded(bench):
                 return b"version" in one.makefile("rb").read()
             return False
 
-        wait(answers, 30)
+        until(answers, 30)
 
 
 def test_a_session_as_of_an_editor_lives_on_with_a_server_and_a_dynamic_forward(bench):
@@ -176,7 +176,7 @@ def test_a_new_key_gets_in_and_a_revoked_one_does_not(people, bench, gateway):
     new = Ssh(people.ann.folder, bench.it.ssh, gateway, key="new").write()
     people.ann.ava.put_key("ssh", "new", new.public)
     began = time.monotonic()
-    wait(lambda: new.run("bench", "true", check=False).returncode == 0, 90)
+    until(lambda: new.run("bench", "true", check=False).returncode == 0, 90)
     print(f"a new key got in after {time.monotonic() - began:.1f} s")
     people.ann.ava.delete_key("ssh", "new")
     assert "Permission denied" in new.run("gateway", "-W", "x:1", check=False).stderr, (
@@ -188,7 +188,7 @@ def test_a_new_key_gets_in_and_a_revoked_one_does_not(people, bench, gateway):
             new.public.split()[1] not in bench.ssh.run("bench", "cat /etc/ava/bench/authorized_keys").stdout
         )
 
-    wait(forgotten, 90)
+    until(forgotten, 90)
     assert bench.ssh.run("bench", "echo here").stdout == "here\n"
 
 
@@ -197,7 +197,7 @@ def test_connections_go_on_through_the_other_gateway_when_one_dies(platform, lab
     assert len(pods) == 2
     name = pods[0]["metadata"]["name"]
     lab.sh(platform.master, f"kubectl delete pod --namespace=ava-system {name} --grace-period=0 --force")
-    wait(lambda: bench.ssh.run("bench", "true", check=False).returncode == 0, 30)
+    until(lambda: bench.ssh.run("bench", "true", check=False).returncode == 0, 30)
     public = {bench.ssh.run("bench", "true").returncode for _ in range(4)}
     assert public == {0}, "the host key is the same on both"
 
@@ -210,5 +210,5 @@ def test_a_connection_ends_with_the_workbench(people, strange):
         began = time.monotonic()
         it.wait(60)
         print(f"the connection ended {time.monotonic() - began:.1f} s after the stop")
-        wait(lambda: people.eve.ava.run(run).state == "stopped")
+        until(lambda: people.eve.ava.run(run).state == "stopped", 120)
     assert strange.run("bench", "true", check=False).returncode != 0

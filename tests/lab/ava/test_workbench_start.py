@@ -5,7 +5,8 @@ from statistics import quantiles
 
 import pytest
 
-from tests.lab.ava.bench_people import SPEC, wait
+from tests.lab.ava.bench_people import SPEC
+from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 STARTS = 15
@@ -19,7 +20,7 @@ def test_a_workbench_runs_five_seconds_after_it_was_asked_for(people):
     for _ in range(STARTS):
         began = time.monotonic()
         run = people.eve.ava.start_definition(one.id)
-        wait(lambda run=run: people.eve.ava.run(run.id).state == "running", step=0.1)
+        until(lambda run=run: people.eve.ava.run(run.id).state == "running", 120, step=0.1)
         took.append(time.monotonic() - began)
         people.eve.stop(run.id)
     cuts = quantiles(took, n=100, method="inclusive")

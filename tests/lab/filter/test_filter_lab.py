@@ -16,7 +16,8 @@ from avadm import paths
 from avadm.sitefile.load import load
 from tests.lab.faults.drive import AVADM, avadm
 from tests.lab.faults.planting import planted
-from tests.lab.kubernetes.conftest import IMAGE, Kube, wait
+from tests.lab.kubernetes.conftest import IMAGE, Kube
+from tests.lab.waiting import wait
 from tests.who_may import covers, may, words
 
 pytestmark = pytest.mark.lab

@@ -1,11 +1,12 @@
 """Kubernetes on the lab: kubectl as root of a master, and pods of the pause image that are entered from their nodes."""
 
 import json
-import time
 import uuid
 from dataclasses import dataclass
 
 import pytest
+
+from tests.lab.waiting import wait
 
 IMAGE = "avadm/pause:1"
 PORT = 8080
@@ -59,14 +60,6 @@ class Kube:
         find = f"docker ps -q --filter label=io.kubernetes.pod.name={name} --filter label=io.kubernetes.docker.type=podsandbox"
         pid = f"docker inspect -f '{{{{.State.Pid}}}}' $({find})"
         return f"nsenter -t $({pid}) -n {command}"
-
-
-def wait(true, seconds, step=2):
-    """Wait until something is true; return it, or what it was last."""
-    limit = time.monotonic() + seconds
-    while not (last := true()) and time.monotonic() < limit:
-        time.sleep(step)
-    return last
 
 
 @pytest.fixture(scope="session")

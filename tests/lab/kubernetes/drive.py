@@ -4,7 +4,7 @@ import json
 import time
 
 from tests.lab.faults.drive import avadm, latest, reachable
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 PARTS = "docker|kube|calico|etcd|haproxy|keepalived|coredns|traefik|avadm-registry"
 

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from tests.lab import prometheus
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 SERVE = "python3 -m http.server 8080 --directory /etc"

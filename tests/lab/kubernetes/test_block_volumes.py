@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 RBD = {"kind": "rbd", "modes": ["ReadWriteOnce"]}

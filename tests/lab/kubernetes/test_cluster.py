@@ -15,7 +15,8 @@ import yaml
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactStore
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import PORT, wait
+from tests.lab.kubernetes.conftest import PORT
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 KEYS = "--cacert /etc/etcd/pki/ca.crt"

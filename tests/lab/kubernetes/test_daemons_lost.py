@@ -6,9 +6,10 @@ import uuid
 import pytest
 
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import IMAGE, PORT, wait
+from tests.lab.kubernetes.conftest import IMAGE, PORT
 from tests.lab.kubernetes.drive import healthy, services, unchanged
 from tests.lab.kubernetes.probe import Traffic
+from tests.lab.waiting import wait
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("whole")]
 

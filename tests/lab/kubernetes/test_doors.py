@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from tests.attacks import NAME, attacks
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 SPACE = "lab-tenant"

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import IMAGE, wait
+from tests.lab.kubernetes.conftest import IMAGE
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 SERVE = "python3 -m http.server 8080 --directory /etc"

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 NAME = "avadm/base"

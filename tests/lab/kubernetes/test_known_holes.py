@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 TOO_LARGE = 413

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 WITHIN = 10  # seconds for the addresses to be on another node

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LOCAL = {"kind": "local", "modes": ["ReadWriteOnce"]}

@@ -6,9 +6,10 @@ import uuid
 import pytest
 
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import IMAGE, wait
+from tests.lab.kubernetes.conftest import IMAGE
 from tests.lab.kubernetes.drive import etcd_leader, healthy, holders, leader
 from tests.lab.kubernetes.probe import Api, Writer
+from tests.lab.waiting import wait
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("three_masters")]
 

@@ -14,7 +14,8 @@ import yaml
 from avadm.artifacts.manifest import named
 from avadm.artifacts.store import ArtifactStore
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import IMAGE, wait
+from tests.lab.kubernetes.conftest import IMAGE
+from tests.lab.waiting import wait
 from tests.rbac import ROLES, trials
 
 pytestmark = pytest.mark.lab

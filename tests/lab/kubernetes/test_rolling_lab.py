@@ -6,9 +6,9 @@ import uuid
 import pytest
 
 from tests.lab.faults.drive import avadm
-from tests.lab.kubernetes.conftest import wait
 from tests.lab.kubernetes.drive import healthy
 from tests.lab.kubernetes.probe import Api, Writer
+from tests.lab.waiting import wait
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.usefixtures("three_masters")]
 

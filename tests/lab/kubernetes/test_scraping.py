@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.lab import prometheus
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 TEXT = "shop_orders_total 42\nnode_load1 99\nup 0\n"

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
 from tests.lab.kubernetes.test_addons import vip
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 NAME = f"closed-{uuid.uuid4().hex[:8]}"

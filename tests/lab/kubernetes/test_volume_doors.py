@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 pytestmark = pytest.mark.lab
 VOLUMES = "/api/v1/persistentvolumes"

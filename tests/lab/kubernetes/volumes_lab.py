@@ -4,7 +4,7 @@ import shlex
 import uuid
 
 from avadm.sitefile.load import load
-from tests.lab.kubernetes.conftest import wait
+from tests.lab.waiting import wait
 
 LABEL = "avadm.io/cephfs"
 

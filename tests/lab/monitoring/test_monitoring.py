@@ -8,17 +8,9 @@ import pytest
 from tests.lab import prometheus
 from tests.lab.acceptance.drive import accept
 from tests.lab.monitoring import mesh
+from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
-
-
-def until(condition, seconds=60):
-    """Return the condition's first true value; fails with its last."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s; last: {value!r}"
-        time.sleep(2)
-    return value
 
 
 def targets(replica):
@@ -51,7 +43,7 @@ def test_every_node_has_an_exporter_that_is_scraped(replicas, nodes):
 def test_probes_succeed(replicas):
     for replica in replicas:
         assert replica.value("count(probe_success)") > 0
-        until(lambda r=replica: not r.query("probe_success == 0"))
+        until(lambda r=replica: not r.query("probe_success == 0"), 60)
 
 
 def test_every_prometheus_sends_to_every_alertmanager(replicas, routers):
