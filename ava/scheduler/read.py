@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from ava.domain import labels
 from ava.domain.placement.model import Node, Pod, Port, Requirement, Taint, Toleration, Where
 from ava.domain.resources import Resources
@@ -17,6 +19,7 @@ PRODUCT = "nvidia.com/gpu.product"
 DONE = ("Succeeded", "Failed")
 _WHEN_TRUE = ("OutOfDisk", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _MOST = 2**53
+_MIB = 2**20
 
 
 _namespace = lru_cache(maxsize=4096)(labels.namespace)
@@ -69,7 +72,17 @@ def node(thing: Object) -> Node:
         slots=max(1, _number(marks.get(labels.SLOTS), 1)),
         troubles=tuple(troubles),
         cordoned=bool(spec.get("unschedulable")),
+        disk=_disk_left((meta.get("annotations") or {}).get(labels.VOLUMES)),
     )
+
+
+def _disk_left(said: str | None) -> int:
+    """Return the bytes that a node says it has left for volumes on its own disk; what cannot be read is nothing."""
+    try:
+        free = orjson.loads(said or "{}")["free"]
+        return int(free) * _MIB
+    except (ValueError, TypeError, KeyError):
+        return 0
 
 
 def asks(spec: Object) -> Resources:
@@ -123,7 +136,13 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
         ports=_ports(spec),
         node=spec.get("nodeName") or "",
         fixed=not mine,
+        disk=max(0, _number(notes.get(labels.DISK), 0)) if mine and _takes_disk(thing) else 0,
     )
+
+
+def _takes_disk(thing: Object) -> bool:
+    """Return whether a pod's disk may not be made yet: from its first start on its node has told of it."""
+    return (thing.get("status") or {}).get("phase", "Pending") == "Pending"
 
 
 def _number(text: str | None, otherwise: int) -> int:
@@ -139,7 +158,7 @@ def _where(spec: Object, notes: Object, pool: str) -> Where:
     ) or {}
     return Where(
         pool,
-        node=notes.get(labels.NODE) or None,
+        node=notes.get(labels.DISK_NODE) or notes.get(labels.NODE) or None,
         model=notes.get(labels.MODEL) or None,
         selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
         affinity=tuple(
@@ -155,6 +174,7 @@ def _where(spec: Object, notes: Object, pool: str) -> Where:
             )
             for t in spec.get("tolerations") or ()
         ),
+        disk=bool(notes.get(labels.DISK_NODE)),
     )
 
 

@@ -58,7 +58,7 @@ class Cluster:
         before = old.node if old else None
         if (
             before is None
-            or replace(before, room=node.room, pods=node.pods) != node
+            or replace(before, room=node.room, pods=node.pods, disk=node.disk) != node
             or bool(before.room.gpu) != bool(node.room.gpu)
         ):
             self._may.clear()

@@ -28,6 +28,7 @@ class Cause(StrEnum):
     GPU = "gpu"
     CPU = "cpu"
     MEMORY = "memory"
+    DISK = "disk"
 
 
 def _number(text: str | None, value: str, wanted: Callable[[int, int], bool]) -> bool:

@@ -50,7 +50,13 @@ class Slot:
             return Cause.GPU
         if asks.cpu > free.cpu:
             return Cause.CPU
-        return Cause.MEMORY if asks.memory > free.memory else None
+        if asks.memory > free.memory:
+            return Cause.MEMORY
+        return Cause.DISK if pod.disk and pod.disk > self.disk() else None
+
+    def disk(self) -> int:
+        """Return the bytes of the node's own disk that are left beside what its pods are about to take."""
+        return self.node.disk - sum(pod.disk for pod in self.on.values())
 
     def put(self, pod: Pod) -> None:
         """Count a pod in."""

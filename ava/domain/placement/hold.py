@@ -59,6 +59,9 @@ class Holder:
             want = asks.times(more + 1)
             if want.lacking(slot.size().minus(slot.held)) or (same[0].ports and more):
                 return None
+            if same[0].disk and same[0].disk > slot.disk():
+                # Disks are kept over the ends of their runs: to wait for one would keep the rest of the node for ever.
+                return None
             lack = want.minus(slot.free)
             return (max(lack.gpu, 0), max(lack.cpu, 0), max(lack.memory, 0), name)
 

@@ -53,7 +53,8 @@ class Where:
 
     Attributes:
         pool: name of the pool.
-        node: the node that the user named.
+        node: the node that the user named, or where the pod's disk is.
+        disk: whether the node is named for the disk.
         model: the GPU model that the user named.
         selector: labels that the node has, sorted.
         affinity: terms of which one has to hold; all requirements of a term together.
@@ -65,6 +66,7 @@ class Where:
     selector: tuple[tuple[str, str], ...] = ()
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    disk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Node:
         slots: how many pods may share each of its cards; 1: they are whole.
         troubles: conditions that keep pods away: ``NotReady``, ``DiskPressure`` …
         cordoned: marked unschedulable.
+        disk: bytes that it has left of its own disk for pods' disks.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Node:
     slots: int = 1
     troubles: tuple[str, ...] = ()
     cordoned: bool = False
+    disk: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Pod:
         created: when its run was made, ISO 8601 in UTC; with ``priority`` it orders the waiting.
         node: where it is bound.
         fixed: not AVA's: it stays for as long as the node does, so nothing waits for its room.
+        disk: bytes of its node's own disk that it takes and that the node does not count yet.
     """
 
     key: str
@@ -118,6 +123,7 @@ class Pod:
     ports: frozenset[Port] = frozenset()
     node: str = ""
     fixed: bool = False
+    disk: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def turn(pod: Pod) -> tuple[int, int, int, str, str, int]:
 
 def shape(pod: Pod) -> Shape:
     """Return what makes pods interchangeable for placing."""
-    return (pod.asks, pod.where, pod.ports)
+    return (pod.asks, pod.where, pod.ports, pod.disk)
 
 
 def copies(slot: Slot, pod: Pod, free: Resources, spare: int) -> int:
@@ -33,6 +33,8 @@ def copies(slot: Slot, pod: Pod, free: Resources, spare: int) -> int:
     most = min(spare, *(have // want for have, want in zip(free, pod.asks, strict=True) if want > 0))
     if pod.ports:
         most = min(most, 1)
+    if pod.disk:
+        most = min(most, slot.disk() // pod.disk)
     return max(most, 0)
 
 

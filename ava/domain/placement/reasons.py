@@ -42,7 +42,12 @@ REMEDIES: Mapping[Cause, str] = {
     Cause.GPU: "Wait until GPUs are given back, ask for fewer per pod, or stop a run of yours.",
     Cause.CPU: "Wait, ask for less CPU per pod, or stop a run of yours.",
     Cause.MEMORY: "Wait, ask for less memory per pod, or stop a run of yours.",
+    Cause.DISK: "Delete a workbench of yours that has a disk, or ask for a smaller one; the administrator can give nodes more.",
 }
+DISK_REMEDY = (
+    "Wait until that node is back in the pool. If it is gone for good the disk is too: delete the workbench and make it anew; "
+    "what is in the home and in groups' folders is there."
+)
 
 
 def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
@@ -53,9 +58,14 @@ def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
     return (f"{label} {best} free at most, {want} wanted{held}", f"{best} free at most", want)
 
 
+def _of_disk(pod: Pod, slots: list[Slot]) -> Found:
+    want, best = number("disk", pod.disk), number("disk", max(0, *(s.disk() for s in slots), 0))
+    return (f"disk {best} free at most, {want} wanted", f"{best} free at most", want)
+
+
 _TEXTS: Mapping[Cause, Callable[[Pod, list[Slot]], Found]] = {
     Cause.NODE: lambda p, s: (
-        f"not the node {p.where.node}",
+        f"not the node {p.where.node}" + (", where the workbench's disk is" if p.where.disk else ""),
         some(x.node.name for x in s),
         str(p.where.node),
     ),
@@ -85,6 +95,7 @@ _TEXTS: Mapping[Cause, Callable[[Pod, list[Slot]], Found]] = {
     Cause.GPU: lambda p, s: _of_resource("gpu", p, s),
     Cause.CPU: lambda p, s: _of_resource("cpu", p, s),
     Cause.MEMORY: lambda p, s: _of_resource("memory", p, s),
+    Cause.DISK: lambda p, s: _of_disk(p, s),
 }
 
 
@@ -168,5 +179,11 @@ def _one_shape(cluster: Cluster, pod: Pod) -> tuple[list[Problem], int]:
     for cause, slots in sorted(by.items(), key=lambda item: -len(item[1])):
         text, found, wanted = _TEXTS[cause](pod, slots)
         what = f"{nodes(len(slots))}: {text}."
-        problems.append(Problem(f"nodes-{cause}", what, where, found, wanted, REMEDIES[cause]))
+        if pod.where.disk and cause is not Cause.NODE:
+            what += f" The workbench's disk is on {pod.where.node}, so that it can run nowhere else."
+        lost = cause is Cause.NODE and pod.where.disk
+        remedy = DISK_REMEDY if lost else REMEDIES[cause]
+        problems.append(
+            Problem("disk-node-gone" if lost else f"nodes-{cause}", what, where, found, wanted, remedy)
+        )
     return problems, places

@@ -149,3 +149,36 @@ def test_only_pods_that_the_operator_made_in_the_groups_namespace_are_ours() -> 
         found = read.pod(thing, str)
         assert found.fixed
         assert found.size == 1, "what others write on their pods is not believed"
+
+
+@pytest.mark.parametrize(
+    ("said", "disk"),
+    [
+        ('{"free": 3, "volumes": {}}', 3 * 2**20),
+        (None, 0),
+        ("", 0),
+        ("{", 0),
+        ("[]", 0),
+        ('{"free": null}', 0),
+        ('{"free": "x"}', 0),
+    ],
+)
+def test_what_a_node_says_of_its_disk_is_read_or_is_nothing(said: str | None, disk: int) -> None:
+    thing = node("a")
+    if said is not None:
+        thing["metadata"].setdefault("annotations", {})[labels.VOLUMES] = said
+    assert read.node(thing).disk == disk
+
+
+def test_a_disk_counts_until_its_pod_runs_and_is_where_it_is() -> None:
+    def disk(phase: str, notes: dict[str, str]) -> tuple[int, str | None, bool]:
+        thing = pod("r1", on="a", phase=phase)
+        thing["metadata"]["annotations"] |= notes
+        found = read.pod(thing, lambda gpu: "gpu")
+        return found.disk, found.where.node, found.where.disk
+
+    new = {labels.DISK: str(2**30), labels.NODE: "b"}
+    assert disk("Pending", new) == (2**30, "b", False)
+    assert disk("Running", new) == (0, "b", False)
+    assert disk("Pending", {labels.DISK_NODE: "c", labels.NODE: "b"}) == (0, "c", True)
+    assert disk("Pending", {labels.DISK: "much"}) == (0, None, False)

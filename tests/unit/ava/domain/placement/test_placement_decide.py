@@ -191,3 +191,17 @@ def test_a_decision_over_256_nodes_of_8_gpus_takes_less_than_a_millisecond() -> 
     assert result.waiting
     assert len(result.placed) > 300, "the cluster runs full, so both answers are timed"
     assert sorted(spent)[int(len(spent) * 0.99)] <= 0.001
+
+
+def test_disks_that_are_about_to_be_made_count_before_their_nodes_tell_of_them() -> None:
+    cluster = Cluster(POOLS, [node("a", 8, disk=10 * GIB), node("b", 8, disk=4 * GIB)])
+    waiting = [gang(f"g{i}", 1, created=str(i), disk=4 * GIB) for i in range(4)]
+    result = decide(cluster, waiting)
+    assert sorted(pods[0].node for _, pods in result.placed) == ["a", "a", "b"]
+    assert [g.key for g in result.waiting] == ["g3"]
+
+
+def test_who_waits_for_a_disk_that_no_node_has_keeps_nothing_from_others() -> None:
+    cluster = Cluster(POOLS, [node("a", 2, disk=GIB)])
+    waiting = [gang("disk", 1, created="1", gpu=2, disk=2 * GIB), gang("plain", 1, created="2", gpu=2)]
+    assert names(decide(cluster, waiting)) == ["plain"]

@@ -89,3 +89,26 @@ def test_many_nodes_are_not_told_by_name() -> None:
     cluster = Cluster(POOLS, [node(f"n{i:03}", 4) for i in range(256)])
     (p,) = explain(cluster, Gang("g", (pod("p", 1, where=Where("gpu", node="z")),)))
     assert p.found == "n000, n001, n002, n003, n004 and 251 more"
+
+
+def test_a_workbench_whose_disk_s_node_is_gone_is_told_so() -> None:
+    there = Where("gpu", node="z", disk=True)
+    (p,) = explain(Cluster(POOLS, [node("a", 4)]), Gang("g", (pod("p", where=there),)))
+    assert (p.code, p.found, p.wanted) == ("disk-node-gone", "a", "z")
+    assert p.what == "1 node: not the node z, where the workbench's disk is."
+    assert "make it anew" in p.remedy
+
+
+def test_of_the_node_with_its_disk_only_what_it_lacks_is_told() -> None:
+    cluster = Cluster(POOLS, [node("a", 4), node("b", 8)], [pod("x", 3, node="a")])
+    (p,) = explain(cluster, Gang("g", (pod("p", 2, where=Where("gpu", node="a", disk=True)),)))
+    assert p.code == "nodes-gpu"
+    assert p.what.endswith("The workbench's disk is on a, so that it can run nowhere else.")
+
+
+def test_too_little_disk_is_told_with_the_most_that_is_left() -> None:
+    cluster = Cluster(
+        POOLS, [node("a", 4, disk=9 * GIB), node("b", 4)], [pod("x", 1, node="a", disk=3 * GIB)]
+    )
+    (p,) = explain(cluster, Gang("g", (pod("p", disk=8 * GIB),)))
+    assert (p.code, p.what) == ("nodes-disk", "2 nodes: disk 6 GiB free at most, 8 GiB wanted.")
