@@ -1,8 +1,12 @@
-"""A hostile training beside another tenant's on one GPU node: each attack of the list is shut, and gets through where it may."""
+"""A hostile training, and a hostile workbench, beside another tenant's training on one GPU node.
+
+Each attack of the list is shut to both, and gets through where it may.
+"""
 
 import json
 import secrets
-import time
+import shlex
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +14,10 @@ from ava.client import Client
 from avadm.components import At, listeners
 from avadm.sitefile.load import load
 from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
+from tests.lab.ava.bench import Ssh
+from tests.lab.ava.bench_people import SPEC
 from tests.lab.ava.conftest import image_of
+from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab
 GIB = 2**30
@@ -49,11 +56,7 @@ class Tenant:
         return self.user.start("isolation", {**spec, "roles": [{"each": {**SMALL, "gpu": 1}}]}).id
 
     def until(self, run, done, seconds=90):
-        end = time.monotonic() + seconds
-        while not (found := done()):
-            assert time.monotonic() < end, self.user.run(run)
-            time.sleep(1)
-        return found
+        return until(done, seconds, told=lambda: self.user.run(run))
 
     def lines(self, run):
         return [line.text for line in self.user.logs(run, tail=1000)]
@@ -78,6 +81,7 @@ class Scene:
 
     def __init__(self, platform, lab, victim):
         self.platform, self.lab = platform, lab
+        self._rows, self._opened = [], {}
         self.mark, key = f"mark{secrets.token_hex(6)}", 7_000_000 + secrets.randbelow(1_000_000)
         run = victim.start(["python3", "-c", VICTIM, self.mark, str(key)])
         said = victim.until(run, lambda: [x for x in victim.lines(run) if x.startswith("ready")])[0].split()
@@ -125,7 +129,24 @@ class Scene:
         text = self.lab.sh(NODE, "lsblk -dnro MAJ:MIN,TYPE | awk '$2 == \"disk\" {print $1; exit}'")
         return [int(x) for x in text.strip().split(":")]
 
-    def ports(self):
+    def rows(self):
+        """Return all attacks; at the first call it is also tried what gets through where it may."""
+        if not self._rows:
+            self._rows = [*attacks(self.words), *self._ports()]
+            self._opened = self._control(self._rows)
+        return self._rows
+
+    def judge(self, lines):
+        """Compare what an attacker has said, in lines of JSON, with what gets through where it may."""
+        tried = {line["id"]: line for line in map(json.loads, lines)}
+        assert sorted(tried) == sorted(row.id for row in self._rows)
+        # A row that cannot get through anywhere shows nothing.
+        void = {row.id for row in self._rows if not self._opened[row.id]["open"]} - self.sometimes
+        assert void <= VOID, "\n".join(str(self._opened[name]) for name in sorted(void))
+        got = [line for line in tried.values() if line["open"]]
+        assert got == [], "\n".join(map(str, got))
+
+    def _ports(self):
         """Return a row for each TCP port of the table: at the tenant's own node where it is open there, else elsewhere."""
         found, self.sometimes = {}, set()
         site = load(self.lab.site_path).site
@@ -140,7 +161,7 @@ class Scene:
                         self.sometimes.add(name)
         return list(found.values())
 
-    def control(self, rows):
+    def _control(self, rows):
         """Return what gets through where it may: id to the line that was said."""
         found = {}
         for place in {row.control for row in rows}:
@@ -176,18 +197,29 @@ def scene(platform, lab, tenants):
     found.close()
 
 
-def test_each_attack_is_shut_for_a_tenant_and_gets_through_where_it_may(scene, tenants):
-    rows = [*attacks(scene.words), *scene.ports()]
+@pytest.fixture
+def workbench(people, gateway):
+    """Ssh into eve's workbench, which has a GPU of the victim's node."""
+    eve, probe = people.eve, SimpleNamespace(jump_port=22)
+    ssh = Ssh(eve.folder, probe, gateway, key="spy")
+    eve.ava.put_key("ssh", "spy", ssh.public)
+    run = eve.ava.start(
+        "spy", {**SPEC, "node": NODE, "roles": [{"each": {**SPEC["roles"][0]["each"], "gpu": 1}}]}
+    ).id
+    until(lambda: eve.ava.run(run).state == "running", 120)
+    ssh.it = next(w for w in eve.ava.workbenches() if w.run == run).ssh
+    yield ssh.write()
+    eve.stop(run)
+
+
+def test_each_attack_is_shut_to_a_training_and_gets_through_where_it_may(scene, tenants):
+    rows, spy = scene.rows(), tenants[1]
     assert len(rows) >= 40
-    spy = tenants[1]
     run = spy.start(command(rows))
     spy.until(run, lambda: spy.user.run(run).phase == "finished", 300)
-    said = spy.until(run, lambda: len(lines := spy.lines(run)) >= len(rows) and lines)
-    tried = {line["id"]: line for line in map(json.loads, said)}
-    assert sorted(tried) == sorted(row.id for row in rows)
-    control = scene.control(rows)
-    # A row that cannot get through anywhere shows nothing.
-    void = {row.id for row in rows if not control[row.id]["open"]} - scene.sometimes
-    assert void <= VOID, "\n".join(str(control[name]) for name in sorted(void))
-    got = [line for line in tried.values() if line["open"]]
-    assert got == [], "\n".join(map(str, got))
+    scene.judge(spy.until(run, lambda: len(lines := spy.lines(run)) >= len(rows) and lines))
+
+
+def test_each_attack_is_shut_to_a_workbench(scene, workbench):
+    said = workbench.run("bench", shlex.join(command(scene.rows())), timeout=400)
+    scene.judge(said.stdout.splitlines())
