@@ -1,8 +1,6 @@
 """A service on the lab as its callers see it: through the ingress, while it is updated, scaled and hurt; and who gets in."""
 
-import http.client
 import json
-import socket
 import ssl
 import threading
 import time
@@ -10,7 +8,9 @@ import time
 import pytest
 
 from ava.client import Client
+from tests.asking import ask
 from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 PROGRAM = """
@@ -55,23 +55,15 @@ class Service:
         return self.day.user.start("echo", self.spec(version, **more)).id
 
     def until(self, run, wanted, seconds=120):
-        until = time.monotonic() + seconds
-        while not wanted(found := self.day.user.service(run)):
-            assert time.monotonic() < until, found
-            time.sleep(0.5)
-        return found
+        def reached():
+            found = self.day.user.service(run)
+            return found if wanted(found) else None
+
+        return until(reached, seconds, told=lambda: self.day.user.service(run))
 
     def ask(self, host, token=None, path="/", **headers):
-        """Return status, headers and body of one request on a connection of its own; nothing is tried twice."""
-        made = http.client.HTTPSConnection(host, context=self.context, timeout=15)
-        made._create_connection = lambda *_, **__: socket.create_connection((self.platform.address, 443), 15)
-        try:
-            said = {"Authorization": f"Bearer {token}"} if token else {}
-            made.request("GET", path, headers=said | headers)
-            answer = made.getresponse()
-            return answer.status, answer.headers, answer.read()
-        finally:
-            made.close()
+        """Return status, headers and body of one request through the ingress."""
+        return ask(host, (self.platform.address, 443), token, path, self.context, **headers)
 
 
 class Callers:
@@ -118,10 +110,7 @@ def echo(service):
     run = service.submit("1")
     found = service.until(run, lambda s: s.ready == 2)
     host = found.address.removeprefix("https://").removesuffix("/")
-    until = time.monotonic() + 30
-    while service.ask(host, service.token)[0] != 200:
-        assert time.monotonic() < until
-        time.sleep(0.5)
+    until(lambda: service.ask(host, service.token)[0] == 200, 30)
     yield run, host
     service.day.user.stop(run)
     service.day.until(run, *ENDED)
@@ -206,16 +195,11 @@ def test_only_members_of_the_group_get_in_and_the_service_learns_no_token(servic
 def test_what_is_public_is_so_and_says_nobody_s_name(service, echo):
     _run, host = echo
     service.submit("2", access="public")
-    until = time.monotonic() + 30
-    while service.ask(host)[0] != 200:
-        assert time.monotonic() < until
-        time.sleep(0.5)
+    until(lambda: service.ask(host)[0] == 200, 30)
     heard = json.loads(service.ask(host, None, **{"X-Ava-User": "root"})[2])["heard"]
     assert "x-ava-user" not in {name.lower() for name in heard}
     service.submit("2")
-    while service.ask(host)[0] != 401:
-        assert time.monotonic() < until + 30
-        time.sleep(0.5)
+    until(lambda: service.ask(host)[0] == 401, 30)
 
 
 def test_it_grows_with_its_load_and_shrinks_to_its_bounds(service, echo):

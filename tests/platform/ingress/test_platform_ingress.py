@@ -1,6 +1,5 @@
 """Services behind a real ingress controller with the files of its role, and the API that it asks: who gets in, and with what."""
 
-import http.client
 import http.server
 import json
 import socket
@@ -15,6 +14,7 @@ import yaml
 
 from avadm.render.ava import CALLERS
 from bench.control_plane import free_port
+from tests.asking import ask
 from tests.unit.ava.api.site import SPEC
 from tests.unit.ava.served import Served
 from tests.unit.fakes.roles import given, template
@@ -123,17 +123,7 @@ class Ingress:
         self.log.close()
 
     def ask(self, host, token=None, path="/", **headers):
-        made = http.client.HTTPConnection(host, timeout=10)
-        made._create_connection = lambda *_, **__: socket.create_connection(
-            ("127.0.0.1", self.ports["http"]), 10
-        )
-        try:
-            said = {"Authorization": f"Bearer {token}"} if token else {}
-            made.request("GET", path, headers=said | headers)
-            answer = made.getresponse()
-            return answer.status, answer.headers, answer.read()
-        finally:
-            made.close()
+        return ask(host, ("127.0.0.1", self.ports["http"]), token, path, **headers)
 
 
 @pytest.fixture
