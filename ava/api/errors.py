@@ -92,7 +92,7 @@ def of_refusal(refused: Refused, where: str) -> Response:
     if refused.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = 'Bearer realm="ava"'
     if refused.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["retry-after"] = "5"
+        headers["retry-after"] = "2"
     return response(refused.status, public(refused, where), where=where, headers=headers)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import threading
 import time
 import uuid
@@ -42,12 +43,13 @@ class Scene:
         self.database = database_of(lab)
         self.gpu_nodes = lab.names("gpu")
         self.away = set()
-        self.shared, self.usual = [], ""
+        self.shared = []
         self._over = threading.Event()
         self._sampler = threading.Thread(target=self._sample)
 
     def __enter__(self):
         self._sampler.start()
+        self.usual = "a run without a fault {:.1f} s, {:.1f} s".format(*self.probed(time.monotonic()))
         return self
 
     def __exit__(self, *_):
@@ -92,14 +94,12 @@ class Scene:
         The place is what the platform does: API, operator and scheduler have each done their part. How fast a container then
         starts is the machine's; a run without a fault tells that.
         """
-        if not self.usual:
-            self.usual = "a run without a fault {:.1f} s, {:.1f} s".format(*self.probed(time.monotonic()))
         began = time.monotonic()
         fault()
+        planted = time.monotonic() - began
         placed, started = self.probed(began)
-        return Recovery(
-            placed, f"a new run had its place after {placed:.1f} s, ran after {started:.1f} s ({self.usual})"
-        )
+        words = f"a new run had its place after {placed:.1f} s, ran after {started:.1f} s, {planted:.1f} s of which planting took"
+        return Recovery(placed, f"{words} ({self.usual}; load {os.getloadavg()[0]:.0f})")
 
     def probed(self, began):
         """Submit a run; return the seconds since a moment until it had its place, and until it had started."""
@@ -120,10 +120,10 @@ class Scene:
         container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("docker://")
         return pod["spec"]["nodeName"], pod["status"]["podIP"], container
 
-    def docker(self, verb, pod):
-        """Do something to the container of one of the platform's pods."""
+    def killing(self, pod):
+        """Return what kills the container of one of the platform's pods."""
         node, _, container = self.pod(pod)
-        self.lab.sh(node, f"docker {verb} {container}")
+        return lambda: self.lab.sh(node, f"docker kill {container}")
 
     def whole(self, seconds=120):
         """Wait until all of the platform's pods are ready."""

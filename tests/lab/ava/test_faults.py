@@ -62,7 +62,7 @@ def row(tried):
 def test_an_api_process_is_killed(scene, row):
     found = row("SIGKILL to one API process")
     pods = scene.platform.ctl(f"get pods --namespace={NAMESPACE} --selector=part=api")["items"]
-    took = scene.recovery(lambda: scene.docker("kill", pods[0]["metadata"]["name"]))
+    took = scene.recovery(scene.killing(pods[0]["metadata"]["name"]))
     scene.whole()
     scene.agree()
     found.came = took.words
@@ -71,7 +71,7 @@ def test_an_api_process_is_killed(scene, row):
 
 def test_the_operator_that_leads_is_killed(scene, row):
     found = row("SIGKILL to the operator that leads")
-    took = scene.recovery(lambda: scene.docker("kill", scene.holder("operator")))
+    took = scene.recovery(scene.killing(scene.holder("operator")))
     scene.whole()
     scene.agree()
     found.came = took.words
@@ -82,9 +82,10 @@ def test_the_scheduler_is_killed_while_it_binds(scene, row):
     found = row("SIGKILL to the scheduler while it places gangs of six, twice")
     dice, took, cut = random.Random(3), [], 0
     for n in range(2):
+        kill = scene.killing(scene.holder("scheduler"))
         gang = scene.start(f"gang-{n}", ("sleep", "3"), roles=[{"each": SMALL, "replicas": 6}])
-        time.sleep(dice.uniform(0.0, 0.8))
-        took.append(scene.recovery(lambda: scene.docker("kill", scene.holder("scheduler"))))
+        time.sleep(dice.uniform(0.0, 1.5))
+        took.append(scene.recovery(kill))
         pods = scene.platform.ctl(f"get pods --all-namespaces --selector=ava.io/run={gang}")["items"]
         cut += 0 < sum(bool(p["spec"].get("nodeName")) for p in pods) < len(pods)
         assert scene.until(gang, lambda r: r.phase == "finished", 90).outcome == "succeeded"
