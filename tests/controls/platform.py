@@ -13,6 +13,10 @@ def _set(**values):
     return lambda world: [setattr(world, name, value) for name, value in values.items()]
 
 
+def _attacks(**values):
+    return lambda world: [setattr(world.attacks, name, value) for name, value in values.items()]
+
+
 FAULTS = (
     Fault("no-authority", "the master has no certificate of the ingress' authority", "A-SC-PRE", (),
           _set(certificate=False), "BLOCKED"),
@@ -35,6 +39,24 @@ FAULTS = (
           _set(tells=False)),
     Fault("dead-for-long", "what is on a harmed node whose kubelet is dead is not given up before the kubelet is back",
           "A-SC2", ("untold",), _set(dead_after=600)),
+    Fault("all-cards", "a container on a GPU node sees all of its cards", "A-SC3", ("differing",),
+          _attacks(sees=lambda run: range(4))),
+    Fault("plain-cards", "a container that asked for no GPU has one", "A-SC3", ("differing",),
+          _attacks(sees=lambda run: [c for k in run.cards.values() for c in k] or [0])),
+    Fault("opened", "device files of a container's own making open all cards", "A-SC3", ("opened",),
+          _attacks(opens=lambda run: range(4))),
+    Fault("one-card", "two trainings are given the same card", "A-SC3", ("shared",), _set(double_cards=True)),
+    Fault("says-all", "a training that says NVIDIA_VISIBLE_DEVICES=all is taken", "A-SC3", ("said-all",),
+          _set(takes_said_all=True)),
+    Fault("attacked", "the training that is attacked is ended", "A-SC3", ("neighbour",), _set(neighbours_die=True)),
+    Fault("open-port", "a container reaches etcd", "A-SC3", ("ports",), _attacks(through={"port-2379-etcd"})),
+    Fault("other-port", "a container reaches another user's", "A-SC3", ("victim-port",), _attacks(through={"victim-port"})),
+    Fault("docker-socket", "a container reaches docker's socket", "A-SC6", ("docker-socket",),
+          _attacks(through={"docker-socket"})),
+    Fault("volumes", "a container reads another one's volumes", "A-SC6", ("victim-volumes",),
+          _attacks(through={"victim-volumes"})),
+    Fault("void-row", "an attack gets through nowhere, so that it shows nothing", "A-SC6", ("node-keys",),
+          _attacks(void={"node-keys"})),
     Fault("no-limit", "the limit of memory is not enforced", "A-SC4", ("killed",), _set(kills_child=False)),
     Fault("whole-workbench", "a workbench over its limit is ended whole", "A-SC4", ("killed", "lived-on"),
           _set(whole_container=True)),

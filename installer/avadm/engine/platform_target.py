@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import cast
 
-from avadm.components import ava
+from avadm.components import At, ava, listeners
 from avadm.errors import AvadmError
 from avadm.kube.ava_admin import DONE, make_admin
 from avadm.runner import fleet as own
 from avadm.site.model import Site
 from avadm_validation.measuring.context import MeasureError
-from avadm_validation.measuring.targets import KubeTarget, PlatformTarget
+from avadm_validation.measuring.targets import KubeTarget, Listener, PlatformTarget
 from avadm_validation.protocol.fleet import Fleet, Result
+
+REACHED = frozenset({53, 80, 443})
+"""Ports that a user's container may reach beside the object store's: names, and the ingress as everybody outside."""
+
+
+def closed(site: Site) -> tuple[Listener, ...]:
+    """Return each TCP port of the components' table that no user's container may reach; on a GPU node where it is there."""
+    store = site.components.object_store
+    reached = REACHED | ({store.port} if store is not None else set())
+    found: dict[str, Listener] = {}
+    for node in sorted(site.nodes, key=lambda n: "gpu" not in n.roles):
+        for number, port in listeners(site, node):
+            if port.protocol == "tcp" and port.at in (At.NODE, At.BOTH) and number not in reached:
+                name = f"port-{number}-{port.program.replace(' ', '-')}"
+                found.setdefault(name, Listener(name, node.name, str(node.address), number, port.always))
+    return tuple(found.values())
 
 
 def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | None:
@@ -38,4 +54,7 @@ def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | Non
         gpu_nodes=kube.gpu_nodes,
         plain_nodes=tuple(n.name for n in ava.homes(site)),
         make_admin=administrator,
+        addresses=kube.addresses,
+        ingress=site.with_role("ingress")[0].name,
+        closed=closed(site),
     )

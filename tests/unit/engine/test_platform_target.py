@@ -25,6 +25,15 @@ def test_it_is_reached_at_the_ingress_and_its_nodes_are_the_site_files(tmp_path)
     assert (found.gpu_nodes, found.plain_nodes) == ((), ("comp1", "comp2", "comp3"))
 
 
+def test_no_users_container_may_reach_the_sites_own_ports_but_names_and_the_ways_in(tmp_path):
+    found = target(tmp_path)
+    assert {p.port for p in found.closed} >= {22, 2379, 6443, 10250}
+    assert not {p.port for p in found.closed} & {53, 80, 443}
+    assert len({p.name for p in found.closed}) == len(found.closed)
+    assert {p.address for p in found.closed} <= set(found.addresses.values())
+    assert found.ingress in found.addresses
+
+
 def test_a_site_without_it_or_without_a_way_in_has_nothing_to_measure(tmp_path):
     assert target(tmp_path, SITE.replace("  ava: {}\n", "")) is None
     path = tmp_path / "site.yml"

@@ -90,6 +90,8 @@ class FakeClient(Client):
             if node in GPUS and not gpu and not world.lets_in:
                 raise refusal(422, "node-unknown")
             world.clock += 0.01
+            if "NVIDIA_VISIBLE_DEVICES" in job.get("env", {}) and not world.takes_said_all:
+                raise refusal(422, "variable-reserved")
             told = world.models.values() if world.told_models is None else world.told_models
             if model and model not in told and world.refuses_model:
                 raise refusal(422, "gpu-model-unknown")
@@ -138,7 +140,7 @@ class FakeClient(Client):
     def _memory(self, run):
         """Return phase, reason and restarts of a pod of the checks of memory."""
         world, since = self.world, self.world.clock - run.running
-        if run.program == "beat" and world.neighbours_die:
+        if run.program in ("beat", "victim") and world.neighbours_die:
             return "Failed", world.oom, 0
         if run.program == "parent" and world.whole_container:
             return "Failed", world.oom, 0
@@ -150,6 +152,12 @@ class FakeClient(Client):
         run = self.world.runs[id]
         if not self.world.logs_there:
             raise refusal(503, "no-logs")
+        if run.program == "victim" and not run.nodes:
+            return []
+        if run.program == "victim":
+            return [SimpleNamespace(text=f"ready {' '.join(f'nvidia{c}' for c in run.cards.get(0, ()))}")]
+        if run.program == "attacker":
+            return [SimpleNamespace(text=x) for x in self.world.attacks.log(run)] if run.nodes else []
         if run.program == "beat":
             return [SimpleNamespace(text='{"worst_gap_s": 0.02}')]
         if run.program == "parent":
@@ -173,6 +181,9 @@ class FakeClient(Client):
 def program(job):
     """Return which of the suite's programs a job runs."""
     text = job["command"][-1]
+    for part, kind in (("shmget", "victim"), ("argv.pop", "attacker")):
+        if part in job["command"][2]:
+            return kind
     for part, kind in (("worst_gap", "beat"), ("subprocess", "parent"), ("'taking'", "hog")):
         if part in text:
             return kind

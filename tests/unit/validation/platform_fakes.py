@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from acceptance_fakes import FakeFleet, Result
+from platform_isolation_fakes import Attacks
 
-from avadm_validation.measuring.targets import PlatformTarget, Target
+from avadm_validation.measuring.targets import Listener, PlatformTarget, Target
 from avadm_validation.suites.platform.journal import ENDED
 
 GPUS = {"gpu1": 4, "gpu2": 4}
@@ -63,6 +64,7 @@ class FakePlatform:
         self.told_models, self.ready = None, dict.fromkeys(GPUS, True)
         self.others = Counter()
         self.logs_there = True
+        self.takes_said_all, self.attacks = False, Attacks(self)
 
     def target(self, **changes):
         own = {
@@ -72,6 +74,12 @@ class FakePlatform:
             "image": "registry.x:5000/avadm/base:12",
             "gpu_nodes": tuple(GPUS),
             "plain_nodes": PLAIN,
+            "addresses": dict.fromkeys((*GPUS, *PLAIN, "m1"), "10.0.0.1"),
+            "ingress": "cpu1",
+            "closed": (
+                Listener("port-2379-etcd", "m1", "10.0.0.1", 2379),
+                Listener("port-9-x", "m1", "10.0.0.1", 9, False),
+            ),
             "make_admin": self.make_admin,
             **changes,
         }
@@ -89,6 +97,7 @@ class FakePlatform:
                 "cat /etc/kubernetes/pki/ca.crt": lambda n, c: (
                     "PEM" if self.certificate else {"rc": 1, "stderr": "no such file"}
                 ),
+                **self.attacks.answers(),
                 "custom-columns": lambda n, c: self.table(),
                 "get events": lambda n, c: self.events(),
                 "systemctl stop kubelet": lambda n, c: self._kubelet(n, self.clock),

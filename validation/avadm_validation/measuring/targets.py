@@ -161,6 +161,25 @@ class LogTarget:
 
 
 @dataclass(frozen=True)
+class Listener:
+    """A TCP port of the site's own programs that no user's container may reach.
+
+    Attributes:
+        name: of the port and its program, unique.
+        node: where it is listened on.
+        address: that node's.
+        port: the number.
+        always: whether something listens there at all times.
+    """
+
+    name: str
+    node: str
+    address: str
+    port: int
+    always: bool = True
+
+
+@dataclass(frozen=True)
 class PlatformTarget:
     """The platform as its users reach it.
 
@@ -174,6 +193,9 @@ class PlatformTarget:
         make_admin: makes a user an administrator with a password (fleet, name, password); the password goes by standard input
             alone, nothing of it is kept.
         authority: path of that certificate on the master.
+        addresses: nodes' own, by their names.
+        ingress: a node of the ingress, which reaches the interface's pods.
+        closed: ports that no user's container may reach, one node for each program's.
     """
 
     host: str
@@ -184,6 +206,9 @@ class PlatformTarget:
     plain_nodes: tuple[str, ...]
     make_admin: Callable[[Fleet, str, str], Result] = field(repr=False)
     authority: str = "/etc/kubernetes/pki/ca.crt"
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    ingress: str = ""
+    closed: tuple[Listener, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,10 @@
 """The platform suite (A-SC*, A-OT*): where trainings go, how soon GPUs are free again, who is charged; through its interface."""
 
 # They register the functions that reports name.
-from avadm_validation.suites.platform import extract, extract_charges, extract_memory, extract_stops  # noqa: F401
+from avadm_validation.suites.platform import (  # noqa: F401
+    extract,
+    extract_charges,
+    extract_isolation,
+    extract_memory,
+    extract_stops,
+)

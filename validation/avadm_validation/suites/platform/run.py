@@ -14,6 +14,7 @@ from avadm_validation.measuring.targets import PlatformTarget
 from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.platform import harm, tenant
 from avadm_validation.suites.platform.checks import BESIDE, CHECKS, PRECONDITIONS
+from avadm_validation.suites.platform.isolation import judging
 
 
 def unfit(check: Check, platform: PlatformTarget) -> str:
@@ -67,6 +68,7 @@ SUITE = Suite(
     prefix=("A-SC", "A-OT"),
     target="platform",
     open=session,
+    criteria=judging.criteria,
     lack=Lack(
         check="no-ava",
         needs="the platform",

@@ -27,6 +27,7 @@ class Attack:
         how: a function of attacker.py, ``with_`` its arguments.
         control: where the same attempt must get through: one of CONTROLS, or the name of a node.
         gpu: tried by containers with GPUs alone.
+        machine: a node that is itself a container keeps it from its own root, so that its control gets through on machines alone.
         undo: a command on the node after the control.
     """
 
@@ -36,6 +37,7 @@ class Attack:
     control: str
     with_: tuple[Any, ...] = ()
     gpu: bool = False
+    machine: bool = False
     undo: str = ""
 
     def row(self) -> dict[str, Any]:
