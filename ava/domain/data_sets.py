@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from ava.domain.folders import FolderKind, inner
+from ava.domain.folders import Bound, Flex, FolderKind, inner
 
 Part = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")
 ]
 """A path of plain names: none of them is ``..`` or hidden, none is empty."""
+Root = Annotated[str, StringConstraints(pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$", max_length=1000)]
+"""The same from the root."""
+Image = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", max_length=200)]
+"""A name in ceph's block layer that no program takes for an option, a pool or a snapshot."""
+Server = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$", max_length=253
+    ),
+]
+"""A host name, or an IPv4 address."""
+
+
+def _anybodys(name: str) -> str:
+    """Refuse what is made for clones of volumes, and goes with them."""
+    if name.startswith("pvc-"):
+        raise ValueError("snapshots pvc-… belong to pods' volumes")
+    return name
 
 
 class _Strict(BaseModel):
@@ -37,7 +56,28 @@ class CacheSource(_Strict):
     path: Annotated[Part, StringConstraints(max_length=1000)]
 
 
-Source = FolderSource | CacheSource
+class RbdSource(_Strict):
+    """A snapshot of a block image with ext4, in the pool of pods' volumes; read-only.
+
+    It may be of anybody's image, so administrators alone may name one.
+    """
+
+    kind: Literal["rbd"]
+    image: Image
+    snapshot: Annotated[Image, AfterValidator(_anybodys)]
+
+
+class NfsSource(_Strict):
+    """A folder of an NFS server that the site allows, read-only; administrators alone may name one."""
+
+    kind: Literal["nfs"]
+    server: Server
+    path: Root
+
+
+Source = FolderSource | CacheSource | RbdSource | NfsSource
+OWN = FolderSource | RbdSource
+"""Sources of which the platform makes something, which is removed with the data set."""
 _SOURCE: TypeAdapter[Source] = TypeAdapter(Annotated[Source, Field(discriminator="kind")])
 
 
@@ -117,14 +157,46 @@ class Wanted:
     gone: bool = False
 
 
-def path_on_nodes(one: DataSet, cache: str) -> str:
-    """Return where a node has a data set: below the shared file system, or an absolute path.
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What was last seen of a data set whose bytes lie elsewhere.
 
-    Raises ValueError where this site has no such thing. ``cache`` is where nodes have Alluxio; empty: nowhere.
+    Attributes:
+        volume: what nodes mount of a snapshot; empty: it cannot be mounted (yet).
+        size: bytes of its files; None: not measured.
+        cached: how many of them the cache holds.
+        seen: when that was measured.
+        trouble: what keeps it from being read, in a sentence.
+    """
+
+    data_set: str
+    volume: str = ""
+    size: int | None = None
+    cached: int | None = None
+    seen: datetime | None = None
+    trouble: str = ""
+
+
+def bound(name: str, one: DataSet, write: bool, cache: str, there: Elsewhere | None = None) -> Bound:
+    """Return a data set as pods see it below a name; ``cache`` is where nodes have Alluxio, empty: nowhere.
+
+    Raises ValueError where this site has no such thing.
     """
     chosen = source(one.source)
     if isinstance(chosen, FolderSource):
-        return inner(FolderKind.DATA_SET, one.id)
+        return Bound(name, inner(FolderKind.DATA_SET, one.id), write)
+    if isinstance(chosen, RbdSource):
+        volume = there.volume if there else ""
+        options = {"kind": "rbd", "image": volume, "access": "ro"}
+        return Bound(name, flex=Flex(volume, options, "avadm.io/rbd"))
+    if isinstance(chosen, NfsSource):
+        options = {"kind": "nfs", "server": chosen.server, "path": chosen.path, "access": "ro"}
+        return Bound(name, flex=Flex(nfs_volume(chosen.server, chosen.path), options, "avadm.io/nfs"))
     if not cache:
         raise ValueError(f"data set {one.name}: this site's nodes have no cache (Alluxio) to read it through")
-    return f"{cache.rstrip('/')}/{chosen.path}"
+    return Bound(name, f"{cache.rstrip('/')}/{chosen.path}")
+
+
+def nfs_volume(server: str, path: str) -> str:
+    """Return the name under which a node mounts a folder of a server once for all pods (nodeside/volumes/nfs.py)."""
+    return "nfs-" + hashlib.sha256(f"{server}:{path}".encode()).hexdigest()[:32]

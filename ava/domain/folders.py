@@ -22,6 +22,8 @@ DATA_SETS = "/data"
 """Where pods see data sets, each by its name."""
 NODE_LABEL = "avadm.io/cephfs"
 """Label of nodes; ``mounted`` while the shared file system answers there."""
+DRIVER = "avadm/volume"
+"""Kubelet's driver of volumes that nodes mount themselves."""
 
 
 class FolderKind(StrEnum):
@@ -60,6 +62,21 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
+class Flex:
+    """A volume that a node's own driver mounts (nodeside/volumes/driver.py).
+
+    Attributes:
+        volume: its name, by which the driver finds it again.
+        options: what the driver is told.
+        label: of nodes that can mount it; ``yes`` there.
+    """
+
+    volume: str
+    options: dict[str, str]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """A data set as a run's pods see it.
 
@@ -67,11 +84,13 @@ class Bound:
         name: below ``/data``.
         path: on nodes: below the shared file system's mount point, or from the root where it begins with ``/``.
         write: whether the run is its one writer.
+        flex: read-only by the node's driver in place of a path.
     """
 
     name: str
-    path: str
+    path: str = ""
     write: bool = False
+    flex: Flex | None = None
 
 
 def inner(kind: FolderKind, name: str) -> str:
@@ -98,7 +117,12 @@ def volumes(mount: str, groups: Sequence[Group], data: Sequence[Bound]) -> list[
     found = [
         {"name": f"group-{g.id}", "hostPath": _folder(mount, inner(FolderKind.GROUP, g.name))} for g in groups
     ]
-    return found + [{"name": f"data-{i}", "hostPath": _folder(mount, d.path)} for i, d in enumerate(data)]
+    by_path = [
+        {"name": f"data-{i}", "hostPath": _folder(mount, d.path)} for i, d in enumerate(data) if not d.flex
+    ]
+    # Two data sets may be of one folder of a server.
+    driven = {d.flex.volume: _driven(d.flex) for d in data if d.flex}
+    return [*found, *by_path, *driven.values()]
 
 
 def mounts(mount: str, groups: Sequence[Group], data: Sequence[Bound]) -> list[dict[str, Any]]:
@@ -109,9 +133,27 @@ def mounts(mount: str, groups: Sequence[Group], data: Sequence[Bound]) -> list[d
         {"name": f"group-{g.id}", "mountPath": f"{GROUPS}/{g.name}"} for g in groups
     ]
     return found + [
-        {"name": f"data-{i}", "mountPath": f"{DATA_SETS}/{d.name}", "readOnly": not d.write}
+        {
+            "name": d.flex.volume if d.flex else f"data-{i}",
+            "mountPath": f"{DATA_SETS}/{d.name}",
+            "readOnly": not d.write,
+        }
         for i, d in enumerate(data)
     ]
+
+
+def nodes(mount: str, data: Sequence[Bound]) -> dict[str, str]:
+    """Return the labels of nodes on which pods can have all that they mount."""
+    if not mount:
+        return {}
+    return {NODE_LABEL: "mounted"} | {d.flex.label: "yes" for d in data if d.flex}
+
+
+def _driven(flex: Flex) -> dict[str, Any]:
+    return {
+        "name": flex.volume,
+        "flexVolume": {"driver": DRIVER, "readOnly": True, "options": flex.options},
+    }
 
 
 def _folder(mount: str, path: str) -> dict[str, str]:

@@ -121,8 +121,8 @@ def pod(place: Place, site: Site) -> dict[str, Any]:
         "containers": [parts.confined(_main(place, site), place.owner.name)],
         "volumes": _volumes(place, site),
     }
-    if site.mount:
-        body["nodeSelector"] = {folders.NODE_LABEL: "mounted"}
+    if wanted := folders.nodes(site.mount, place.data):
+        body["nodeSelector"] = wanted
     if site.pull_secret:
         body["imagePullSecrets"] = [{"name": site.pull_secret}]
     if not inits:

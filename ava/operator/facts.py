@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ava.domain import hosts, labels
-from ava.domain.data_sets import path_on_nodes
+from ava.domain.data_sets import DataSet, Elsewhere
+from ava.domain.data_sets import bound as as_seen
 from ava.domain.folders import Bound, FolderKind
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Pool, Run, User
@@ -84,8 +85,19 @@ def _folders(
         found = known.get(named.name) or known.get(f"{run.owner}/{named.name}")
         if found is None:
             raise ValueError(f"its data set {named.name} is gone")
-        bound.append(Bound(named.name, path_on_nodes(found[0], cache), found[1]))
+        one, write = found
+        bound.append(as_seen(named.name, one, write, cache, _mountable(store, one)))
     return tuple(groups), tuple(bound)
+
+
+def _mountable(store: Store, one: DataSet) -> Elsewhere | None:
+    """Return what nodes mount of a data set that is a snapshot; NotYet where that is not there (any more)."""
+    if one.source["kind"] != "rbd":
+        return None
+    there = store.elsewhere(one.id)
+    if not there.volume:
+        raise NotYet(f"the data set {one.name} cannot be mounted yet: {there.trouble or 'wait'}")
+    return there
 
 
 def pool_of(role: Role, named: str | None, pools: list[Pool]) -> Pool | None:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
 
-from ava.domain.data_sets import DataSet, FolderSource, Share, Upload
+from ava.domain.data_sets import OWN, DataSet, Share, Upload
 from ava.domain.data_sets import source as parsed
 from ava.domain.model import Page, Phase, Topic
 from ava.domain.names import is_id, name_problems, shown
@@ -162,7 +162,7 @@ class DataSetStore(Base):
         connection.execute(uploads.delete().where(uploads.c.data_set == id))
         connection.execute(shares.delete().where(shares.c.data_set == id))
         # Nothing is to be removed of what others keep.
-        gone = None if isinstance(parsed(row.source), FolderSource) else now
+        gone = None if isinstance(parsed(row.source), OWN) else now
         connection.execute(data_sets.update().where(data_sets.c.id == id).values(deleted=now, removed=gone))
         self.tell(connection, now, "data-set-changed", id, Topic.STORAGE)
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, select
 from ava.domain.names import is_id, shown
 from ava.domain.problems import Problem, Refused
 from ava.store.data_sets import readable_by
+from ava.store.elsewhere import unready
 from ava.store.tables_folders import data_sets, holds
 
 
@@ -39,7 +40,7 @@ def want(connection: Connection, run: str, owner: str, spec: Mapping[str, Any]) 
                 _problem("data-set-read-only", f"Only its owner writes the data set {shown(name)}.", where)
             )
         elif write and row.source["kind"] != "folder":
-            what = f"The data set {shown(name)} is read through a cache, which takes no writes."
+            what = f"The bytes of the data set {shown(name)} lie elsewhere, and are read alone."
             problems.append(_problem("data-set-read-only", what, where))
         else:
             named[row.id] = write
@@ -56,6 +57,9 @@ def take(connection: Connection, run: str, owner: str, now: datetime) -> Sequenc
     problems: list[Problem] = []
     query = select(holds).where(holds.c.run == run, holds.c.since.is_(None)).order_by(holds.c.data_set)
     for hold in connection.execute(query).all():
+        if missing := unready(connection, hold.data_set):
+            problems.append(missing)
+            continue
         free = data_sets.c.writers == 0, *((data_sets.c.readers == 0,) if hold.write else ())
         count = data_sets.c.writers if hold.write else data_sets.c.readers
         update = data_sets.update().where(data_sets.c.id == hold.data_set, *free, readable_by(owner))

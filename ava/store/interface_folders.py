@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from ava.domain.data_sets import DataSet, Share, Upload, Wanted
+from ava.domain.data_sets import DataSet, Elsewhere, Share, Upload, Wanted
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Page
 
@@ -87,6 +87,15 @@ class DataSets(Protocol):
 
     def data_set_removed(self, id: str, now: datetime) -> None:
         """Say that nothing is left of a deleted data set."""
+
+    def sources(self, kind: str) -> Sequence[DataSet]:
+        """Return the data sets of a kind of source of which something may be there, deleted ones among them."""
+
+    def elsewhere(self, id: str) -> Elsewhere:
+        """Return what was last seen of a data set whose bytes lie elsewhere."""
+
+    def elsewhere_seen(self, seen: Elsewhere) -> None:
+        """Keep what was seen of it."""
 
     def add_upload(self, data_set: str, user: str, path: str, length: int, now: datetime) -> Upload:
         """Begin to send a file."""

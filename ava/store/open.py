@@ -20,6 +20,7 @@ from ava.store.base import WRITES
 from ava.store.charges import ChargeStore
 from ava.store.data_sets import DataSetStore
 from ava.store.definitions import DefinitionStore
+from ava.store.elsewhere import ElsewhereStore
 from ava.store.engine import make_engine
 from ava.store.errors import translated
 from ava.store.folders import FolderStore
@@ -46,6 +47,7 @@ class Ledger(
     ChargeStore,
     FolderStore,
     DataSetStore,
+    ElsewhereStore,
     HandStore,
     AccessStore,
 ):

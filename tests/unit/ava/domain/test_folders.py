@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ava.domain import folders
-from ava.domain.data_sets import DataSet, path_on_nodes
+from ava.domain.data_sets import DataSet, Elsewhere, bound, nfs_volume
 from ava.domain.folders import Bound
 from ava.domain.pods import Site, pod
 from tests.unit.ava.domain.test_pods import GROUP, NOW, USER, place
@@ -65,6 +65,41 @@ def test_without_a_shared_file_system_nothing_of_the_node_is_mounted():
 
 def test_what_a_site_does_not_have_is_refused():
     cached = DataSet("f1", "ann", "faces", {"kind": "cache", "path": "s3/faces"}, None, 0, 0, NOW)
-    assert path_on_nodes(cached, "/mnt/alluxio/") == "/mnt/alluxio/s3/faces"
+    assert bound("faces", cached, False, "/mnt/alluxio/").path == "/mnt/alluxio/s3/faces"
     with pytest.raises(ValueError, match="Alluxio"):
-        path_on_nodes(cached, "")
+        bound("faces", cached, False, "")
+
+
+SNAPSHOT = DataSet("f2", "ann", "big", {"kind": "rbd", "image": "i", "snapshot": "v1"}, None, 0, 0, NOW)
+EXPORT = DataSet("f3", "ann", "old", {"kind": "nfs", "server": "nfs.test", "path": "/a"}, None, 0, 0, NOW)
+
+
+def test_nodes_drivers_mount_snapshots_and_servers_folders_read_only_where_they_can():
+    data = (
+        bound("big", SNAPSHOT, False, "", Elsewhere("f2", "pvc-1")),
+        bound("old", EXPORT, False, ""),
+        bound("again", EXPORT, False, ""),
+    )
+    thing = pod(place(data=data), SHARED)
+    driven = {v["name"]: v["flexVolume"] for v in thing["spec"]["volumes"] if "flexVolume" in v}
+    export = nfs_volume("nfs.test", "/a")
+    assert driven == {
+        "pvc-1": {
+            "driver": "avadm/volume",
+            "readOnly": True,
+            "options": {"kind": "rbd", "image": "pvc-1", "access": "ro"},
+        },
+        export: {
+            "driver": "avadm/volume",
+            "readOnly": True,
+            "options": {"kind": "nfs", "server": "nfs.test", "path": "/a", "access": "ro"},
+        },
+    }
+    seen = {
+        m["mountPath"]: (m["name"], m["readOnly"])
+        for m in thing["spec"]["containers"][0]["volumeMounts"]
+        if m["name"] in driven
+    }
+    assert seen == {"/data/big": ("pvc-1", True), "/data/old": (export, True), "/data/again": (export, True)}
+    labels = {folders.NODE_LABEL: "mounted", "avadm.io/rbd": "yes", "avadm.io/nfs": "yes"}
+    assert thing["spec"]["nodeSelector"] == labels

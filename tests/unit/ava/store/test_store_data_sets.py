@@ -2,6 +2,7 @@
 
 import pytest
 
+from ava.domain.data_sets import Elsewhere
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Kind, Outcome, Phase, Topic
 from tests.unit.ava.store.world import NOW, ONE, SPEC, code, later
@@ -48,6 +49,24 @@ def test_the_same_again_is_the_same_and_another_source_is_refused(world, digits)
         {"kind": "cache", "path": "/x"},
         {"kind": "cache", "path": "a/.hidden"},
         {"kind": "folder", "path": "x"},
+        {"kind": "rbd", "image": "i"},
+        {"kind": "rbd", "image": "--pool=x", "snapshot": "v1"},
+        {"kind": "rbd", "image": "other/i", "snapshot": "v1"},
+        {"kind": "rbd", "image": "../i", "snapshot": "v1"},
+        {"kind": "rbd", "image": "i@v0", "snapshot": "v1"},
+        {"kind": "rbd", "image": "i", "snapshot": "v1\n"},
+        {"kind": "rbd", "image": "i", "snapshot": "-f"},
+        {"kind": "rbd", "image": "i", "snapshot": "pvc-1"},
+        {"kind": "nfs", "server": "nfs.test", "path": "/a/../../etc"},
+        {"kind": "nfs", "server": "nfs.test", "path": "a"},
+        {"kind": "nfs", "server": "nfs.test", "path": "/"},
+        {"kind": "nfs", "server": "nfs.test", "path": "/a,rw"},
+        {"kind": "nfs", "server": "nfs.test", "path": "/a b"},
+        {"kind": "nfs", "server": "-o", "path": "/a"},
+        {"kind": "nfs", "server": "nfs.test:/b", "path": "/a"},
+        {"kind": "nfs", "server": "nfs.test -o rw", "path": "/a"},
+        {"kind": "nfs", "server": "nfs..test", "path": "/a"},
+        {"kind": "nfs", "server": "nfs.test\n", "path": "/a"},
     ],
 )
 def test_what_is_no_source_is_refused(world, source):
@@ -152,3 +171,30 @@ def test_what_was_seen_of_a_folder_stays_where_nothing_new_is_known(world):
 def test_the_first_file_system_stays(world):
     assert world.store.known_file_system() is None
     assert world.store.file_system(7) == world.store.file_system(8) == 7
+
+
+def test_a_snapshot_is_read_once_nodes_can_mount_it_and_until_then_runs_wait_and_say_why(world):
+    store = world.store
+    one = store.add_data_set("ann", "big", {"kind": "rbd", "image": "i", "snapshot": "v1"}, NOW).id
+    assert code(run, world, "ann", "big", write=True) == (422, "data-set-read-only")
+    waits = run(world, "ann", "big")
+    assert why(world, waits) == ["data-set-not-there"]
+    store.elsewhere_seen(Elsewhere(one, trouble="there is no image rbd/i"))
+    (problem,) = store.admit(waits.id, NOW)
+    assert problem.found == "there is no image rbd/i"
+    store.elsewhere_seen(Elsewhere(one, "pvc-1"))
+    assert why(world, waits) == []
+    assert store.elsewhere(one) == Elsewhere(one, "pvc-1")
+    assert code(store.delete_data_set, one, NOW) == (409, "data-set-in-use")
+
+
+def test_what_was_made_for_a_snapshot_is_to_be_removed_and_what_others_keep_is_not(world):
+    store = world.store
+    made = store.add_data_set("ann", "big", {"kind": "rbd", "image": "i", "snapshot": "v1"}, NOW).id
+    kept = store.add_data_set("ann", "old", {"kind": "nfs", "server": "nfs.test", "path": "/a"}, NOW).id
+    for id in (made, kept):
+        store.delete_data_set(id, NOW)
+    assert [(one.id, one.deleted) for one in store.sources("rbd")] == [(made, NOW)]
+    assert store.sources("nfs") == []
+    store.data_set_removed(made, NOW)
+    assert store.sources("rbd") == []
