@@ -40,6 +40,10 @@ TONES = {
 }
 """Which colour goes with a state; the others have none."""
 KINDS = {"training": N_("Training"), "workbench": N_("Workbench"), "service": N_("Service")}
+PLURALS = {"training": "trainings", "workbench": "workbenches", "service": "services"}
+"""Where the pages of a kind are."""
+MANY = {"training": N_("Trainings"), "workbench": N_("Workbenches"), "service": N_("Services")}
+NEW = {"training": N_("New training"), "workbench": N_("New workbench"), "service": N_("New service")}
 PHASES = {"queued": N_("Queued"), "admitted": N_("At work"), "finished": N_("Ended")}
 POD_PHASES = {
     "Pending": N_("Starting"),
@@ -74,6 +78,7 @@ DONE = {
     "ended": N_("It has ended."),
     "approved": N_("The account is approved."),
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),
+    "scaled": N_("It is scaled; replicas come as the quota has room for them."),
     "shared": N_("It is shared."),
     "chosen": N_("Your password is set. Log in with it."),
     "unshared": N_("It is no longer shared; runs that have it keep it until they end."),

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ava.domain.spec import Spec
-from ava.web import forms
+from ava.web import forms, serving_form
 
 GIB = 2**30
 SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~#\n\\]")
@@ -49,6 +49,8 @@ START: dict[str, dict[str, str]] = {
         "worker.memory": "16",
     },
     "workbench": {"worker.replicas": "1", "worker.gpu": "0", "worker.cpu": "2", "worker.memory": "8"},
+    "service": {"worker.replicas": "1", "worker.gpu": "0", "worker.cpu": "2", "worker.memory": "4"}
+    | serving_form.START,
 }
 """What the form proposes."""
 
@@ -98,6 +100,7 @@ def spec_of(form: forms.Form, kind: str, like: str) -> dict[str, Any]:
         "retries": forms.whole(form.text("retries")),
         "time_limit": forms.scaled(form.text("hours"), 3600),
         "tensorboard": True if form.get("tensorboard") == "1" else None,
+        "serving": serving_form.serving_of(form) if kind == "service" else None,
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -158,6 +161,7 @@ def values(spec: Mapping[str, Any], name: str) -> tuple[dict[str, str], str]:
             key: str(value) if (value := spec.get(key)) is not None else ""
             for key in ("gpu_model", "node", "cluster", "queue", "priority", "retries")
         },
+        **serving_form.values(spec),
         # A role that the definition has not.
         **{f"{role}.replicas": "0" for role in ROLES[like]},
     }
@@ -201,6 +205,7 @@ PLACES: tuple[tuple[str, str], ...] = (
     (r"roles\[(\d+)\]\.replicas", "{role}.replicas"),
     (r"roles\[(\d+)\]\.policy", "{role}.policy"),
     (r"git\.(\w+)", "git_{0}"),
+    *serving_form.PLACES,
     (r"env\b", "env"),
     (r"command\b", "command"),
     (r"time_limit", "hours"),

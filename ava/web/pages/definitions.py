@@ -1,14 +1,15 @@
-"""Stored definitions: trainings and workbenches, each with what of it runs."""
+"""Stored definitions: trainings, workbenches and services, each with what of it runs."""
 
 from __future__ import annotations
 
 import yaml
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, runs
+from ava.api.routes import definitions, runs, services
 from ava.api.routes.common import Ref
+from ava.api.schemas.services import ServiceOut
 from ava.api.schemas.work import RunOut
-from ava.web import forms
+from ava.web import forms, labels
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -27,19 +28,27 @@ def workbenches(visit: Someone) -> Response:
     return _list(visit, "workbench")
 
 
+@routes.get("/services")
+def list_services(visit: Someone) -> Response:
+    """Show one's own services."""
+    return _list(visit, "service")
+
+
 def _list(visit: Visit, kind: str) -> Response:
     asked = visit.request.query_params
     query = forms.as_model(
         definitions.DefinitionsQuery, {"kind": kind, "limit": PAGE, "after": asked.get("after") or None}
     )
     found = definitions.list_definitions(visit.who, query)
+    last = _last(visit, kind)
     return visit.page(
         "definitions.html",
         kind=kind,
         definitions=found.items,
         next=found.next,
         first=not query.after,
-        last=_last(visit, kind),
+        last=last,
+        serving=_serving(visit, [last[d.id] for d in found.items if d.id in last]),
         key=forms.new_key(),
     )
 
@@ -52,6 +61,12 @@ def _last(visit: Visit, kind: str) -> dict[str, RunOut]:
         for run in runs.list_runs(visit.who, query).items:
             found.setdefault(run.definition, run)
     return found
+
+
+def _serving(visit: Visit, newest: list[RunOut]) -> dict[str, ServiceOut]:
+    """Return what there is of services that are at work, by their definition."""
+    open_ones = [run for run in newest if run.kind == "service" and run.phase != "finished"]
+    return {run.definition: services.show_service(run.id, visit.who) for run in open_ones}
 
 
 @routes.get("/definitions/{id}")
@@ -87,4 +102,4 @@ def delete(id: Ref, visit: Someone) -> Response:
     """Delete a definition of which nothing runs."""
     kind = definitions.show_definition(id, visit.who).kind
     definitions.delete_definition(id, visit.who)
-    return visit.go("/workbenches" if kind == "workbench" else "/trainings", done="deleted")
+    return visit.go(f"/{labels.PLURALS[kind]}", done="deleted")

@@ -1,4 +1,4 @@
-"""New trainings and workbenches: the form, what the API says of it while it is filled in, store, start."""
+"""New trainings, workbenches and services: the form, what the API says of it while it is filled in, store, start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ava.web.visit import Someone, Visit
 from ava.web.words import N_
 
 routes = APIRouter()
-KINDS = {"trainings": "training", "workbenches": "workbench"}
+KINDS = {plural: kind for kind, plural in labels.PLURALS.items()}
 LATER = frozenset({"field-missing"})
 """Codes of problems that an unfinished form has anyway: they are told when it is sent."""
 
@@ -128,7 +128,7 @@ def _new(visit: Visit, plural: str) -> Response:
         values, like = spec_form.values(stored.spec, stored.name)
         return _page(visit, plural, values | {"key": forms.new_key()}, like, again=stored.id)
     like = _like(visit, kind)
-    values = dict(spec_form.START["workbench" if kind == "workbench" else like])
+    values = dict(spec_form.START[like if kind == "training" else kind])
     values |= {"queue": "default", "key": forms.new_key()}
     values |= {name: asked[name] for name in ("node", "gpu_model", "cluster", "image") if asked.get(name)}
     return _page(visit, plural, values, like)
@@ -146,6 +146,12 @@ def new_workbench(visit: Someone) -> Response:
     return _new(visit, "workbenches")
 
 
+@routes.get("/services/new")
+def new_service(visit: Someone) -> Response:
+    """Show the form of a service."""
+    return _new(visit, "services")
+
+
 @routes.post("/trainings/new")
 def make_training(visit: Someone) -> Response:
     """Store a training, and start it where that is asked for."""
@@ -156,6 +162,12 @@ def make_training(visit: Someone) -> Response:
 def make_workbench(visit: Someone) -> Response:
     """Store a workbench, and start it where that is asked for."""
     return _make(visit, "workbenches")
+
+
+@routes.post("/services/new")
+def make_service(visit: Someone) -> Response:
+    """Store a service, and start it where that is asked for; one that runs is updated."""
+    return _make(visit, "services")
 
 
 def _make(visit: Visit, plural: str) -> Response:
@@ -187,6 +199,12 @@ def check_training(visit: Someone) -> Response:
 def check_workbench(visit: Someone) -> Response:
     """Tell what the API would say of the form as it is now."""
     return _check(visit, "workbench")
+
+
+@routes.post("/services/check")
+def check_service(visit: Someone) -> Response:
+    """Tell what the API would say of the form as it is now."""
+    return _check(visit, "service")
 
 
 def _check(visit: Visit, kind: str) -> Response:

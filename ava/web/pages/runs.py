@@ -1,4 +1,4 @@
-"""Runs: the list, one run with its pods and why it is where it is, stop, start again."""
+"""Runs: the list, one run with its pods and why it is where it is, stop, start again, scale."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import yaml
 from fastapi import APIRouter, Response
 
 from ava.api.identity import Caller
-from ava.api.routes import definitions, runs, workbenches
+from ava.api.routes import definitions, runs, services, workbenches
 from ava.api.routes.common import Ref
 from ava.api.schemas.requests import Start
+from ava.api.schemas.services import Scale
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import Refused
 from ava.web import forms
@@ -55,6 +56,7 @@ def _run(visit: Visit, id: str) -> dict[str, Any]:
         "why": runs.why(id, who),
         "mine": found.owner == who.me.name,
         "spec": found.spec,
+        "service": services.show_service(id, who) if found.kind is Kind.SERVICE else None,
         "bench": workbenches.show_workbench(found.definition, who) if _is_bench(who, found) else None,
     }
 
@@ -75,9 +77,13 @@ def _is_bench(who: Caller, run: Run) -> bool:
 @routes.get("/runs/{id}")
 def show(id: Ref, visit: Someone) -> Response:
     """Show a run."""
+    return _page(visit, id)
+
+
+def _page(visit: Visit, id: str, refused: Refused | None = None) -> Response:
     data = _run(visit, id)
     text = yaml.safe_dump(data["spec"], sort_keys=False, allow_unicode=True)
-    return visit.page("run.html", **data, text=text, key=forms.new_key())
+    return visit.page("run.html", refused=refused, **data, text=text, values=visit.form)
 
 
 @routes.get("/runs/{id}/now")
@@ -91,6 +97,19 @@ def stop(id: Ref, visit: Someone) -> Response:
     """Ask for the end of a run."""
     runs.stop_run(id, visit.who)
     return visit.go(f"/runs/{id}", done="stopped")
+
+
+@routes.post("/runs/{id}/scale")
+def scale(id: Ref, visit: Someone) -> Response:
+    """Set how many replicas of a service are wanted."""
+    try:
+        body = forms.as_model(Scale, {"replicas": forms.whole(visit.form.text("replicas"))})
+        services.scale(id, body, visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _page(visit, id, refused)
+    return visit.go(f"/runs/{id}", done="scaled")
 
 
 @routes.post("/definitions/{id}/start")

@@ -99,7 +99,7 @@ def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> 
     assets.found.cache_clear()
     without_ceph.stand_in(monkeypatch.setattr)
     without_ceph.own(monkeypatch.setattr)
-    served = ServedWithFiles(tmp_path, frame=whole)
+    served = ServedWithFiles(tmp_path, frame=whole, config={"services_domain": "services.example.org"})
     made = Town(served, chromium)
     yield made
     for context in chromium.contexts:

@@ -11,8 +11,9 @@ PAGES = {
     "ann": (
         "/", "/runs", "/runs/{running}", "/runs/{waiting}", "/runs/{failed}", "/runs/{bench}", "/trainings",
         "/workbenches", "/trainings/new", "/trainings/new?like=tensorflow", "/trainings/new?like=mpi",
-        "/workbenches/new", "/data", "/data/{data}", "/data/{data}#/train", "/nodes", "/queues",
-        "/queues/default", "/pools", "/usage", "/keys", "/tokens", "/account", "/groups/vision",
+        "/workbenches/new", "/services", "/services/new", "/runs/{service}", "/data", "/data/{data}",
+        "/data/{data}#/train", "/nodes", "/queues", "/queues/default", "/pools", "/usage", "/keys", "/tokens",
+        "/account", "/groups/vision",
     ),
     "root2": (
         "/admin/users", "/admin/users?state=pending", "/admin/users/ann", "/admin/groups", "/admin/audit",

@@ -23,6 +23,8 @@ MINE = (
     "/trainings/new?from={definition}",
     "/workbenches",
     "/workbenches/new",
+    "/services",
+    "/services/new",
     "/definitions/{definition}",
     "/nodes",
     "/queues",

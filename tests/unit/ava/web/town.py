@@ -63,12 +63,20 @@ def _runs(site: Site) -> dict[str, str]:
     found["waiting"] = site.run(name="gpt-small", roles=[{"name": "worker", "replicas": 4} | big])["id"]
     bench = {"kind": "workbench", "roles": [{"name": "worker", "each": {"cpu": 2000, "memory": 8 * GIB}}]}
     found["bench"] = site.run(name="notebook", **bench)["id"]
+    serving = {
+        "model": "/data/models/digits",
+        "health": "/healthz",
+        "scaling": {"least": 2, "most": 6, "requests": 20},
+    }
+    each = {"each": {"cpu": 2000, "memory": 4 * GIB}}
+    found["service"] = site.run(name="digits-server", kind="service", serving=serving, roles=[each])["id"]
     site.now = now
-    for name in ("running", "failed", "done", "bench"):
+    for name in ("running", "failed", "done", "bench", "service"):
         begun = store.run(found[name]).created + timedelta(seconds=4)
         assert not store.admit(found[name], begun)
     _see(site, found["running"], [("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)])
     _see(site, found["bench"], [("worker", 0)])
+    _see(site, found["service"], [("worker", 0), ("worker", 1)])
     ended = now - timedelta(hours=21)
     why = "Pod worker 0 on gpu-01: it used more memory than its limit and the kernel ended it; ask for more memory."
     store.finish(found["failed"], Outcome.FAILED, why, ended)
@@ -100,7 +108,14 @@ def _nanoseconds(value: datetime) -> int:
 def _see(site: Site, run: str, pods: list[tuple[str, int]]) -> None:
     states = [
         PodState(
-            run, pod(run, 0, role, n), role, n, 0, "Running", node="cpu-01" if role == "ps" else "gpu-01"
+            run,
+            pod(run, 0, role, n),
+            role,
+            n,
+            0,
+            "Running",
+            node="cpu-01" if role == "ps" else "gpu-01",
+            ready=True,
         )
         for role, n in pods
     ]
