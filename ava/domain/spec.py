@@ -170,6 +170,8 @@ class Spec(_Strict):
     """Seconds from admission."""
     tensorboard: bool = False
     serving: Serving | None = None
+    disk: Annotated[int, Field(ge=2**30, le=2**46, multiple_of=2**20)] | None = None
+    """Bytes of the node's own disk that a workbench has at /disk over all its runs; it grows and never shrinks (disks.py)."""
 
     def asks(self) -> Resources:
         """Return what all its pods ask for together."""

@@ -12,7 +12,7 @@ from ava.domain.names import person_problems
 from ava.domain.problems import conflict, missing
 from ava.domain.quota import below_use, quota_problems
 from ava.domain.resources import FIELDS
-from ava.store import records
+from ava.store import disks, records
 from ava.store.base import Base, page, reading, refuse, upsert, writing
 from ava.store.lookup import Lock, group_row, user_name, user_row
 from ava.store.people import next_number
@@ -99,13 +99,14 @@ class GroupStore(Base):
         ).scalar_one()
         unfinished = runs.c.group_name == name, runs.c.phase != Phase.FINISHED
         work = connection.execute(select(func.count()).select_from(runs).where(*unfinished)).scalar_one()
-        if people or work:
+        kept = disks.of_group(connection, name)
+        if people or work or kept:
             raise conflict(
                 "group-in-use",
                 f"The group {name} is still used.",
                 "group",
-                "Take its members out and stop its runs first.",
-                found=f"{people} members, {work} runs that are not finished",
+                "Take its members out, stop its runs and have workbenches with a disk deleted first.",
+                found=f"{people} members, {work} runs that are not finished, {kept} disks",
                 wanted="none",
             )
         connection.execute(groups.update().where(groups.c.name == name).values(deleted=now))

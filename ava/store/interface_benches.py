@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from ava.domain.bench import AtDoor, Bench
+from ava.domain.disks import Disk
 from ava.domain.model import Run
 
 
@@ -33,3 +34,18 @@ class Benches(Protocol):
 
     def benches_of_key(self, line: str) -> Sequence[Run]:
         """Return the runs of workbenches, not asked to stop, of all who stored this ssh key and may log in."""
+
+    def disk(self, definition: str) -> Disk | None:
+        """Return a workbench's disk; None where it has none yet: the first start makes it."""
+
+    def open_disks(self, cluster: str) -> Sequence[Disk]:
+        """Return the disks of a cluster about which something is to be done or to be seen, oldest first."""
+
+    def grow_disk(self, definition: str, size: int) -> None:
+        """Have a workbench's disk be larger: now where it is made, else at the first start. Less than it has is refused."""
+
+    def disk_seen(self, definition: str, node: str, size: int | None, trouble: str) -> None:
+        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays."""
+
+    def disk_gone(self, definition: str) -> None:
+        """Forget the disk of a deleted workbench, of which nothing is left; its group may have others for it."""

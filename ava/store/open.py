@@ -20,6 +20,7 @@ from ava.store.base import WRITES
 from ava.store.charges import ChargeStore
 from ava.store.data_sets import DataSetStore
 from ava.store.definitions import DefinitionStore
+from ava.store.disks import DiskStore
 from ava.store.elsewhere import ElsewhereStore
 from ava.store.engine import make_engine
 from ava.store.errors import translated
@@ -45,6 +46,7 @@ class Ledger(
     RunStore,
     ServiceStore,
     ChargeStore,
+    DiskStore,
     FolderStore,
     DataSetStore,
     ElsewhereStore,

@@ -13,7 +13,7 @@ from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
-from ava.store import follow, holds, records
+from ava.store import disks, follow, holds, records
 from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
@@ -54,7 +54,7 @@ class RunStore(Base):
         cluster: str,
         after: Sequence[str] = (),
     ) -> Run:
-        """Make a run in the owner's default group, queued; the same owner and key again return the same run."""
+        """Make a queued run in the owner's default group, or the one that has its disk; the same owner and key: the same run."""
         refuse(check_submission(asks, key, priority, cluster))
         owner = definition_row(connection, definition).owner
         if (before := _submitted(connection, owner, key)) is not None:
@@ -68,7 +68,8 @@ class RunStore(Base):
             if (before := _submitted(connection, owner, key)) is not None:
                 return _same(before, definition, key)
             raise
-        group = group_row(connection, person.default_group, Lock.STAYS)
+        home = disks.want(connection, what, person, spec, cluster, now)
+        group = group_row(connection, home or person.default_group, Lock.STAYS)
         line = queue_row(connection, queue)
         refuse(
             [

@@ -101,7 +101,7 @@ def test_a_group_in_use_is_not_removed(world):
     run = world.running()
     refusal = refused(world.store.delete_group, "vision", NOW)
     assert refusal.status == 409
-    assert refusal.problems[0].found == "1 members, 1 runs that are not finished"
+    assert refusal.problems[0].found == "1 members, 1 runs that are not finished, 0 disks"
     world.store.remove_member("vision", "ann", NOW)
     assert code(world.store.delete_group, "vision", NOW) == (409, "group-in-use")
     world.store.finish(run.id, Outcome.FAILED, "", NOW)
