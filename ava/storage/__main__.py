@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,12 +23,14 @@ from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
 from ava.settings import ConfigError, load, split
 from ava.storage.acting import Acting
+from ava.storage.cached import Cached
 from ava.storage.config import Config
 from ava.storage.files import Files
 from ava.storage.ground import Ground, NotOurs
 from ava.storage.health import internal
 from ava.storage.making import Maker
 from ava.storage.metrics import Metrics
+from ava.storage.snapshots import Snapshots
 from ava.storage.web import application, services
 from ava.store.open import open_store
 
@@ -142,12 +144,26 @@ class Program:
         thread = threading.Thread(target=acting.run, name="acting", daemon=True)
         self.metrics.leader.set(1)
         thread.start()
+        beside = [asyncio.create_task(again(look, config.poll)) for look in self._elsewhere(leader)]
         try:
             while thread.is_alive():
                 await asyncio.sleep(0.5)
         finally:
             acting.stopped.set()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             self.metrics.leader.set(0)
+
+    def _elsewhere(self, leader: Leader) -> list[Callable[[], Awaitable[object]]]:
+        """Return what looks after data sets whose bytes lie elsewhere."""
+        config, now = self.config, self.services.clock
+        found: list[Callable[[], Awaitable[object]]] = []
+        if config.snapshots:
+            found.append(Snapshots(self.store, leader.client, config.election.namespace, now).look)
+        if config.cache_masters:
+            found.append(Cached(self.store, config.cache_masters, now).look)
+        return found
 
     def _give_up(self) -> None:
         """Give up uploads that nobody has gone on with for long."""
@@ -166,6 +182,20 @@ class Program:
                 log.error("%s", problem)
                 return
             await asyncio.sleep(5.0)
+
+
+async def again(look: Callable[[], Awaitable[object]], every: float) -> None:
+    """Look again and again; what goes wrong is said once and tried again."""
+    told = ""
+    while True:
+        try:
+            await look()
+            told = ""
+        except (KubeError, Refused, OSError, TimeoutError) as error:
+            if str(error) != told:
+                told = str(error)
+                log.warning("%s", told)
+        await asyncio.sleep(every)
 
 
 def main() -> int:

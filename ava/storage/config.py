@@ -36,6 +36,8 @@ class Config(Strict):
         every: seconds between two looks at all folders, which measure them too.
         poll: seconds after which the ledger is looked at although it has told nothing.
         scratch: folder for sorted lists of large folders; empty at the start.
+        snapshots: whether nodes mount block images, so that data sets may be snapshots of some.
+        cache_masters: URLs of Alluxio's masters' web servers, which tell how much of data sets it holds.
         upload_days: an upload that nobody goes on with is given up after so many days.
     """
 
@@ -51,4 +53,6 @@ class Config(Strict):
     every: Seconds = 60
     poll: Seconds = 5
     scratch: Path = Path("/dev/shm")  # noqa: S108 - memory of the process' own container
+    snapshots: bool = False
+    cache_masters: tuple[Annotated[str, Field(pattern=r"^https?://[^\s/]+$")], ...] = ()
     upload_days: Annotated[float, Field(gt=0, le=365)] = 7

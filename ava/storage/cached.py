@@ -1,0 +1,143 @@
+"""How much of data sets that are read through Alluxio its workers hold now, as its master tells whoever may ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import aiohttp
+import orjson
+
+from ava.domain.data_sets import CacheSource, DataSet, source
+from ava.store.interface import Store
+
+log = logging.getLogger(__name__)
+BROWSE = "/api/v1/master/webui_browse"
+MOST_FOLDERS, MOST_FILES = 200, 50_000
+"""Of one data set so many are looked at: for each folder the master lists it in what lies behind the cache."""
+LARGEST = 2**26
+"""Bytes of one answer."""
+PATIENCE = 60.0
+UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40, "PB": 2**50}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(B|[KMGTP]B)")
+
+
+class NotTold(ValueError):
+    """The cache does not tell; says why."""
+
+
+class Cached:
+    """Looks at one data set at a time, each again after a while.
+
+    Args:
+        masters: URLs of the masters' web servers; of several, the one that leads answers.
+        every: after which a data set is looked at again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        masters: Sequence[str],
+        now: Callable[[], datetime],
+        every: timedelta = timedelta(minutes=10),
+    ) -> None:
+        self.store, self.masters, self.now, self.every = store, tuple(masters), now, every
+        self._tried: dict[str, datetime] = {}
+
+    async def look(self) -> None:
+        """Look at those that are due."""
+        found = await asyncio.to_thread(self.store.sources, "cache")
+        for one in found:
+            known = await asyncio.to_thread(self.store.elsewhere, one.id)
+            last = self._tried.get(one.id) or known.seen
+            if last is not None and self.now() - last < self.every:
+                continue
+            self._tried[one.id] = self.now()
+            try:
+                size, cached, whole = await self.measure(one)
+                trouble = "" if whole else f"only its first {MOST_FILES} files were looked at"
+                seen = replace(known, size=size, cached=cached, seen=self.now(), trouble=trouble)
+            except NotTold as error:
+                # What was last known stays, with its age.
+                seen = replace(known, trouble=str(error))
+            if seen != known:
+                await asyncio.to_thread(self.store.elsewhere_seen, seen)
+        self._tried = {one.id: self._tried[one.id] for one in found if one.id in self._tried}
+
+    async def measure(self, one: DataSet) -> tuple[int, int, bool]:
+        """Return the bytes of a data set's files, how many of them are cached, and whether all files were looked at."""
+        chosen = source(one.source)
+        if not isinstance(chosen, CacheSource):
+            raise TypeError(f"data set {one.id} is not read through the cache")
+        size = cached = files = 0
+        timeout = aiohttp.ClientTimeout(total=PATIENCE, sock_connect=10)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+            folders = [f"/{chosen.path}"]
+            for _ in range(MOST_FOLDERS):
+                if not folders or files >= MOST_FILES:
+                    break
+                inner, sizes = _entries(await self._list(session, folders.pop(), MOST_FILES - files))
+                folders += inner
+                files += len(sizes)
+                size += sum(whole for whole, _ in sizes)
+                cached += sum(there for _, there in sizes)
+        return size, cached, not folders and files < MOST_FILES
+
+    async def _list(self, session: aiohttp.ClientSession, path: str, most: int) -> list[dict[str, Any]]:
+        why = "no master is known"
+        for master in self.masters:
+            query = {"path": path, "offset": "0", "limit": str(most)}
+            try:
+                async with session.get(master + BROWSE, params=query, allow_redirects=False) as answer:
+                    if answer.status != 200:
+                        why = f"status {answer.status}"
+                        continue
+                    said = await asyncio.to_thread(_decoded, await _whole(answer))
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                why = str(error) if isinstance(error, NotTold) else type(error).__name__
+                continue
+            if wrong := said.get("invalidPathError") or said.get("fatalError"):
+                raise NotTold(f"the cache has nothing at {path}: {str(wrong)[:200]}")
+            return [entry for entry in said.get("fileInfos") or [] if isinstance(entry, dict)]
+        raise NotTold(f"the cache does not say what it holds: {why}")
+
+
+def amount(text: str) -> int:
+    """Return bytes of a size as Alluxio writes it (``12.50MB``); NotTold for what is none."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise NotTold(f"the cache tells sizes that cannot be read: {text[:20]!r}")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    found = bytearray()
+    async for piece in answer.content.iter_chunked(2**16):
+        found += piece
+        if len(found) > LARGEST:
+            raise NotTold("its answer is too long")
+    return bytes(found)
+
+
+def _decoded(body: bytes) -> dict[str, Any]:
+    said = orjson.loads(body)
+    if not isinstance(said, dict):
+        raise NotTold("its answer is no object")
+    return said
+
+
+def _entries(said: list[dict[str, Any]]) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return the folders among entries, and of each file its bytes and how many of them are cached."""
+    try:
+        folders = [str(entry["absolutePath"]) for entry in said if entry["isDirectory"]]
+        files = [entry for entry in said if not entry["isDirectory"]]
+        shares = [min(100, max(0, int(entry["inAlluxioPercentage"]))) for entry in files]
+        sizes = [amount(str(entry["size"])) for entry in files]
+    except (KeyError, TypeError) as error:
+        raise NotTold(f"the cache tells files in a way that cannot be read: {error}") from None
+    return folders, [(size, size * share // 100) for size, share in zip(sizes, shares, strict=True)]

@@ -1,0 +1,160 @@
+"""How much of a data set the cache holds, as its master tells it; what it does not tell leaves what was last known."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from aiohttp import web
+
+from ava.storage import cached
+from ava.storage.cached import Cached, NotTold, amount
+from tests.unit.ava.store.world import NOW, later
+
+MIB = 2**20
+
+
+def file(name, size, share):
+    return {
+        "absolutePath": f"/s3/faces/{name}",
+        "isDirectory": False,
+        "size": size,
+        "inAlluxioPercentage": share,
+    }
+
+
+def folder(name):
+    return {
+        "absolutePath": f"/s3/faces/{name}",
+        "isDirectory": True,
+        "size": "0B",
+        "inAlluxioPercentage": 100,
+    }
+
+
+class Master:
+    """A master of Alluxio: folders by path; ``answer`` is said in place of them."""
+
+    def __init__(self):
+        self.folders, self.asked, self.answer = {}, [], None
+
+    async def browse(self, request):
+        path = request.query["path"]
+        self.asked.append(path)
+        if self.answer is not None:
+            return self.answer()
+        if path not in self.folders:
+            return web.json_response({"invalidPathError": f"Error: Invalid Path {path}", "fileInfos": None})
+        entries = self.folders[path][: int(request.query["limit"])]
+        return web.json_response({"invalidPathError": "", "fileInfos": entries})
+
+    @asynccontextmanager
+    async def serve(self):
+        app = web.Application()
+        app.router.add_get(cached.BROWSE, self.browse)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            await runner.cleanup()
+
+
+@pytest.fixture
+def master():
+    made = Master()
+    made.folders = {
+        "/s3/faces": [file("a", "3.00MB", 100), file("b", "1.00MB", 50), folder("more")],
+        "/s3/faces/more": [file("more/c", "512B", 0)],
+    }
+    return made
+
+
+def looked(world, master, *, masters=(), at=NOW, again=None):
+    """Look once, and once more at ``again``; return the id of the data set."""
+    id = world.store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, NOW).id
+    clock = [at]
+
+    async def go():
+        async with master.serve() as url:
+            it = Cached(world.store, (*masters, url), lambda: clock[0])
+            await it.look()
+            if again is not None:
+                clock[0] = again
+                await it.look()
+
+    asyncio.run(go())
+    return id
+
+
+def test_the_share_is_of_all_files_in_all_folders(world, master):
+    seen = world.store.elsewhere(looked(world, master))
+    assert (seen.size, seen.cached) == (4 * MIB + 512, 3 * MIB + MIB // 2)
+    assert (seen.seen, seen.trouble) == (NOW, "")
+
+
+def test_it_is_asked_again_after_a_while_and_not_before(world, master):
+    looked(world, master, again=later(60))
+    assert master.asked == ["/s3/faces", "/s3/faces/more"]
+    looked(world, master, again=NOW + timedelta(minutes=11))
+    assert len(master.asked) == 4
+
+
+ANSWERS = {
+    "an error": lambda: web.Response(status=500),
+    "no JSON": lambda: web.Response(text="<html>"),
+    "a list": lambda: web.json_response([]),
+    "a redirect": lambda: web.Response(status=302, headers={"location": "http://127.0.0.1:1/"}),
+    "files without sizes": lambda: web.json_response({"fileInfos": [{"isDirectory": False}]}),
+    "sizes in words": lambda: web.json_response({"fileInfos": [file("a", "large", 1)]}),
+    "no such path": lambda: web.json_response({"invalidPathError": "gone"}),
+}
+
+
+@pytest.mark.parametrize("answer", sorted(ANSWERS))
+def test_what_it_does_not_tell_leaves_what_was_last_known_with_its_age(world, master, answer):
+    id = looked(world, master)
+    before = world.store.elsewhere(id)
+    master.answer = ANSWERS[answer]
+    looked(world, master, at=NOW + timedelta(hours=1))
+    seen = world.store.elsewhere(id)
+    assert (seen.size, seen.cached, seen.seen) == (before.size, before.cached, before.seen)
+    assert "the cache" in seen.trouble
+
+
+def test_of_several_masters_the_one_that_answers_is_believed(world, master):
+    id = looked(world, master, masters=("http://127.0.0.1:1",))
+    assert world.store.elsewhere(id).size
+
+
+def test_without_a_master_it_is_said(world):
+    id = world.store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, NOW).id
+    asyncio.run(Cached(world.store, (), lambda: NOW).look())
+    assert "no master is known" in world.store.elsewhere(id).trouble
+
+
+@pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_FOLDERS"])
+def test_huge_data_sets_are_looked_at_in_part_and_that_is_said(world, master, monkeypatch, limit):
+    monkeypatch.setattr(cached, limit, 1)
+    seen = world.store.elsewhere(looked(world, master))
+    assert seen.size and "only its first" in seen.trouble
+
+
+def test_an_answer_without_end_is_not_kept_in_memory(world, master, monkeypatch):
+    monkeypatch.setattr(cached, "LARGEST", 100)
+    assert "too long" in world.store.elsewhere(looked(world, master)).trouble
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [("0B", 0), ("1023B", 1023), ("12.50MB", 13107200), ("1.00PB", 2**50)]
+)
+def test_sizes_are_read_as_alluxio_writes_them(text, bytes_):
+    assert amount(text) == bytes_
+
+
+@pytest.mark.parametrize("text", ["", "MB", "-1B", "1e9B", "1 B", "1B\n"])
+def test_what_is_no_size_is_not_guessed(text):
+    with pytest.raises(NotTold):
+        amount(text)
