@@ -80,6 +80,13 @@ def _log(town: Town, mia: Page, run: str) -> None:
     assert mia.title() == "first · AVA"
 
 
+# Not polled: the page's content security policy forbids the eval by which Playwright would ask a second time.
+PAINTED = """() => new Promise(tell => new PerformanceObserver(list => {
+    const first = list.getEntriesByName('first-contentful-paint')[0];
+    if (first) tell(first.startTime);
+}).observe({type: 'paint', buffered: true}))"""
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_pages_are_fit_for_everybody_and_load_at_once(town: Town, language: str) -> None:
     page = town.log_in("ann", language)
@@ -90,9 +97,7 @@ def test_the_first_pages_are_fit_for_everybody_and_load_at_once(town: Town, lang
         found += unfit(page)
     assert found == []
     page.goto("/")
-    paint = "performance.getEntriesByType('paint').find(p => p.name === 'first-contentful-paint')?.startTime"
-    seen = page.wait_for_function(paint).json_value()
-    assert 0 < seen < 1000
+    assert 0 < page.evaluate(PAINTED) < 1000
     assert town.complaints == []
 
 
