@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from ava.store.open import migrate, open_store
+from ava.store.open import open_store
 from tests.unit.ava.store.crashes import Crasher
 from tests.unit.ava.store.machine import LedgerMachine
 from tests.unit.ava.store.test_store_machine import machine
@@ -14,9 +14,7 @@ pytestmark = pytest.mark.platform
 
 @pytest.mark.slow
 def test_ten_thousand_operations_with_crashes(tmp_path):
-    migrate(f"sqlite:///{tmp_path}/migrated.db")
-    (tmp_path / "work").mkdir()
-    work = machine(tmp_path / "migrated.db", tmp_path / "work")
+    work = machine(tmp_path)
     while work.operations_done < 10_000:
         run_state_machine_as_test(work, settings=some(100, 50))
     assert work.crashes > 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,8 @@ from ava.api.services import Services, services
 from ava.domain.model import Pool, Quota, User, UserState
 from ava.domain.resources import Resources
 from ava.store.interface import Store
-from ava.store.open import migrate, open_store
+from ava.store.open import open_store
+from tests.unit.ava import ledger
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 CHEAP = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
@@ -47,13 +47,11 @@ SPEC = {"image": "registry.local/torch:2", "command": ["python", "train.py"]}
 @cache
 def _template(furnished: bool) -> Path:
     """Return a ledger with its tables, or with people too, made once."""
-    path = Path(tempfile.mkdtemp(prefix="ava-api-")) / "ledger.db"
-    url = f"sqlite:///{path}"
     if not furnished:
-        migrate(url)
-        return path
-    shutil.copy(_template(False), path)
-    store = open_store(url)
+        return ledger.migrated()
+    path = ledger.migrated().with_name("furnished.db")
+    shutil.copy(ledger.migrated(), path)
+    store = open_store(f"sqlite:///{path}")
     furnish(store)
     store.close()
     return path

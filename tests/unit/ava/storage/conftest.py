@@ -1,30 +1,17 @@
 """A folder of this machine as the shared file system: the kind of the mount and ceph's own attributes are stood in for."""
 
-import shutil
-
 import pytest
 
 from ava.storage.ground import Ground
 from ava.storage.making import Maker
-from ava.store.open import migrate, open_store
 from tests.unit.ava.storage import without_ceph
 from tests.unit.ava.storage.without_ceph import ME
 from tests.unit.ava.store.world import NOW, World
 
 
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory):
-    path = tmp_path_factory.mktemp("ledger") / "migrated.db"
-    migrate(f"sqlite:///{path}")
-    return path
-
-
 @pytest.fixture
-def world(tmp_path, migrated):
-    shutil.copy(migrated, tmp_path / "ledger.db")
-    store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
-    yield World(store)
-    store.close()
+def world(store):
+    return World(store)
 
 
 @pytest.fixture

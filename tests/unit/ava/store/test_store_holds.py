@@ -1,7 +1,5 @@
 """One writer or many readers, whatever is done in whatever order, and wherever whoever does it dies."""
 
-import shutil
-
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import Phase as Steps
@@ -22,6 +20,7 @@ from ava.store import holds as holding
 from ava.store.open import open_store
 from ava.store.tables import runs
 from ava.store.tables_folders import data_sets, holds
+from tests.unit.ava import ledger
 from tests.unit.ava.store.crashes import Crash, Crasher
 from tests.unit.ava.store.world import NOW, ONE, SPEC, World
 
@@ -114,14 +113,12 @@ class HoldsMachine(RuleBasedStateMachine):
                 assert len(held) == len(row.spec["data_sets"])
 
 
-def tried(tmp_path, migrated, examples):
+def tried(tmp_path, examples):
     count = iter(range(10**6))
 
     class Here(HoldsMachine):
         def url(self):
-            path = tmp_path / f"{next(count)}.db"
-            shutil.copy(migrated, path)
-            return f"sqlite:///{path}"
+            return ledger.copied(tmp_path, f"{next(count)}.db")
 
     chosen = settings(
         max_examples=examples,
@@ -135,12 +132,12 @@ def tried(tmp_path, migrated, examples):
     run_state_machine_as_test(Here, settings=chosen)
 
 
-def test_one_writes_or_many_read_whatever_happens(tmp_path, migrated):
-    tried(tmp_path, migrated, 15)
+def test_one_writes_or_many_read_whatever_happens(tmp_path):
+    tried(tmp_path, 15)
 
 
 @pytest.mark.parametrize("part", ["take", "give_back"])
-def test_a_ledger_that_forgets_a_part_of_it_is_found_out(tmp_path, migrated, monkeypatch, part):
+def test_a_ledger_that_forgets_a_part_of_it_is_found_out(tmp_path, monkeypatch, part):
     monkeypatch.setattr(holding, part, lambda *_: ())
     with pytest.raises(AssertionError):
-        tried(tmp_path, migrated, 50)
+        tried(tmp_path, 50)

@@ -1,31 +1,28 @@
 """Random work with crashes on SQLite; more of it, and on PostgreSQL, in tests/platform/store."""
 
-import shutil
-
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from ava.store.ledger import charge
 from ava.store.open import open_store
+from tests.unit.ava import ledger
 from tests.unit.ava.store.crashes import Crasher
 from tests.unit.ava.store.machine import LedgerMachine
 
 EXAMPLES, STEPS = 20, 30
 
 
-def machine(migrated, folder):
+def machine(folder):
     """Return a machine whose ledgers are copies of a migrated file."""
 
     class OnSqlite(LedgerMachine):
         operations_done = crashes = 0
 
         def begin(self):
-            path = folder / "machine.db"
             for old in folder.glob("machine.db*"):
                 old.unlink()
-            shutil.copy(migrated, path)
-            store = open_store(f"sqlite:///{path}")
+            store = open_store(ledger.copied(folder, "machine.db"))
             return store, Crasher(store.engine)
 
         def end(self):
@@ -35,8 +32,8 @@ def machine(migrated, folder):
     return OnSqlite
 
 
-def test_no_interleaving_of_work_and_crashes_bends_the_books(migrated, tmp_path):
-    on_sqlite = machine(migrated, tmp_path)
+def test_no_interleaving_of_work_and_crashes_bends_the_books(tmp_path):
+    on_sqlite = machine(tmp_path)
     run_state_machine_as_test(
         on_sqlite,
         settings=settings(
@@ -62,7 +59,7 @@ def test_no_interleaving_of_work_and_crashes_bends_the_books(migrated, tmp_path)
     ],
     ids=["gives back nothing", "charges nothing", "charges twice"],
 )
-def test_the_machine_sees_books_that_are_wrong(migrated, tmp_path, monkeypatch, part, instead):
+def test_the_machine_sees_books_that_are_wrong(tmp_path, monkeypatch, part, instead):
     monkeypatch.setattr(f"ava.store.runs.{part}", instead)
     only_find = settings(
         # Stops at the first; some random walks of a lesser length never came to the end of a run.
@@ -74,4 +71,4 @@ def test_the_machine_sees_books_that_are_wrong(migrated, tmp_path, monkeypatch, 
         report_multiple_bugs=False,
     )
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(machine(migrated, tmp_path), settings=only_find)
+        run_state_machine_as_test(machine(tmp_path), settings=only_find)

@@ -1,0 +1,36 @@
+"""A ledger in SQLite for each test, and an AVA behind a server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ava.store.interface import Store
+from ava.store.open import open_store
+from tests.unit.ava import ledger
+
+if TYPE_CHECKING:
+    from tests.unit.ava.served import Served
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return ledger.copied(tmp_path)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    store = open_store(url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator["Served"]:
+    # Imported here: the others' tests do without all of the API.
+    from tests.unit.ava.served import Served
+
+    made = Served(tmp_path)
+    yield made
+    made.close()
