@@ -30,10 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ava.api.admin import sealing_key
 from ava.api.identity import PREFIX, digest, new_secret
-from ava.store.open import Ledger, migrate, open_store
-from tests.platform.postgres import Server
-from tests.platform.store.measure import fill, people
-from tests.unit.ava.store.world import World
+from ava.store.open import Ledger
+from tests.platform.store.room import Room, room
 
 GOAL_MS = 200.0
 WARM_S = 3.0
@@ -165,36 +163,26 @@ def resident_mib(pid: int) -> float:
 
 def measure(rate: float, seconds: float, count: int) -> dict[str, Any]:
     """Return the figures."""
-    server = Server(durable=True)
-    try:
-        url = server.url(server.create())
-        migrate(url)
-        store = open_store(url)
-        if not isinstance(store, Ledger):
-            raise TypeError(type(store).__name__)
-        world = World(store)
-        groups = people(world)
-        fill(store, world, groups, count)
-        found = {name: [r.id for r in store.runs(owner=name, limit=50).items] for name in list(groups)[:60]}
-        # The first one has a tenth of all runs, and with it those that every tenth user would have had.
-        runs = {name: ids for name, ids in found.items() if ids}
-        names = list(runs)
-        who = tokens(store, names)
-        store.close()
-        with tempfile.TemporaryDirectory() as folder, api(url, Path(folder)) as (address, pid):
-            before, begin = cpu_seconds(pid), time.perf_counter()
-            loads = os.getloadavg()[0]
-            answers = asyncio.run(load(address, rate, seconds, who, runs))
-            spent = (cpu_seconds(pid) - before) / (time.perf_counter() - begin)
-            figures = {"memory_mib": round(resident_mib(pid), 1), "cpu_of_one_core": round(spent, 3)}
-        figures |= {
-            "machine_load": [round(loads, 1), round(os.getloadavg()[0], 1)],
-            "finished_runs": count,
-            "rate": rate,
-        }
-        return figures | summary(answers)
-    finally:
-        server.remove()
+    with room(count) as made:
+        figures = asked(made, rate, seconds)
+    return figures | {"finished_runs": count, "rate": rate}
+
+
+def asked(made: Room, rate: float, seconds: float) -> dict[str, Any]:
+    """Return the figures of the API over a room, whose store is closed; the users who ask have runs."""
+    store, names = made.store, list(made.groups)[:60]
+    found = {name: [r.id for r in store.runs(owner=name, limit=50).items] for name in names}
+    # The first one has a tenth of all runs, and with it those that every tenth user would have had.
+    runs = {name: ids for name, ids in found.items() if ids}
+    who = tokens(store, list(runs))
+    store.close()
+    with tempfile.TemporaryDirectory() as folder, api(made.url, Path(folder)) as (address, pid):
+        before, begin = cpu_seconds(pid), time.perf_counter()
+        loads = os.getloadavg()[0]
+        answers = summary(asyncio.run(load(address, rate, seconds, who, runs)))
+        spent = (cpu_seconds(pid) - before) / (time.perf_counter() - begin)
+        answers |= {"memory_mib": round(resident_mib(pid), 1), "cpu_of_one_core": round(spent, 3)}
+    return answers | {"machine_load": [round(loads, 1), round(os.getloadavg()[0], 1)]}
 
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:

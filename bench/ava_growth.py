@@ -10,22 +10,17 @@ measured by `make bench-scheduler` and the platform's tests.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ava.domain.model import Kind, Topic
-from ava.store.open import Ledger, migrate, open_store
-from bench.ava_api import api, cpu_seconds, load, resident_mib, summary, tokens
-from tests.platform.postgres import Server
-from tests.platform.store.measure import fill, people
-from tests.unit.ava.store.world import World
+from ava.store.open import Ledger
+from bench.ava_api import asked
+from tests.platform.store.room import room
 
 USERS, GROUPS_OF, BENCHES_OF, RUNS_OF = 1000, 5, 2, 100
 """Users; of them a group for each five, two workbenches and a hundred finished runs for each."""
@@ -40,7 +35,7 @@ ASKED: dict[str, Callable[[Ledger], Any]] = {
 }
 
 
-def asked(store: Ledger, times: int = TIMES) -> dict[str, float]:
+def of_ledger(store: Ledger, times: int = TIMES) -> dict[str, float]:
     """Return how long each question to the ledger takes at best, ms: what neighbours on the machine change least."""
     found = {}
     for name, question in ASKED.items():
@@ -55,41 +50,22 @@ def asked(store: Ledger, times: int = TIMES) -> dict[str, float]:
 
 def measure(users: int, rate: float, seconds: float) -> dict[str, Any]:
     """Return the figures of a room of so many users."""
-    server = Server(durable=True)
-    try:
-        url = server.url(server.create())
-        migrate(url)
-        store = open_store(url)
-        if not isinstance(store, Ledger):
-            raise TypeError(type(store).__name__)
-        world = World(store)
-        groups = people(world, users, max(users // GROUPS_OF, 1))
-        fill(store, world, groups, users * RUNS_OF)
-        for name in groups:
+    with room(users * RUNS_OF, users, max(users // GROUPS_OF, 1)) as made:
+        for name in made.groups:
             for n in range(BENCHES_OF):
-                world.definition(name, f"bench{n}", Kind.WORKBENCH)
-        ledger = asked(store)
-        found = {name: [r.id for r in store.runs(owner=name, limit=50).items] for name in list(groups)[:60]}
-        runs = {name: ids for name, ids in found.items() if ids}
-        who = tokens(store, list(runs))
-        store.close()
-        with tempfile.TemporaryDirectory() as folder, api(url, Path(folder)) as (address, pid):
-            before, begin = cpu_seconds(pid), time.perf_counter()
-            answers = summary(asyncio.run(load(address, rate, seconds, who, runs)))
-            spent = (cpu_seconds(pid) - before) / (time.perf_counter() - begin)
-            memory = resident_mib(pid)
-        return {
-            "users": users,
-            "finished_runs": users * RUNS_OF,
-            "api_p50_ms": answers["all"]["p50"],
-            "api_p99_ms": answers["all"]["p99"],
-            "api_failed": answers["failed"],
-            "api_memory_mib": round(memory, 1),
-            "api_cpu_of_one_core": round(spent, 3),
-            **ledger,
-        }
-    finally:
-        server.remove()
+                made.world.definition(name, f"bench{n}", Kind.WORKBENCH)
+        ledger = of_ledger(made.store)
+        answers = asked(made, rate, seconds)
+    return {
+        "users": users,
+        "finished_runs": users * RUNS_OF,
+        "api_p50_ms": answers["all"]["p50"],
+        "api_p99_ms": answers["all"]["p99"],
+        "api_failed": answers["failed"],
+        "api_memory_mib": answers["memory_mib"],
+        "api_cpu_of_one_core": answers["cpu_of_one_core"],
+        **ledger,
+    }
 
 
 def ratios(small: dict[str, Any], large: dict[str, Any]) -> dict[str, float]:

@@ -14,64 +14,13 @@ from datetime import timedelta
 from statistics import quantiles
 from typing import Any
 
-from sqlalchemy import text
-
-from ava.domain.model import Outcome, Phase, Quota
-from ava.domain.names import new_id
+from ava.domain.model import Outcome, Phase
 from ava.domain.resources import Resources
-from ava.store.open import Ledger, migrate, open_store
-from tests.platform.postgres import Server
+from ava.store.open import Ledger
+from tests.platform.store.room import GROUPS, USERS, room
 from tests.unit.ava.store.world import NOW, SPEC, World
 
-USERS, GROUPS = 1000, 200
 THREADS = 8
-FILL = """
-    INSERT INTO runs (id, definition, kind, name, owner, group_name, queue, priority, cluster, key, spec,
-        gpu, cpu, memory, phase, created, admitted, finished, outcome, reason, waits_for)
-    VALUES (:id, :definition, 'training', 'train', :owner, :group_name, 'default', 50, 'default', :key, :spec,
-        1, 1000, 1073741824, 'finished', :begin, :begin, :finish, 'succeeded', '', '[]')"""
-CHARGE = """
-    INSERT INTO charges (run, group_name, queue, user_name, gpu, cpu, memory, began, ended)
-    VALUES (:id, :group_name, 'default', :owner, 1, 1000, 1073741824, :begin, :finish)"""
-
-
-def people(world: World, users: int = USERS, groups: int = GROUPS) -> dict[str, str]:
-    """Make users and groups; return each user's group."""
-    for n in range(groups):
-        world.store.add_group(f"group{n}", Quota(None, None, None), NOW)
-    found = {}
-    for n in range(users):
-        found[f"user{n}"] = f"group{n % groups}"
-        world.person(f"user{n}", found[f"user{n}"])
-    return found
-
-
-def fill(store: Ledger, world: World, groups: dict[str, str], count: int) -> None:
-    """Write finished runs with their charges; every tenth is of one user, so that one list is long."""
-    names = list(groups)
-    definitions = {name: world.definition(name) for name in names}
-    rows = []
-    for n in range(count):
-        owner = names[0] if n % 10 == 0 else names[n % len(names)]
-        begin = NOW - timedelta(days=365) + timedelta(seconds=n * 300)
-        rows.append(
-            {
-                "id": new_id("r", int(begin.timestamp() * 1000), n),
-                "definition": definitions[owner],
-                "owner": owner,
-                "group_name": groups[owner],
-                "key": f"fill-{n}",
-                "spec": '{"image": "pytorch:2", "roles": [{"name": "worker", "replicas": 1}]}',
-                "begin": begin,
-                "finish": begin + timedelta(hours=2),
-            }
-        )
-    with store.engine.begin() as connection:
-        for first in range(0, count, 5000):
-            connection.execute(text(FILL), rows[first : first + 5000])
-            connection.execute(text(CHARGE), rows[first : first + 5000])
-    with store.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text("VACUUM ANALYZE"))
 
 
 def timed(what: str, call: Callable[[int], Any], times: int = 300) -> None:
@@ -108,21 +57,10 @@ def rate(what: str, calls: Callable[[int, int], Any], threads: int, each: int) -
 def main() -> None:
     """Measure."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    server = Server(durable=True)
-    try:
-        url = server.url(server.create())
-        migrate(url)
-        store = open_store(url)
-        assert isinstance(store, Ledger)
-        world = World(store)
-        groups = people(world)
-        fill(store, world, groups, count)
+    with room(count) as made:
         print(f"load {os.getloadavg()}, {count} finished runs, {USERS} users, {GROUPS} groups", flush=True)
-        measure(store, world, groups)
+        measure(made.store, made.world, made.groups)
         print(f"load {os.getloadavg()}")
-        store.close()
-    finally:
-        server.remove()
 
 
 def measure(store: Ledger, world: World, groups: dict[str, str]) -> None:

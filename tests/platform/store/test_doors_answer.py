@@ -26,7 +26,7 @@ from ava.domain.names import new_id
 from ava.store.open import open_store
 from ava.store.tables import definitions, keys, pods, runs, secrets
 from ava.store.tables_benches import benches
-from tests.platform.store.measure import people
+from tests.platform.store.room import people
 from tests.unit.ava.store.world import NOW, SPEC, World
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]

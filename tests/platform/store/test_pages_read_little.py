@@ -10,7 +10,7 @@ from sqlalchemy import event, text
 
 from ava.domain.model import Kind, Phase
 from ava.store.open import open_store
-from tests.platform.store.measure import fill, people
+from tests.platform.store.room import fill, people
 from tests.unit.ava.store.world import World
 
 pytestmark = pytest.mark.platform

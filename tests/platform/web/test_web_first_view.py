@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from ava.store.open import Ledger, migrate, open_store
-from tests.platform.postgres import Server
-from tests.platform.store.measure import fill, people
+from ava.store.open import Ledger
+from tests.platform.store.room import room
 from tests.unit.ava.api.site import NOW, Site, _hashed, person
-from tests.unit.ava.store.world import World
 from tests.unit.ava.web.browser import Browser, web_site
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
@@ -25,20 +23,10 @@ ADMINS = ("/", "/runs?all=1", "/admin/users", "/admin/groups", "/usage")
 
 @pytest.fixture(scope="module")
 def ledger() -> Iterator[Ledger]:
-    server = Server(durable=False)
-    try:
-        url = server.url(server.create())
-        migrate(url)
-        store = open_store(url)
-        assert isinstance(store, Ledger)
-        world = World(store)
-        fill(store, world, people(world), RUNS)
-        store.set_user("user0", NOW, password=_hashed())
-        person(store, "root2", admin=True)
-        yield store
-        store.close()
-    finally:
-        server.remove()
+    with room(RUNS, durable=False) as made:
+        made.store.set_user("user0", NOW, password=_hashed())
+        person(made.store, "root2", admin=True)
+        yield made.store
 
 
 def test_no_first_view_takes_longer_than_a_second(ledger: Ledger, tmp_path: Path) -> None:
