@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from ava.api.registry import Registry
+from ava.domain.data_sets import Server
 from ava.images.catalogue import Name, Offered, completed
 from ava.settings import Address, Strict
 from ava.store.address import Database
@@ -159,6 +160,8 @@ class Config(Strict):
         images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
             knows the rest.
         git: whether there are servers that code may be cloned from.
+        snapshots: whether data sets may be snapshots of block images: nodes mount some.
+        nfs_servers: from which data sets may be read; empty: from none.
         services_domain: services have host names below it; empty: they have no addresses.
         registries: by ``HOST[:PORT]``; asked what an image runs by itself.
         registration: whether people may register themselves (an administrator still approves each).
@@ -177,6 +180,8 @@ class Config(Strict):
     limits: Limits = Limits()
     images: dict[Name, Offered] = Field(default_factory=dict)
     git: bool = True
+    snapshots: bool = False
+    nfs_servers: tuple[Server, ...] = ()
     registries: dict[str, Registry] = Field(default_factory=dict)
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12

@@ -9,11 +9,14 @@ from fastapi import Query
 from ava.api import paging
 from ava.api.identity import Caller, Someone
 from ava.api.routes.common import Ref, find, myself, router
+from ava.api.rules import sources
 from ava.api.schemas.common import Paged
 from ava.api.schemas.data_sets import (
     DataSetMake,
     DataSetOut,
+    ElsewhereOut,
     FolderOut,
+    HomeOut,
     LimitIn,
     ShareIn,
     ShareOut,
@@ -68,10 +71,25 @@ def _folder(folder: Folder) -> FolderOut:
     )
 
 
+def _home(who: Caller, name: str) -> HomeOut:
+    store = who.services.store
+    folder = _folder(store.folder(FolderKind.USER, name))
+    return HomeOut(**folder.model_dump(), chosen=store.home_quota(name))
+
+
 def _shape(who: Caller, one: DataSet) -> DataSetOut:
-    folder = None
+    folder = elsewhere = None
     if one.source["kind"] == "folder":
         folder = _folder(who.services.store.folder(FolderKind.DATA_SET, one.id))
+    else:
+        seen = who.services.store.elsewhere(one.id)
+        elsewhere = ElsewhereOut(
+            ready=bool(seen.volume) or one.source["kind"] != "rbd",
+            size=seen.size,
+            cached=seen.cached,
+            seen=seen.seen,
+            trouble=seen.trouble,
+        )
     return DataSetOut(
         id=one.id,
         owner=one.owner,
@@ -82,6 +100,7 @@ def _shape(who: Caller, one: DataSet) -> DataSetOut:
         writers=one.writers,
         created=one.created,
         folder=folder,
+        elsewhere=elsewhere,
     )
 
 
@@ -102,6 +121,7 @@ def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
     who.may("data-sets.make")
     if body.source.kind != "folder":
         who.may("sources.make")
+        sources.allowed(body.source, who.services.config)
     with who.change("data-sets.make", f"data set {body.name}", source=body.source.plain()):
         made = who.services.store.add_data_set(
             who.me.name, body.name, body.source.plain(), who.services.clock()
@@ -166,21 +186,21 @@ def limit_data_set(id: Ref, body: LimitIn, who: Someone) -> DataSetOut:
 
 
 @routes.get("/users/{name}/storage")
-def show_home(name: Ref, who: Someone) -> FolderOut:
+def show_home(name: Ref, who: Someone) -> HomeOut:
     """Return a user's home in the shared file system, with its limit and what is in it."""
     person = find(who.services.store.user, "user", myself(who, name), "path.name")
     who.may("users.show", owner=person.name, what=f"user {name}", where="path.name")
-    return _folder(who.services.store.folder(FolderKind.USER, person.name))
+    return _home(who, person.name)
 
 
 @routes.put("/users/{name}/storage")
-def limit_home(name: Ref, body: LimitIn, who: Someone) -> FolderOut:
+def limit_home(name: Ref, body: LimitIn, who: Someone) -> HomeOut:
     """Choose the limit of a user's home; null: the site's. It is in force a moment later."""
     person = find(who.services.store.user, "user", name, "path.name")
     who.may("users.storage", owner=person.name, what=f"user {name}", where="path.name")
     with who.change("users.storage", f"user {person.name}", quota=body.quota):
         who.services.store.set_home_quota(person.name, body.quota, who.services.clock())
-    return _folder(who.services.store.folder(FolderKind.USER, person.name))
+    return _home(who, person.name)
 
 
 @routes.get("/groups/{name}/storage")

@@ -16,10 +16,17 @@ DataSetName = Annotated[
 
 
 class SourceIn(Request):
-    """Where its bytes come from: a folder made for it, or (administrators alone) what Alluxio shows at a path."""
+    """Where its bytes come from: a folder made for it; or, named by administrators alone and only read, one of three others.
 
-    kind: Literal["folder", "cache"] = "folder"
+    ``cache``: what Alluxio shows at ``path``. ``rbd``: ``snapshot`` of the block image ``image``, with ext4, in the pool of
+    pods' volumes. ``nfs``: the folder ``path`` of ``server``, one that the site allows.
+    """
+
+    kind: Literal["folder", "cache", "rbd", "nfs"] = "folder"
     path: Annotated[str, StringConstraints(max_length=1000)] | None = None
+    image: Annotated[str, StringConstraints(max_length=200)] | None = None
+    snapshot: Annotated[str, StringConstraints(max_length=200)] | None = None
+    server: Annotated[str, StringConstraints(max_length=253)] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return it as the ledger has it."""
@@ -68,8 +75,28 @@ class FolderOut(Answer):
     trouble: str
 
 
+class HomeOut(FolderOut):
+    """A user's home; ``chosen`` is the limit that an administrator has chosen for it, null: none, the site's holds."""
+
+    chosen: int | None = None
+
+
+class ElsewhereOut(Answer):
+    """What was last seen of a data set whose bytes lie elsewhere.
+
+    ``ready``: nodes can mount it. Of what is read through the cache: ``size`` and how much of that is ``cached``, bytes, as
+    of ``seen``; null: not measured.
+    """
+
+    ready: bool
+    size: int | None
+    cached: int | None
+    seen: datetime | None
+    trouble: str
+
+
 class DataSetOut(Answer):
-    """A data set; runs that read or write it now are counted."""
+    """A data set; runs that read or write it now are counted. It has either a ``folder`` of its own or lies ``elsewhere``."""
 
     id: str
     owner: str
@@ -80,6 +107,7 @@ class DataSetOut(Answer):
     writers: int
     created: datetime
     folder: FolderOut | None
+    elsewhere: ElsewhereOut | None = None
 
 
 class UseOut(Answer):

@@ -1,0 +1,101 @@
+"""Data sets whose bytes lie elsewhere: administrators alone make them, of what the site has; readers see whether they are there."""
+
+import pytest
+
+from ava.domain.data_sets import Elsewhere
+from tests.unit.ava.api.site import NOW, Site, codes, problems
+
+SNAPSHOT = {"kind": "rbd", "image": "faces", "snapshot": "v1"}
+EXPORT = {"kind": "nfs", "server": "nfs.test", "path": "/export/faces"}
+CACHED = {"kind": "cache", "path": "s3/faces"}
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path, config={"snapshots": True, "nfs_servers": ["nfs.test", "10.0.0.9"]})
+    yield made
+    made.close()
+
+
+def make(site, source, who="root2", name="faces"):
+    return site.call("POST", "/data-sets", who, json={"name": name, "source": source})
+
+
+@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT, CACHED], ids=lambda s: s["kind"])
+def test_administrators_alone_make_them_and_share_them(site, source):
+    for who in ("ann", "ben"):
+        assert codes(make(site, source, who)) == ["not-allowed"]
+    made = make(site, source)
+    assert made.status_code == 201, made.text
+    one = made.json()
+    assert (one["source"], one["folder"]) == (source, None)
+    where = f"/data-sets/{one['id']}"
+    assert site.call("GET", where, "ann").status_code == 404
+    assert site.call("POST", f"{where}/shares", "root2", json={"user": "ann"}).status_code == 204
+    assert site.call("GET", where, "ann").json()["elsewhere"]["ready"] == (source is not SNAPSHOT)
+    assert site.call("DELETE", where, "ann").status_code == 403
+    assert site.call("POST", f"{where}/shares", "ann", json={"user": "ben"}).status_code == 403
+
+
+def test_what_keeps_a_snapshot_from_being_mounted_is_shown_until_it_is_there(site):
+    id = make(site, SNAPSHOT).json()["id"]
+    site.store.elsewhere_seen(Elsewhere(id, trouble="there is no image rbd/faces"))
+    shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
+    assert (shown["ready"], shown["trouble"]) == (False, "there is no image rbd/faces")
+    site.store.elsewhere_seen(Elsewhere(id, "pvc-1"))
+    assert site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]["ready"]
+
+
+def test_how_much_the_cache_holds_is_shown_with_its_age(site):
+    id = make(site, CACHED).json()["id"]
+    site.store.elsewhere_seen(Elsewhere(id, size=400, cached=100, seen=NOW))
+    shown = site.call("GET", f"/data-sets/{id}", "root2").json()["elsewhere"]
+    assert (shown["size"], shown["cached"], shown["seen"]) == (400, 100, "2026-11-24T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "server", ["localhost", "127.0.0.1", "10.0.0.1", "nfs.test.evil.test", "NFS.test", "nfs.test:2049", "-o"]
+)
+def test_servers_that_the_site_does_not_allow_are_refused_and_it_says_which_it_allows(site, server):
+    (found,) = problems(make(site, EXPORT | {"server": server}))
+    assert (found["code"], found["wanted"]) == ("source-not-here", "nfs.test, 10.0.0.9")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        EXPORT | {"path": "/export/../../etc"},
+        EXPORT | {"path": "/export,rw"},
+        EXPORT | {"path": "export"},
+        EXPORT | {"image": "x"},
+        SNAPSHOT | {"image": "--pool=other"},
+        SNAPSHOT | {"image": "other/faces"},
+        SNAPSHOT | {"snapshot": "v1@v2"},
+        SNAPSHOT | {"snapshot": "pvc-0f8fad5b"},
+        SNAPSHOT | {"path": "/x"},
+        {"kind": "rbd"},
+        {"kind": "cache", "path": "s3/../cephfs"},
+    ],
+    ids=str,
+)
+def test_paths_options_and_names_of_other_things_make_no_source(site, source):
+    assert codes(make(site, source)) == ["source-invalid"]
+    assert site.store.data_sets().items == ()
+
+
+@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT], ids=lambda s: s["kind"])
+def test_a_site_without_them_says_so(tmp_path, source):
+    bare = Site(tmp_path)
+    try:
+        (found,) = problems(make(bare, source))
+    finally:
+        bare.close()
+    assert found["code"] == "source-not-here"
+    assert "site file" in found["remedy"]
+
+
+@pytest.mark.parametrize("kind", ["hdfs", "hostPath", "iscsi", ""])
+def test_other_kinds_are_refused_by_name(site, kind):
+    answer = make(site, {"kind": kind})
+    assert answer.status_code == 422
+    assert "rbd" in answer.text
