@@ -86,6 +86,14 @@ class Administration(Part):
         """Make or change a queue: ``pool``, ``quota``, ``priority``."""
         return self._one(QueueOut, "PUT", f"/queues/{name}", json=settings)
 
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue in which no run is that has not finished."""
+        self._send.send("DELETE", f"/queues/{name}")
+
+    def delete_pool(self, name: str) -> None:
+        """Delete a pool that no queue names and no run goes to."""
+        self._send.send("DELETE", f"/pools/{name}")
+
     def put_pool(self, name: str, *, gpu: bool, selector: Mapping[str, str], **settings: Any) -> PoolOut:
         """Make or change a pool: also ``cpu_ratio``, ``memory_ratio``, ``gpu_slots``."""
         body = {"gpu": gpu, "selector": dict(selector), **settings}

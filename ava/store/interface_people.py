@@ -102,6 +102,12 @@ class Settings(Protocol):
     def queues(self) -> Sequence[Queue]:
         """Return all queues, highest priority first, then by name."""
 
+    def delete_queue(self, name: str, now: datetime) -> None:
+        """Delete a queue; 409 while a run in it has not finished, and for ``default``."""
+
+    def delete_pool(self, name: str) -> None:
+        """Delete a pool; 409 while a queue names it or a run that has not finished goes to it."""
+
     def put_pool(self, pool: Pool) -> Pool:
         """Make or change a pool (``id`` is ignored where the name is known)."""
 

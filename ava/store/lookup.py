@@ -33,9 +33,11 @@ class Lock(Enum):
 def user_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:
     """Return a user's row by name or id; 404."""
     if is_id(name):
-        row = _row(connection, select(users).where(users.c.id == name), lock)
+        row = row_of(connection, select(users).where(users.c.id == name), lock)
     else:
-        row = None if _no_person(name) else _row(connection, select(users).where(users.c.name == name), lock)
+        row = (
+            None if _no_person(name) else row_of(connection, select(users).where(users.c.name == name), lock)
+        )
     if row is None:
         raise missing(f"user {shown(name)}", "user")
     return row
@@ -45,9 +47,9 @@ def group_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[
     """Return the row of a group that is not deleted, by name or id; 404."""
     kept = select(groups).where(groups.c.deleted.is_(None))
     if is_id(name):
-        row = _row(connection, kept.where(groups.c.id == name), lock)
+        row = row_of(connection, kept.where(groups.c.id == name), lock)
     else:
-        row = None if _no_person(name) else _row(connection, kept.where(groups.c.name == name), lock)
+        row = None if _no_person(name) else row_of(connection, kept.where(groups.c.name == name), lock)
     if row is None:
         raise missing(f"group {shown(name)}", "group")
     return row
@@ -55,7 +57,7 @@ def group_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[
 
 def definition_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row[Any]:
     """Return a definition's row, also of a deleted one; 404."""
-    row = _row(connection, select(definitions).where(definitions.c.id == id), lock) if is_id(id) else None
+    row = row_of(connection, select(definitions).where(definitions.c.id == id), lock) if is_id(id) else None
     if row is None:
         raise missing(f"definition {shown(id)}", "definition")
     return row
@@ -63,7 +65,7 @@ def definition_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> R
 
 def run_row(connection: Connection, id: str, lock: Lock = Lock.NONE) -> Row[Any]:
     """Return a run's row; 404."""
-    row = _row(connection, select(runs).where(runs.c.id == id), lock) if is_id(id) else None
+    row = row_of(connection, select(runs).where(runs.c.id == id), lock) if is_id(id) else None
     if row is None:
         raise missing(f"run {shown(id)}", "run")
     return row
@@ -88,7 +90,8 @@ def _no_person(name: str) -> bool:
     return bool(person_problems(name, ""))
 
 
-def _row(connection: Connection, query: Select[Any], lock: Lock) -> Row[Any] | None:
+def row_of(connection: Connection, query: Select[Any], lock: Lock) -> Row[Any] | None:
+    """Return the one row of a query, held as ``lock`` says; None for none."""
     if lock is Lock.STAYS:
         query = query.with_for_update(read=True, key_share=True)
     elif lock is Lock.SHARED:

@@ -70,7 +70,7 @@ class RunStore(Base):
             raise
         home = disks.want(connection, what, person, spec, cluster, now)
         group = group_row(connection, home or person.default_group, Lock.STAYS)
-        line = queue_row(connection, queue)
+        line = queue_row(connection, queue, Lock.STAYS)
         refuse(
             [
                 *never_fits(asks, records.quota(group), f"group {group.name}"),

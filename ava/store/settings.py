@@ -7,17 +7,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.model import Pool, Queue, Quota, Topic
+from ava.domain.model import Phase, Pool, Queue, Quota, Topic
 from ava.domain.names import is_id, name_problems, shown
-from ava.domain.problems import Problem, missing
+from ava.domain.placement.pools import pool_for
+from ava.domain.problems import Problem, conflict, missing
 from ava.domain.quota import below_use, quota_problems
 from ava.store import records
 from ava.store.base import Base, reading, refuse, upsert, writing
-from ava.store.tables import pools, queues
+from ava.store.lookup import Lock, row_of
+from ava.store.tables import pools, queues, runs
 
 PRIORITY = 50
+DEFAULT = "default"
+"""The queue that definitions are in that name none."""
 RATIO = 1.0, 100.0
 SLOTS = 1, 64
 
@@ -47,7 +51,17 @@ class SettingsStore(Base):
         connection.execute(
             upsert(connection, queues).values(new).on_conflict_do_nothing(index_elements=["name"])
         )
-        row = queue_row(connection, name, own=True)
+        # One that was deleted begins anew; its runs and charges stay known.
+        anew = {
+            "deleted": None,
+            "pool": None,
+            "priority": PRIORITY,
+            **records.limits(Quota(None, None, None), queues),
+        }
+        connection.execute(
+            queues.update().where(queues.c.name == name, queues.c.deleted.is_not(None)).values(anew)
+        )
+        row = queue_row(connection, name, Lock.OWN)
         changes: dict[str, Any] = {}
         if quota is not None:
             refuse(below_use(quota, records.used(row), f"queue {name}"), 409)
@@ -66,8 +80,57 @@ class SettingsStore(Base):
     @reading
     def queues(self, connection: Connection) -> Sequence[Queue]:
         """Return all queues, highest priority first, then by name."""
-        query = select(queues).order_by(queues.c.priority.desc(), queues.c.name)
+        query = select(queues).where(queues.c.deleted.is_(None))
+        query = query.order_by(queues.c.priority.desc(), queues.c.name)
         return [records.queue(row) for row in connection.execute(query)]
+
+    @writing
+    def delete_queue(self, connection: Connection, name: str, now: datetime) -> None:
+        """Delete a queue in which no run is that has not finished; 409 else, and for the one that runs are in by themselves."""
+        if name == DEFAULT:
+            what = "Whoever names no queue is in this one."
+            raise conflict("queue-default", what, f"queue {name}", "Change its limits instead.")
+        row = queue_row(connection, name, Lock.ENDS)
+        inside = runs.c.queue == row.name, runs.c.phase != Phase.FINISHED
+        if count := connection.execute(select(func.count()).select_from(runs).where(*inside)).scalar_one():
+            raise conflict(
+                "queue-in-use",
+                f"The queue {row.name} is still used.",
+                f"queue {row.name}",
+                "Wait until they have ended, or stop them; then do it again.",
+                found=f"{count} runs that have not finished",
+                wanted="none",
+            )
+        # Its name is free for a new queue; it holds no pool any more.
+        connection.execute(queues.update().where(queues.c.name == row.name).values(deleted=now, pool=None))
+        self.tell(connection, now, "queue-changed", row.name, Topic.SCHEDULER)
+
+    @writing
+    def delete_pool(self, connection: Connection, name: str) -> None:
+        """Delete a pool that no queue names and no run that has not finished goes to; 409 else."""
+        known = select(pools).where(pools.c.name == name)
+        row = None if name_problems(name, "") else row_of(connection, known, Lock.ENDS)
+        if row is None:
+            raise missing(f"pool {shown(name)}", "pool")
+        named = select(queues.c.name).where(queues.c.pool == name, queues.c.deleted.is_(None))
+        used = [f"queue {queue}" for queue in connection.execute(named.order_by(queues.c.name)).scalars()]
+        every = [records.pool(row) for row in connection.execute(select(pools))]
+        if pool_for(row.gpu, None, every) == name:
+            kind = runs.c.gpu > 0 if row.gpu else runs.c.gpu == 0
+            open_ones = runs.c.phase != Phase.FINISHED, kind, queues.c.pool.is_(None)
+            inside = select(func.count()).select_from(runs.join(queues)).where(*open_ones)
+            if count := connection.execute(inside).scalar_one():
+                used.append(f"{count} runs that have not finished")
+        if used:
+            raise conflict(
+                "pool-in-use",
+                f"The pool {name} is still used.",
+                f"pool {name}",
+                "Give these queues another pool, and wait until the runs have ended; then do it again.",
+                found=", ".join(used[:20]),
+                wanted="nothing",
+            )
+        connection.execute(pools.delete().where(pools.c.name == name))
 
     @writing
     def put_pool(self, connection: Connection, pool: Pool) -> Pool:
@@ -93,20 +156,19 @@ class SettingsStore(Base):
         return [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))]
 
 
-def queue_row(connection: Connection, name: str, *, own: bool = False) -> Row[Any]:
-    """Return a queue's row, held by this transaction alone where ``own``; 404."""
-    query = select(queues).where(queues.c.name == name)
-    row = None
-    if not name_problems(name, ""):
-        row = connection.execute(query.with_for_update(key_share=True) if own else query).one_or_none()
+def queue_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:
+    """Return the row of a queue that is not deleted; 404."""
+    query = select(queues).where(queues.c.name == name, queues.c.deleted.is_(None))
+    row = None if name_problems(name, "") else row_of(connection, query, lock)
     if row is None:
         raise missing(f"queue {shown(name)}", "queue")
     return row
 
 
 def _check_pool(connection: Connection, pool: str) -> None:
-    known = [row.name for row in connection.execute(select(pools.c.name).order_by(pools.c.name))]
-    if pool not in known:
+    held = select(pools.c.name).where(pools.c.name == pool)
+    if name_problems(pool, "") or row_of(connection, held, Lock.STAYS) is None:
+        known = [row.name for row in connection.execute(select(pools.c.name).order_by(pools.c.name))]
         refuse(
             [
                 Problem(

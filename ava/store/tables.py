@@ -109,6 +109,7 @@ queues = Table(
     Column("pool", NAME, ForeignKey(pools.c.name)),
     *_limits(storage=False),
     Column("priority", Whole, nullable=False),
+    Column("deleted", Moment),
 )
 definitions = Table(
     "definitions",

@@ -42,6 +42,14 @@ def put_queue(name: Named, body: QueuePut, who: Someone) -> QueueOut:
     return shapes.queue(queue, 0)
 
 
+@routes.delete("/queues/{name}", status_code=204)
+def delete_queue(name: Ref, who: Someone) -> None:
+    """Delete a queue; 409 while a run in it has not finished."""
+    who.may("queues.delete")
+    with who.change("queues.delete", f"queue {name}"):
+        who.services.store.delete_queue(name, who.services.clock())
+
+
 @routes.get("/queues/{name}/runs")
 def list_waiting(name: Ref, who: Someone) -> list[WaitingOut]:
     """Return what waits in a queue in the order in which it is looked at. Other people's runs have no names."""
@@ -84,3 +92,11 @@ def put_pool(name: Named, body: PoolPut, who: Someone) -> PoolOut:
             "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
         )
         return shapes.pool(who.services.store.put_pool(pool))
+
+
+@routes.delete("/pools/{name}", status_code=204)
+def delete_pool(name: Ref, who: Someone) -> None:
+    """Delete a pool; 409 while a queue names it or a run that has not finished goes to it."""
+    who.may("pools.delete")
+    with who.change("pools.delete", f"pool {name}"):
+        who.services.store.delete_pool(name)

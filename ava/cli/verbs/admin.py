@@ -128,6 +128,24 @@ def put_queue(app: App, /, name: str, pool: str | None, priority: int | None, **
     note(f"Queue {name} is there.")
 
 
+@admin.command("delete-queue")
+@click.argument("name")
+@click.pass_obj
+def delete_queue(app: App, /, name: str) -> None:
+    """Delete a queue in which no run is that has not finished."""
+    app.client().delete_queue(name)
+    note(f"Queue {name} is deleted.")
+
+
+@admin.command("delete-pool")
+@click.argument("name")
+@click.pass_obj
+def delete_pool(app: App, /, name: str) -> None:
+    """Delete a pool that no queue names and no run goes to."""
+    app.client().delete_pool(name)
+    note(f"Pool {name} is deleted.")
+
+
 @admin.command("pool")
 @click.argument("name")
 @click.option("--gpu/--no-gpu", required=True, help="Whether it takes runs with GPUs, or those without.")

@@ -67,6 +67,18 @@ def put_queue(visit: Someone) -> Response:
     return visit.go("/queues", done="saved")
 
 
+@routes.post("/queues/{name}/delete")
+def delete_queue(name: Ref, visit: Someone) -> Response:
+    """Delete a queue; refused while a run in it has not finished."""
+    try:
+        queues.delete_queue(name, visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _queues(visit, refused)
+    return visit.go("/queues", done="deleted")
+
+
 @routes.get("/queues/{name}")
 def waiting(name: Ref, visit: Someone) -> Response:
     """Show what waits in a queue; other people's runs have no names."""
@@ -121,3 +133,15 @@ def put_pool(visit: Someone) -> Response:
             raise
         return _pools(visit, refused)
     return visit.go("/pools", done="saved")
+
+
+@routes.post("/pools/{name}/delete")
+def delete_pool(name: Ref, visit: Someone) -> Response:
+    """Delete a pool; refused while a queue names it or a run goes to it."""
+    try:
+        queues.delete_pool(name, visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _pools(visit, refused)
+    return visit.go("/pools", done="deleted")

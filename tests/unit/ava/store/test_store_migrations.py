@@ -82,6 +82,7 @@ WRITTEN = {
         "INSERT INTO elsewhere (data_set, volume, size, cached, seen)"
         " VALUES ('f1aaaaaaaaaaa', 'pvc-1', 5, 4, :then)",
     ],
+    "0011": ["INSERT INTO queues (name, id, priority, deleted) VALUES ('gone', 'q1bbbbbbbbbbb', 50, :then)"],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 

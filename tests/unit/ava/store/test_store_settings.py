@@ -69,3 +69,41 @@ def test_a_queue_for_a_pool_that_is_not_there_is_refused_and_not_made(store):
     assert code(store.put_queue, "night", NOW, pool="gpus") == (422, "pool-unknown")
     assert [q.name for q in store.queues()] == ["default"]
     assert store.queues()[0].used == Resources()
+
+
+def test_a_queue_is_deleted_when_nothing_is_in_it_and_its_name_begins_anew(world):
+    world.store.put_pool(GPUS)
+    world.store.put_queue("night", NOW, pool="gpus", quota=Quota(8, None, None), priority=70)
+    run = world.submit(queue="night")
+    assert code(world.store.delete_queue, "night", NOW) == (409, "queue-in-use")
+    world.store.stop(run.id, NOW, by="ann")
+    world.store.delete_queue("night", NOW)
+    assert [q.name for q in world.store.queues()] == ["default"]
+    assert code(world.store.delete_queue, "night", NOW) == (404, "not-found")
+    assert world.store.run(run.id).queue == "night"
+    assert code(lambda: world.submit(queue="night"))[0] == 404
+    made = world.store.put_queue("night", NOW)
+    assert (made.pool, made.quota, made.priority) == (None, Quota(None, None, None), 50)
+
+
+def test_the_queue_of_those_who_name_none_stays(store):
+    assert code(store.delete_queue, "default", NOW) == (409, "queue-default")
+    assert code(store.delete_queue, "../x", NOW)[0] == 404
+
+
+def test_a_pool_is_deleted_when_no_queue_names_it_and_no_run_goes_there(world):
+    whole = Pool("", "gpus", gpu=True, selector={"ava/pool": "gpus"})
+    cpus = Pool("", "cpus", gpu=False, selector={"ava/pool": "cpus"})
+    for pool in (whole, cpus):
+        world.store.put_pool(pool)
+    world.store.put_queue("night", NOW, pool="gpus")
+    assert refused(world.store.delete_pool, "gpus").problems[0].found == "queue night"
+    world.store.delete_queue("night", NOW)
+    run = world.submit()
+    assert refused(world.store.delete_pool, "gpus").problems[0].found == "1 runs that have not finished"
+    # Where it does not go: the control.
+    world.store.delete_pool("cpus")
+    world.store.stop(run.id, NOW, by="ann")
+    world.store.delete_pool("gpus")
+    assert world.store.pools() == []
+    assert code(world.store.delete_pool, "gpus") == (404, "not-found")

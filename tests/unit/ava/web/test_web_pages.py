@@ -132,6 +132,8 @@ CHANGES = {
     "/admin/users/eve/groups": {"group": "vision"},
     "/queues": {"name": "own"},
     "/pools": {"name": "own", "selector": "a=b"},
+    "/queues/night/delete": {},
+    "/pools/cpu/delete": {},
 }
 
 

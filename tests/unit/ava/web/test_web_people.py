@@ -45,6 +45,23 @@ def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
     assert "users.change" in log
 
 
+def test_queues_and_pools_are_deleted_when_nothing_uses_them(site: Site) -> None:
+    run = site.run(queue="night", roles=[{"each": {"gpu": 1}}])["id"]
+    root = Browser(site).log_in("root2")
+    root.open("/queues")
+    for path in ("/queues/night/delete", "/queues/default/delete", "/pools/gpu/delete"):
+        answer = root.send(path)
+        assert answer.status_code == 409, path
+        assert 'role="alert"' in answer.text
+    site.store.stop(run, site.now, by="ann")
+    assert root.send("/queues/night/delete").headers["location"] == "/queues?done=deleted"
+    assert "night" not in {q.name for q in site.store.queues()}
+    assert root.send("/pools/cpu/delete").headers["location"] == "/pools?done=deleted"
+    assert "cpu" not in {p.name for p in site.store.pools()}
+    assert f"/runs/{run}" in Browser(site).log_in("ann").open("/runs").text
+    assert site.call("DELETE", "/queues/night", "root2").status_code == 404
+
+
 def test_keys_and_tokens_are_made_shown_once_and_ended(site: Site) -> None:
     ann = Browser(site).log_in("ann")
     ann.open("/keys")
