@@ -105,6 +105,7 @@ class Workbenches(Strict):
         site: URL of this interface, where users are logged in.
         gate_secret, jump_secret: files with what the gate and the ssh gateway show on the internal port.
         jump: None: there is no ssh gateway.
+        disks: whether they may have disks of nodes: the cluster has the storage class.
     """
 
     below: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
@@ -112,6 +113,7 @@ class Workbenches(Strict):
     gate_secret: Path
     jump_secret: Path | None = None
     jump: Jump | None = None
+    disks: bool = False
 
 
 class Enough(Strict):

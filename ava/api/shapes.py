@@ -18,12 +18,12 @@ HOUR = 3600
 
 def quota(value: Quota) -> QuotaOut:
     """Return a quota."""
-    return QuotaOut(gpu=value.gpu, cpu=value.cpu, memory=value.memory, storage=value.storage)
+    return QuotaOut(gpu=value.gpu, cpu=value.cpu, memory=value.memory, storage=value.storage, disk=value.disk)
 
 
 def quota_in(value: QuotaIn) -> Quota:
     """Return the quota that a request names."""
-    return Quota(value.gpu, value.cpu, value.memory, value.storage)
+    return Quota(value.gpu, value.cpu, value.memory, value.storage, value.disk)
 
 
 def amounts(value: Resources) -> Amounts:

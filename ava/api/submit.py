@@ -38,7 +38,7 @@ def check(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> Non
 
 def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> list[Problem]:
     """Return all that is wrong with a definition, before it is sent."""
-    store = who.services.store
+    store, benches = who.services.store, who.services.config.workbenches
     queues = {queue.name: queue for queue in store.queues()}
     site = Site(
         queues,
@@ -49,6 +49,7 @@ def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> lis
         where=where,
         git=who.services.config.git,
         images=who.services.config.images,
+        disks=benches is not None and benches.disks,
     )
     found = problems(spec, site)
     if owner.default_group is not None:

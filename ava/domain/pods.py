@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from ava.domain import bench_files, folders, hosts, labels, parts, serving_pods
+from ava.domain import bench_files, disks, folders, hosts, labels, parts, serving_pods
+from ava.domain.disks import Disk
 from ava.domain.folders import Bound
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
@@ -65,6 +66,7 @@ class Place:
         restarts: how often this place's pod was replaced within the attempt.
         groups: all that the owner is in now; their folders are mounted.
         data: data sets that are mounted.
+        disk: the workbench's own; ``disk_node`` is where it is, empty: it is made where the pod comes.
     """
 
     run: Run
@@ -78,6 +80,8 @@ class Place:
     restarts: int = 0
     groups: tuple[Group, ...] = ()
     data: tuple[Bound, ...] = ()
+    disk: Disk | None = None
+    disk_node: str = ""
 
     @property
     def name(self) -> str:
@@ -172,6 +176,10 @@ def _annotations(place: Place, site: Site) -> dict[str, str]:
         said[labels.NODE] = spec.node
     if spec.gpu_model and place.role.each.gpu:
         said[labels.MODEL] = spec.gpu_model
+    if place.disk is not None:
+        said |= (
+            {labels.DISK_NODE: place.disk_node} if place.disk_node else {labels.DISK: str(place.disk.wanted)}
+        )
     if site.seccomp:
         said["seccomp.security.alpha.kubernetes.io/pod"] = site.seccomp
     return said
@@ -221,6 +229,8 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
     if place.run.kind is Kind.WORKBENCH:
         container["volumeMounts"].append({"name": "bench", "mountPath": bench_files.FOLDER, "readOnly": True})
         command = ("/bin/sh", f"{bench_files.FOLDER}/start", *command)
+    if place.disk is not None:
+        container["volumeMounts"].append({"name": "disk", "mountPath": disks.PATH})
     if command:
         container["command"] = parts.literal((parts.INIT, *site.init_args, *command))
     if spec.git is not None:
@@ -264,6 +274,8 @@ def _volumes(place: Place, site: Site) -> list[dict[str, Any]]:
     if run.kind is Kind.WORKBENCH:
         kept = {"secretName": bench_files.name(run), "defaultMode": 0o440}
         found.append({"name": "bench", "secret": kept})
+    if place.disk is not None:
+        found.append({"name": "disk", "persistentVolumeClaim": {"claimName": place.disk.claim}})
     if spec.distributed is Distributed.MPI:
         found.append({"name": "ssh", "secret": {"secretName": f"{name}-ssh", "defaultMode": 0o440}})
     if spec.git is not None:

@@ -36,7 +36,7 @@ class Cluster:
     def __init__(self, client: Client) -> None:
         self.client = client
         ours = f"{labels.MANAGED}=true"
-        kinds = (*RUN_KINDS, resources.NAMESPACES)
+        kinds = (*RUN_KINDS, resources.NAMESPACES, resources.CLAIMS)
         self.made: dict[Kind, Mirror | Unwatched] = {
             kind: Mirror(client, kind, labels=ours, seconds=LOOK) for kind in kinds
         }

@@ -31,6 +31,8 @@ DEAF = LOOK + 15
 """After so many seconds without a word of the API server what pods do is not known, and no sign of life is given."""
 WATCHDOG = 2.0
 """Seconds between two looks at pods that are being removed."""
+LOOK_AT_DISKS = 5.0
+"""Seconds between two looks at disks that are not as they should be."""
 SWEEP = 3600.0
 """Seconds between two sweeps of the ledger."""
 KEPT = timedelta(days=7)
@@ -72,6 +74,7 @@ class Controller:
                 group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
                 group.create_task(self._always("sign of life", self.alive, times.alive))
                 group.create_task(self._always("sweep", self.sweep, SWEEP))
+                group.create_task(self._always("disks", self.reconciler.disks.look, LOOK_AT_DISKS))
                 if self.config.services.ingresses:
                     group.create_task(self._always("load", self.reconciler.replicas.load.look, EVERY))
         finally:

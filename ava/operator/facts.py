@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from ava.domain import hosts, labels
 from ava.domain.data_sets import DataSet, Elsewhere
 from ava.domain.data_sets import bound as as_seen
+from ava.domain.disks import Disk
 from ava.domain.folders import Bound, FolderKind
 from ava.domain.hosts import Member
-from ava.domain.model import Group, Pool, Run, User
+from ava.domain.model import Group, Kind, Pool, Run, User
 from ava.domain.spec import Role, Spec
 from ava.operator.ledger import Threads
 from ava.store.base import PAGE_LIMIT
@@ -28,6 +29,7 @@ class Facts:
         pools: by role.
         groups: all that the owner is in now.
         data: the run's data sets.
+        disk: the workbench's.
     """
 
     run: Run
@@ -38,6 +40,7 @@ class Facts:
     pools: dict[str, Pool | None]
     groups: tuple[Group, ...] = ()
     data: tuple[Bound, ...] = ()
+    disk: Disk | None = None
 
     @property
     def namespace(self) -> str:
@@ -60,7 +63,8 @@ async def read(
     members = hosts.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
     chosen = {role.name: pool_of(role, queue.pool if queue else None, pools) for role in spec.roles}
     groups, data = await threads(_folders, store, run, spec, mount, cache)
-    return Facts(run, spec, owner, group, members, chosen, groups, data)
+    disk = await threads(store.disk, run.definition) if run.kind is Kind.WORKBENCH else None
+    return Facts(run, spec, owner, group, members, chosen, groups, data, disk)
 
 
 def _folders(

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from ava.domain import hosts, labels, parts, pods, run_files, tenancy
+from ava.domain.disks import node_of
 from ava.domain.model import Run
 from ava.domain.policies import Place
 from ava.domain.spec import Distributed
@@ -20,6 +21,7 @@ from ava.operator import keys
 from ava.operator.abreast import abreast
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
+from ava.operator.disks import claim_of
 from ava.operator.facts import Facts
 
 DIGEST = f"{labels.PREFIX}/digest"
@@ -72,6 +74,7 @@ class Objects:
     async def pods(self, facts: Facts, places: Mapping[Place, int]) -> None:
         """Make the pods of places; ``places`` says how often each was replaced."""
         roles = {role.name: role for role in facts.spec.roles}
+        disk_node = node_of(claim_of(self.cluster, facts.run)) if facts.disk else ""
 
         def body(place: Place, restarts: int) -> Object:
             role = roles[place[0]]
@@ -87,6 +90,8 @@ class Objects:
                 restarts,
                 facts.groups,
                 facts.data,
+                facts.disk,
+                disk_node,
             )
             return pods.pod(where, self.site)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ava.domain import labels
 from ava.domain.model import Phase
 from ava.domain.problems import Refused
-from ava.kube.resources import NAMESPACES, PODS
+from ava.kube.resources import CLAIMS, NAMESPACES, PODS
 from ava.operator.cluster import Cluster
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -72,9 +72,12 @@ class Orphans:
             if not group or meta.get("deletionTimestamp") or labels.namespace(group) != meta["name"]:
                 continue
             key = f"namespace {meta['name']}"
-            if any(where == meta["name"] for where, _ in self.cluster.pods.objects) or await self._group(
-                group
-            ):
+            used = any(
+                space == meta["name"]
+                for kind in (PODS, CLAIMS)
+                for space, _ in self.cluster.made[kind].objects
+            )
+            if used or await self._group(group):
                 self._spaces.pop(key, None)
             elif now - self._spaces.setdefault(key, now) >= self.grace and await self._empty(meta["name"]):
                 log.warning("namespace %s: its group is gone", meta["name"])

@@ -26,6 +26,7 @@ from ava.operator import facts
 from ava.operator.benches import Benches
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
+from ava.operator.disks import Disks
 from ava.operator.keys import Sealed
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -64,6 +65,7 @@ class Reconciler:
         self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
         self.objects = Objects(cluster, config)
         self.benches = Benches(cluster, store, threads, config)
+        self.disks = Disks(cluster, store, threads, config.cluster, now)
         self.replicas = Replicas(cluster, store, threads, config, self.objects, stuck)
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._hopeless: dict[str, str] = {}
@@ -137,6 +139,10 @@ class Reconciler:
         await self.objects.remove_pods([mine[place] for place in go.remove])
         if run.kind is Kind.WORKBENCH:
             await self.benches.refresh(run, mine.values())
+            if await self.disks.bind(run, mine.values()):
+                log.info("run %s starts again: its node has no room for its disk", run.id)
+                await self.threads(self.store.restart, run.id, run.attempt, self.now())
+                return SOON
         due, later = self._backed_off(run, go.create)
         if due:
             try:

@@ -142,7 +142,7 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
 
 def _takes_disk(thing: Object) -> bool:
     """Return whether a pod's disk may not be made yet: from its first start on its node has told of it."""
-    return (thing.get("status") or {}).get("phase", "Pending") == "Pending"
+    return bool((thing.get("status") or {}).get("phase", "Pending") == "Pending")
 
 
 def _number(text: str | None, otherwise: int) -> int:

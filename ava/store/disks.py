@@ -35,12 +35,13 @@ def want(
     if what.kind != Kind.WORKBENCH or (row is None and size is None):
         return None
     if row is None:
+        assert size is not None  # noqa: S101 - see above
         group = group_row(connection, person.default_group, Lock.OWN)
         _see_room(connection, group, int(size))
         new = {"definition": what.id, "group_name": group.name, "cluster": cluster, "wanted": size}
         connection.execute(disks.insert().values(new | {"created": now}))
         return str(group.name)
-    _see_that_it_is_reached(connection, row, person, cluster)
+    _see_that_it_is_reached(connection, row, person, cluster, spec.get("node"))
     if size is not None:
         _resize(connection, row, int(size))
     return str(row.group_name)
@@ -165,7 +166,9 @@ def _see_room(connection: Connection, group: Row[Any], more: int) -> None:
         )
 
 
-def _see_that_it_is_reached(connection: Connection, row: Row[Any], person: Row[Any], cluster: str) -> None:
+def _see_that_it_is_reached(
+    connection: Connection, row: Row[Any], person: Row[Any], cluster: str, node: str | None
+) -> None:
     if row.cluster != cluster:
         raise conflict(
             "disk-elsewhere",
@@ -174,6 +177,15 @@ def _see_that_it_is_reached(connection: Connection, row: Row[Any], person: Row[A
             f"Name the cluster {row.cluster}.",
             found=cluster,
             wanted=str(row.cluster),
+        )
+    if row.size and node not in (None, row.node):
+        raise conflict(
+            "disk-elsewhere",
+            "The workbench's disk is on another node.",
+            "node",
+            f"Name {row.node}, or none; or delete the workbench, which deletes the disk.",
+            found=str(node),
+            wanted=str(row.node),
         )
     mine = members.c.group_name == row.group_name, members.c.user_name == person.name
     if connection.execute(select(members.c.since).where(*mine)).one_or_none() is None:

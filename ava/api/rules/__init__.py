@@ -7,7 +7,7 @@ from ava.api.rules.images import image
 from ava.api.rules.roles import distributed, roles
 from ava.api.rules.serving import serving
 from ava.api.rules.site import Site
-from ava.api.rules.whole import data_sets, kind, named, ratios, slots
+from ava.api.rules.whole import data_sets, disk, kind, named, ratios, slots
 from ava.domain.problems import Problem
 from ava.domain.spec import Spec
 
@@ -24,6 +24,7 @@ def problems(spec: Spec, site: Site) -> list[Problem]:
         *variables(spec, at),
         *(git(spec.git, site, f"{at}.git") if spec.git is not None else []),
         *data_sets(spec, at),
+        *disk(spec, site, f"{at}.disk"),
         *named(spec, site),
         *ratios(spec, site),
         *slots(spec, site),

@@ -19,6 +19,7 @@ class Site:
         deploy_keys: of the owner.
         images: by the catalogue's name.
         git: whether there are servers that code may be cloned from.
+        disks: whether workbenches may have disks of nodes.
     """
 
     queues: Mapping[str, Queue]
@@ -27,6 +28,7 @@ class Site:
     deploy_keys: Collection[str] = ()
     git: bool = True
     images: Mapping[str, Offered] = field(default_factory=dict)
+    disks: bool = False
     where: str = "body.spec"
 
 

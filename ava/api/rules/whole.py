@@ -6,6 +6,7 @@ from collections import Counter
 
 from ava.api.rules.site import Site, some
 from ava.domain.model import Pool
+from ava.domain.placement.choose import ANY
 from ava.domain.placement.pools import pool_for, share_problems, usable
 from ava.domain.problems import Problem
 from ava.domain.spec import Distributed, Spec
@@ -76,6 +77,27 @@ def data_sets(spec: Spec, at: str) -> list[Problem]:
         for name, count in names.items()
         if count > 1
     ]
+
+
+def disk(spec: Spec, site: Site, at: str) -> list[Problem]:
+    """Return what is wrong with a disk that is asked for."""
+    if spec.disk is None:
+        return []
+    if spec.kind != "workbench":
+        what = f"A {spec.kind} has no disk of its own: it ends, and what is on the disk would be gone."
+        return [
+            Problem("field-unfit", what, at, "a size", "nothing", "Leave it out, or make it a workbench.")
+        ]
+    if not site.disks:
+        what, remedy = (
+            "Workbenches have no disks here.",
+            "Leave it out; the administrator can give nodes some.",
+        )
+        return [Problem("disk-unavailable", what, at, "a size", "nothing", remedy)]
+    if spec.cluster == ANY:
+        what, remedy = "A disk stays in one cluster.", "Name the cluster; `ava cluster` shows them."
+        return [Problem("disk-anywhere", what, f"{site.where}.cluster", ANY, some(site.clusters), remedy)]
+    return []
 
 
 def named(spec: Spec, site: Site) -> list[Problem]:

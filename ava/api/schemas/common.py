@@ -73,12 +73,13 @@ class Paged(Answer, Generic[T]):
 
 
 class QuotaIn(Request):
-    """What may be had at once; null: no limit. CPU in thousandths of a core, memory and storage in bytes."""
+    """What may be had at once; null: no limit. CPU in thousandths of a core, memory, storage and disk in bytes."""
 
     gpu: Annotated[int, Field(ge=0, le=1_000_000)] | None = 0
     cpu: Annotated[int, Field(ge=0, le=Largest)] | None = 0
     memory: Annotated[int, Field(ge=0, le=Largest)] | None = 0
     storage: Annotated[int, Field(ge=0, le=Largest)] | None = None
+    disk: Annotated[int, Field(ge=0, le=Largest)] | None = 0
 
 
 class QuotaOut(Answer):
@@ -88,6 +89,7 @@ class QuotaOut(Answer):
     cpu: int | None
     memory: int | None
     storage: int | None
+    disk: int | None = 0
 
 
 class Amounts(Answer):

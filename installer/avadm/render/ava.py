@@ -28,7 +28,7 @@ from avadm.components.ava import (
 )
 from avadm.components.database import AUTHORITY, nodes
 from avadm.pki.model import Authority
-from avadm.render import Given, Vars, database, logs
+from avadm.render import Given, Vars, database, logs, volumes
 from avadm.render.addons import REGISTRY_PORT
 from avadm.site import places
 from avadm.site.model import Site
@@ -125,6 +125,7 @@ def render(given: Given, out: Vars) -> None:
             "ava_log_port": site.components.logs.port,
         }
     out.all |= {"ava_mount": mount(site), "ava_cache_mount": cache(site)}
+    out.all["ava_disks"] = "local" in volumes.classes(site)
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
     rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
     service = f"{NAMESPACE}-gate-80@kubernetes"

@@ -19,11 +19,11 @@ class Killed(BaseException):
 class Fuse:
     """Counts writes, and blows at one of them: before it is done, or after, so that nobody hears of it."""
 
-    def __init__(self, at, after):
-        self.left, self.after, self.blown = at, after, asyncio.Event()
+    def __init__(self, at, after, about=""):
+        self.left, self.after, self.blown, self.about = at, after, asyncio.Event(), about
 
-    def step(self, after):
-        if after == self.after:
+    def step(self, what, after):
+        if after == self.after and self.about in what:
             self.left -= 1
             if self.left < 0:
                 self.blown.set()
@@ -38,15 +38,15 @@ class Ledger:
 
     def __getattr__(self, name):
         real = getattr(self._store, name)
-        if name not in ("observe", "restart", "finish", "done"):
+        if name not in ("observe", "restart", "finish", "done", "disk_seen", "disk_gone"):
             return real
 
         def call(*args, **named):
             if self._fuse.blown.is_set():
                 raise Killed
-            self._fuse.step(after=False)
+            self._fuse.step(name, after=False)
             said = real(*args, **named)
-            self._fuse.step(after=True)
+            self._fuse.step(name, after=True)
             return said
 
         return call
@@ -61,9 +61,9 @@ def fused(client, fuse):
             return await real(method, path, **named)
         if fuse.blown.is_set():
             raise Killed
-        fuse.step(after=False)
+        fuse.step(path, after=False)
         said = await real(method, path, **named)
-        fuse.step(after=True)
+        fuse.step(path, after=True)
         return said
 
     twin = client.guarded(lambda: None)
@@ -71,11 +71,11 @@ def fused(client, fuse):
     return twin
 
 
-async def killed_at(room: Room, at: int, after: bool, wanted) -> bool:
-    """Operate until the fuse blows or ``wanted()``; return whether it blew."""
-    fuse = Fuse(at, after)
+async def killed_at(room: Room, at: int, after: bool, wanted, config=None, about="") -> bool:
+    """Operate until the fuse blows or ``wanted()``; return whether it blew. ``about``: what the writes that count are about."""
+    fuse = Fuse(at, after, about)
     try:
-        async with operating(fused(room.client, fuse), Ledger(room.store, fuse)) as _:
+        async with operating(fused(room.client, fuse), Ledger(room.store, fuse), config) as _:
             while not wanted() and not fuse.blown.is_set():
                 await asyncio.sleep(0.01)
     except (Killed, BaseExceptionGroup):

@@ -165,3 +165,15 @@ def test_the_same_start_sent_twice_is_one(world):
     world.store.stop(run.id, NOW, by="ann")
     world.store.finish(run.id, Outcome.STOPPED, "", NOW)
     assert start(world, id, "1").id == run.id
+
+
+def test_a_node_that_is_not_the_disk_s_is_refused(world):
+    id = bench(world)
+    run_once(world, id, "1")
+    world.store.disk_seen(id, "w1", 4 * GIB, "")
+    spec = SPEC | {"kind": "workbench", "disk": 4 * GIB, "node": "w2"}
+    world.store.put_definition("ann", Kind.WORKBENCH, "bench", spec, NOW, replace=True)
+    assert code(start, world, id, "2") == (409, "disk-elsewhere")
+    spec["node"] = "w1"
+    world.store.put_definition("ann", Kind.WORKBENCH, "bench", spec, NOW, replace=True)
+    assert run_once(world, id, "3").group == "vision"
