@@ -62,6 +62,7 @@ class Controller:
     async def run(self) -> None:
         """Work until cancelled."""
         times = self.config.times
+        self.metrics.run_info.pods = lambda: self.cluster.pods.objects.values()
         try:
             async with asyncio.TaskGroup() as group:
                 for mirror in self.cluster.mirrors():
@@ -78,6 +79,7 @@ class Controller:
                 if self.config.services.ingresses:
                     group.create_task(self._always("load", self.reconciler.replicas.load.look, EVERY))
         finally:
+            self.metrics.run_info.pods = tuple
             self.queue.close()
 
     async def look_at_all(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from ava.operator.run_info import RunInfo
+
 
 class Metrics:
     """The operator's series, in a registry of their own."""
@@ -30,6 +32,8 @@ class Metrics:
         self.forced = counter("pods_forced", "Pods forgotten without their kubelet")
         self.notices = counter("notices_sent", "Notices delivered")
         self.notices_failed = counter("notices_failed", "Deliveries that failed and will be repeated")
+        self.run_info = RunInfo()
+        self.registry.register(self.run_info)
         self.stuck = Gauge(
             "ava_operator_pods_stuck",
             "Pods that are still there after their grace",

@@ -55,9 +55,7 @@ def _text(value: str) -> str:
     return json.dumps(value)
 
 
-def charts(
-    namespace: str, run: str, nodes: Sequence[str], gpus: int, titles: Mapping[str, str]
-) -> list[Chart]:
+def charts(namespace: str, run: str, gpus: int, titles: Mapping[str, str]) -> list[Chart]:
     """Return the charts of a run; ``titles``: by ``gpu``, ``cpu``, ``memory``, in the reader's language."""
     pods = f'image!="",container_name!="POD",namespace={_text(namespace)},pod_name=~{_text(run + "-.+")}'
     found = [
@@ -76,15 +74,11 @@ def charts(
             "pod_name",
         ),
     ]
-    if gpus and nodes:
-        # Which card a pod has nobody outside of its node knows on Kubernetes 1.9: all of the node's are shown, and said so.
-        where = _text("|".join(sorted({node.replace(".", "\\.") for node in nodes})))
-        found.insert(
-            0,
-            Chart(
-                titles["gpu"], f"avg by (node) (dcgm_gpu_utilization{{node=~{where}}})", "%", 1, "node", 100
-            ),
-        )
+    if gpus:
+        # Recorded by Prometheus (roles/prometheus/files/rules/ava.yml); grafana's "GPUs by user" shows the same.
+        own = f"max by (node, gpu) (run:gpu_utilization:percent{{run={_text(run)}}})"
+        cards = f'label_join({own}, "card", " ", "node", "gpu")'
+        found.insert(0, Chart(titles["gpu"], cards, "%", 1, "card", 100))
     return found
 
 

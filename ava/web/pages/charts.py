@@ -16,7 +16,7 @@ from ava.web.words import N_
 
 routes = APIRouter()
 TITLES = {
-    "gpu": N_("GPU use of its nodes, all cards, %"),
+    "gpu": N_("GPU use of each of its cards, %"),
     "cpu": N_("CPU cores used"),
     "memory": N_("Memory used, GiB"),
 }
@@ -29,9 +29,8 @@ def charts(id: Ref, visit: Someone) -> Response:
     services = visit.services
     if run.admitted is None:
         return Json({"charts": [], "live": run.phase is not Phase.FINISHED}, headers=HEADERS)
-    nodes = sorted({pod.node for pod in services.store.pods([run.id]).get(run.id, ()) if pod.node})
     titles = {key: visit.words(text) for key, text in TITLES.items()}
-    wanted = figures.charts(namespace(run.group), run.id, nodes, run.asks.gpu, titles)
+    wanted = figures.charts(namespace(run.group), run.id, run.asks.gpu, titles)
     try:
         found = figures.read(
             services.config.prometheus, wanted, run.admitted, run.finished or services.clock()

@@ -137,6 +137,8 @@ def render(given: Given, out: Vars) -> None:
     if not site.components.monitoring.existing:
         _add(out.all, "prometheus_more_rules", RULES)
     _add(out.all, "grafana_more_dashboards", RULES)
+    if site.with_role("gpu"):
+        _add(out.all, "grafana_more_dashboards", "gpu-users")
 
 
 def _add(told: dict[str, Any], name: str, item: str) -> None:

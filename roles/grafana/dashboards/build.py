@@ -12,6 +12,7 @@ import control_plane
 import database
 import fleet
 import gpu
+import gpu_users
 import hosts
 import kubernetes
 import logs
@@ -26,6 +27,7 @@ DASHBOARDS = {
     "database": database.build,
     "fleet": fleet.build,
     "gpu": gpu.build,
+    "gpu-users": gpu_users.build,
     "hosts": hosts.build,
     "kubernetes": kubernetes.build,
     "logs": logs.build,

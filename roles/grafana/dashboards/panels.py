@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
@@ -84,7 +84,14 @@ def table(title: str, expr: str, **more: Unpack[Look]) -> Panel:
     return Panel("table", title, [Query(expr, instant=True)], **more)
 
 
-def dashboard(uid: str, title: str, note: str, panels: Sequence[Panel], variables: Sequence[str] = ()) -> str:
+def dashboard(
+    uid: str,
+    title: str,
+    note: str,
+    panels: Sequence[Panel],
+    variables: Sequence[str] = (),
+    chosen: Mapping[str, str] | None = None,
+) -> str:
     """Return a dashboard as JSON, panels laid from left to right, then down.
 
     Args:
@@ -93,7 +100,9 @@ def dashboard(uid: str, title: str, note: str, panels: Sequence[Panel], variable
         note: what it is for.
         panels: in reading order.
         variables: labels of the job ``node`` that the reader chooses by.
+        chosen: further labels, each with the series that has it.
     """
+    by = {**dict.fromkeys(variables, 'up{job="node"}'), **(chosen or {})}
     built, x, y, line = [], 0, 0, 0
     for number, panel in enumerate(panels, start=1):
         if x + panel.width > COLUMNS:
@@ -113,7 +122,7 @@ def dashboard(uid: str, title: str, note: str, panels: Sequence[Panel], variable
         links=[
             {"type": "dashboards", "title": "avadm", "tags": ["avadm"], "asDropdown": False, "keepTime": True}
         ],
-        templating=core.Templating(list=[_datasource(), *(_variable(name) for name in variables)]),
+        templating=core.Templating(list=[_datasource(), *(_variable(name, of) for name, of in by.items())]),
         panels=built,
     )
     data = json.loads(json.dumps(made.to_json_data(), cls=DashboardEncoder))
@@ -203,10 +212,10 @@ def _datasource() -> core.Template:
     return core.Template(name="datasource", label="Prometheus", type="datasource", query="prometheus")
 
 
-def _variable(name: str) -> core.Template:
+def _variable(name: str, of: str) -> core.Template:
     return core.Template(
         name=name,
-        query=f'label_values(up{{job="node"}}, {name})',
+        query=f"label_values({of}, {name})",
         dataSource=DATASOURCE,
         includeAll=True,
         multi=True,

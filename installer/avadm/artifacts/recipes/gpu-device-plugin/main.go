@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-const version = "1.1.0"
+const version = "1.2.0"
 
 type options struct {
-	folder, resource, smi, log string
-	place                      place
-	xids                       []int
-	env                        []variable
-	slots                      int
-	every, ask                 time.Duration
+	folder, resource, smi, log, holders string
+	place                               place
+	xids                                []int
+	env                                 []variable
+	slots                               int
+	every, ask                          time.Duration
 }
 
 func parse(args []string) (options, error) {
@@ -39,6 +39,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.smi, "nvidia-smi", "/usr/bin/nvidia-smi", "program that lists the GPUs")
 	flags.StringVar(&o.log, "kernel-log", "/dev/kmsg", "where the driver tells of Xids")
 	flags.StringVar(&xids, "xids", "48,63,64,74,79,95", "Xids after which a GPU is not handed out")
+	flags.StringVar(&o.holders, "holders", "", "file of node_exporter's that tells which pod has which GPU; empty: none")
 	flags.IntVar(&o.slots, "slots", 1, "how many containers may share each GPU; 1: they are whole")
 	flags.DurationVar(&o.every, "every", time.Second, "how often devices are looked at")
 	flags.DurationVar(&o.ask, "ask", 30*time.Second, "how often nvidia-smi is asked, and until no answer counts as one")
@@ -99,6 +100,9 @@ func main() {
 		}
 	}()
 	<-first // before anything is told to kubelet
+	if o.holders != "" {
+		go holders(o, g, say)
+	}
 	p := &plug{g, o.env, o.slots, o.every}
 	for quiet := ""; ; time.Sleep(o.every) {
 		err := offer(o, p)
