@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 from cryptography.fernet import Fernet
 from pydantic import TypeAdapter, ValidationError
 
 from ava.api.config import Config
+from ava.api.identity import digest
 from ava.api.passwords import Passwords
 from ava.api.schemas.common import Email, Password, UserName
 from ava.api.services import utc_now
@@ -52,6 +55,52 @@ def create_admin(store: Store, passwords: Passwords, name: str, email: str, pass
         detail={"did": done},
     )
     return done
+
+
+LENT = timedelta(hours=1)
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+def lend(store: Store, secret: str, name: str | None) -> tuple[str, str]:
+    """Make a token of an administrator that ends within the hour; return whose it is and its id.
+
+    Args:
+        store: the ledger.
+        secret: the token's, made by who asks and known to nobody else.
+        name: whose; None: the only active administrator.
+
+    Raises:
+        ValueError: there is none, there are several and none was named, or this is no secret.
+    """
+    if _SECRET.fullmatch(secret) is None:
+        raise ValueError("standard input: wanted: a secret of 43 characters")
+    now, there = utc_now(), []
+    after: str | None = None
+    while True:
+        page = store.users(state=UserState.ACTIVE, after=after, limit=500)
+        there += [user.name for user in page.items if user.admin]
+        if (after := page.next) is None:
+            break
+    if name is not None and name not in there:
+        raise ValueError(
+            f"--name: {name} is no active administrator; wanted: {', '.join(there[:20]) or 'one'}"
+        )
+    if name is None and len(there) != 1:
+        raise ValueError(
+            f"--name: wanted: one of the administrators {', '.join(there[:20]) or '(there is none)'}"
+        )
+    whose = name or there[0]
+    id = store.add_secret(whose, "token", digest(secret), now, until=now + LENT, label="avadm")
+    store.log(
+        now,
+        who="avadm",
+        action="tokens.make",
+        object=f"user {whose}",
+        outcome="done",
+        address="local",
+        detail={"label": "avadm", "hours": 1},
+    )
+    return whose, id
 
 
 def _end_log_ins(store: Store, name: str) -> None:
@@ -110,6 +159,9 @@ def main(argv: list[str] | None = None) -> int:
     make.add_argument("--config", type=Path, required=True)
     make.add_argument("--name", required=True)
     make.add_argument("--email")
+    lent = verbs.add_parser("lend", help="secret of a token for an hour: one line on standard input")
+    lent.add_argument("--config", type=Path, required=True)
+    lent.add_argument("--name")
     key = verbs.add_parser("sealing-key")
     key.add_argument("file", type=Path)
     options = parser.parse_args(argv)
@@ -117,12 +169,29 @@ def main(argv: list[str] | None = None) -> int:
         if options.verb == "sealing-key":
             print(sealing_key(options.file))
             return 0
+        if options.verb == "lend":
+            return _lend(load(options.config, Config), options.name)
         return _create(
             load(options.config, Config), options.name, options.email or f"{options.name}@localhost"
         )
     except (ConfigError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _lend(config: Config, name: str | None) -> int:
+    store = open_ledger(config)
+    try:
+        print(*lend(store, _password(), name))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Refused as refused:
+        print(f"{refused}", file=sys.stderr)
+        return 2
+    finally:
+        store.close()
+    return 0
 
 
 def _create(config: Config, name: str, email: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal
 
 import httpx
 
-from ava.api.schemas.data_sets import DataSetOut, FileOut, FolderOut, ShareOut, UseOut
+from ava.api.schemas.data_sets import DataSetOut, FileOut, FolderOut, HomeOut, ShareOut, UseOut
 from ava.client.base import Part
 from ava.client.transport import PREFIX, Unreachable, refusal
 from ava.domain.problems import Refused
@@ -62,13 +62,13 @@ class Data(Part):
         """Choose the limit of a data set, bytes."""
         return self._one(DataSetOut, "PUT", f"/data-sets/{id}/quota", json={"quota": quota})
 
-    def home(self, user: str = "me") -> FolderOut:
+    def home(self, user: str = "me") -> HomeOut:
         """Return a user's home."""
-        return self._one(FolderOut, "GET", f"/users/{user}/storage")
+        return self._one(HomeOut, "GET", f"/users/{user}/storage")
 
-    def limit_home(self, user: str, quota: int | None) -> FolderOut:
+    def limit_home(self, user: str, quota: int | None) -> HomeOut:
         """Choose the limit of a user's home, bytes; None: the site's."""
-        return self._one(FolderOut, "PUT", f"/users/{user}/storage", json={"quota": quota})
+        return self._one(HomeOut, "PUT", f"/users/{user}/storage", json={"quota": quota})
 
     def group_folder(self, group: str) -> FolderOut:
         """Return a group's folder."""

@@ -7,6 +7,9 @@ import sys
 import click
 from rich.text import Text
 
+from avadm.cli.ava_people import ALL as people
+from avadm.cli.ava_people import invite
+from avadm.cli.ava_usage import usage
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
@@ -19,7 +22,11 @@ LONGEST = 1024
 
 @click.group()
 def ava() -> None:
-    """Make the platform's first administrator."""
+    """The platform's administrators, users, groups, quotas and usage."""
+
+
+for command in (*people, invite, usage):
+    ava.add_command(command)
 
 
 @ava.command("create-admin")
@@ -36,19 +43,11 @@ def create_admin(app: App, name: str, email: str | None, as_json: bool) -> int:
     same password changes nothing. It goes by standard input all the way: no command line, file or log has it.
     """
     from avadm.kube.ava_admin import make_admin
+    from avadm.people.reach import no_platform
 
     site = app.site_file().site
     if site.components.ava is None:
-        raise AvadmError(
-            Finding(
-                check="no-ava",
-                what="This site has no platform.",
-                where=str(app.resolved_site),
-                found="no components.ava",
-                wanted="components.ava",
-                remedy="Add `ava: {}` below components, then `avadm apply`.",
-            )
-        )
+        raise AvadmError(no_platform(str(app.resolved_site)))
     password = _password(name)
     done = make_admin(app.fleet(), site, name, password, email)
     said = done.stdout.strip()

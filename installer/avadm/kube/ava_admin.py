@@ -1,4 +1,4 @@
-"""The platform's administrator, made in one of the API's pods; the password goes by standard input all the way."""
+"""The platform's administrator, made or let in in one of the API's pods; secrets go by standard input all the way."""
 
 from __future__ import annotations
 
@@ -18,6 +18,25 @@ def make_admin(fleet: Fleet, site: Site, name: str, password: str, email: str | 
     Raises:
         AvadmError: no master could be asked, or no pod of the API is ready.
     """
-    argv = ["python3", "-m", "ava.api.admin", "create-admin", "--config", CONFIG, "--name", name]
+    argv = ["create-admin", "--config", CONFIG, "--name", name, *(["--email", email] if email else [])]
+    return _run(fleet, site, argv, password)
+
+
+def lend(fleet: Fleet, site: Site, secret: str, name: str | None = None) -> Result:
+    """Make a token of an administrator that ends within the hour; standard output has the name and the token's id.
+
+    Args:
+        fleet: ssh to the nodes.
+        site: the site.
+        secret: the token's, 43 characters.
+        name: whose it is; None: the only administrator there is.
+
+    Raises:
+        AvadmError: no master could be asked, or no pod of the API is ready.
+    """
+    return _run(fleet, site, ["lend", "--config", CONFIG, *(["--name", name] if name else [])], secret)
+
+
+def _run(fleet: Fleet, site: Site, argv: list[str], secret: str) -> Result:
     pods = Pods(fleet, [n.name for n in site.with_role("master")], NAMESPACE, "app=ava,part=api")
-    return pods.run([*argv, *(["--email", email] if email else [])], f"{password}\n".encode())
+    return pods.run(["python3", "-m", "ava.api.admin", *argv], f"{secret}\n".encode())

@@ -48,6 +48,12 @@ PATTERNS = {
     r"^[^\s].*\{name\}": "a name in the directory with {name} where the user's goes",
     r"^[^@\s]+@[^@\s]+$": "an address such as ops@example.org",
     r"\S": "some words",
+    r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": "a letter, then lower-case letters, digits and inner hyphens, at most 32",
+    r"^[a-z0-9]([-a-z0-9._]{0,98}[a-z0-9])?$": "lower-case letters, digits and inner '-', '.' and '_', at most 100",
+    r"^(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]+( .*)?$": "a public key as in ~/.ssh/id_ed25519.pub, in one line",
+    r"^(none|[0-9]{1,6})$": "a number of GPUs, or none: no limit",
+    r"^(none|[0-9]{1,9}(\.[0-9]{1,3})?)$": "a number of cores, or none: no limit",
+    r"^(none|0|[0-9]{1,9}(\.[0-9]{1,3})? ?[KMGTP]iB)$": "a size such as 512GiB or 1.5TiB, or none: no limit",
 }
 """Each pattern of the model in words; a test sees to it that none is missing."""
 
@@ -68,11 +74,14 @@ _TYPES = {
 
 
 _JUMP = "A jump host is written `ssh.jump: {address, user, host_key}`."
+_NO_MAPPING: dict[type[BaseModel], str] = {Site: "Name a site file; `avadm site init` writes one."}
 _NO_SECRETS = "Remove it: the file holds no secrets, and avadm logs in with its key (`avadm bootstrap` asks for the password)."
 
 
-def explain(error: ValidationError, source: Source) -> tuple[list[Finding], list[KeyPath]]:
-    """Turn a validation error into findings, one for each place.
+def explain(
+    error: ValidationError, source: Source, root: type[BaseModel] = Site
+) -> tuple[list[Finding], list[KeyPath]]:
+    """Turn a validation error into findings, one for each place; ``root`` is the model of the whole file.
 
     Returns:
         The findings in the file's order, and the key paths that are wrong.
@@ -81,7 +90,7 @@ def explain(error: ValidationError, source: Source) -> tuple[list[Finding], list
     for detail in error.errors(include_url=False):
         path = _real(detail, source.data)
         if path not in wrong:
-            wrong[path] = _finding(detail, path, source)
+            wrong[path] = _finding(detail, path, source, root)
     return list(wrong.values()), list(wrong)
 
 
@@ -94,9 +103,9 @@ def nearest(word: str, known: list[str]) -> str:
     return f"Known here: {', '.join(known)}."
 
 
-def field_at(path: KeyPath) -> FieldInfo | None:
+def field_at(path: KeyPath, root: type[BaseModel] = Site) -> FieldInfo | None:
     """Return the model's field at a key path, None for a free mapping's keys and for list items."""
-    model: type[BaseModel] | None = Site
+    model: type[BaseModel] | None = root
     info: FieldInfo | None = None
     for part in path:
         if isinstance(part, int):
@@ -120,9 +129,9 @@ def model_of(annotation: object) -> type[BaseModel] | None:
     return None
 
 
-def known_keys(path: KeyPath) -> list[str]:
+def known_keys(path: KeyPath, root: type[BaseModel] = Site) -> list[str]:
     """Return the keys that the mapping at a key path may have."""
-    model: type[BaseModel] | None = Site
+    model: type[BaseModel] | None = root
     for part in path:
         if isinstance(part, str) and model is not None:
             info = model.model_fields.get(part)
@@ -158,17 +167,18 @@ def _real(detail: ErrorDetails, data: object) -> KeyPath:
     return tuple(path)
 
 
-def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
+def _finding(detail: ErrorDetails, path: KeyPath, source: Source, root: type[BaseModel]) -> Finding:
     kind, value = detail["type"], detail["input"]
     key, name = dotted(path), str(path[-1]) if path else "the file"
     where = source.place(path)
-    info = field_at(path)
+    info = field_at(path, root)
     if kind == "extra_forbidden":
-        known = known_keys(path[:-1])
-        remedy = _NO_SECRETS if secret_name(name) else nearest(name, known)
+        known = known_keys(path[:-1], root)
+        secrets = _NO_SECRETS if root is Site else "Remove it: the file holds no secrets."
+        remedy = secrets if secret_name(name) else nearest(name, known)
         if path[:1] == ("ssh",) and re.search("jump|bastion|gateway|proxy", name.lower()):
             remedy = _JUMP
-        if remedy.startswith("Known") and (home := elsewhere(name)):
+        if remedy.startswith("Known") and (home := elsewhere(name, root)):
             remedy = f"Did you mean {home!r}?"
         return Finding(
             check="unknown-key",
@@ -196,7 +206,7 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source) -> Finding:
         found=_HIDDEN if (detail.get("ctx") or {}).get("pattern") == VAULT_NAME else shown(value),
         wanted=wanted + about,
         remedy=remedy
-        or (_otherwise(info, value) if path else "Name a site file; `avadm site init` writes one."),
+        or (_otherwise(info, value) if path else _NO_MAPPING.get(root, "Name another file.")),
     )
 
 

@@ -20,19 +20,19 @@ MARK = "<!-- generated from the model: python -m avadm.sitefile.schema -->"
 """What follows this line in docs/site-file.md is generated."""
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a site file."""
-    made = Site.model_json_schema()
+def schema(root: type[BaseModel] = Site, title: str = "avadm site file") -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a file, a site's where no other model is given."""
+    made = root.model_json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "avadm site file",
+        "title": title,
         **{k: v for k, v in made.items() if k != "title"},
     }
 
 
-def tables() -> str:
-    """Return one Markdown table for each mapping of a site file, from the model's own words."""
-    return "\n".join(_table(path, model) for path, model in _models("", Site))
+def tables(root: type[BaseModel] = Site) -> str:
+    """Return one Markdown table for each mapping of a file, from the model's own words."""
+    return "\n".join(_table(path, model) for path, model in _models("", root))
 
 
 def _models(path: str, model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from avadm.errors import AvadmError
+from avadm.people.model import People
 from avadm.site.model import Site
 from avadm.sitefile.explain import PATTERNS
 from avadm.sitefile.load import examine, load
@@ -81,16 +82,17 @@ def test_deep_nesting_ends_in_a_finding(site_path, text):
     assert {f.check for f in examine(site_path)[1]} == {"yaml-too-much"}
 
 
-def test_every_pattern_of_the_model_has_words():
-    schema = Site.model_json_schema()
+def patterns(value):
+    """Return the patterns of a JSON schema."""
+    if isinstance(value, dict):
+        own = {value["pattern"]} if isinstance(value.get("pattern"), str) else set()
+        return own.union(*(patterns(v) for v in value.values()))
+    return set().union(*(patterns(v) for v in value)) if isinstance(value, list) else set()
 
-    def patterns(value):
-        if isinstance(value, dict):
-            own = {value["pattern"]} if isinstance(value.get("pattern"), str) else set()
-            return own.union(*(patterns(v) for v in value.values()))
-        return set().union(*(patterns(v) for v in value)) if isinstance(value, list) else set()
 
-    assert patterns(schema) <= set(PATTERNS)
+@pytest.mark.parametrize("model", [Site, People])
+def test_every_pattern_of_a_model_has_words(model):
+    assert patterns(model.model_json_schema()) <= set(PATTERNS)
 
 
 YAMLISH = st.text(alphabet="ab01:-[]{}&*!?|>#'\"%@`,. \n\t<~é\x00", max_size=60)

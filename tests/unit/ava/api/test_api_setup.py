@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ava.api import admin, setup
 from ava.api.__main__ import main
 from ava.api.config import Config, Ldap
 from ava.api.directory import DirectoryDown
+from ava.api.identity import digest, new_secret
 from ava.api.ldap import LdapDirectory
 from ava.api.passwords import Passwords
 from ava.api.sealing import Sealer, sealer
@@ -208,3 +210,60 @@ def test_a_directory_that_is_away_is_told_apart_from_a_wrong_password() -> None:
     away = LdapDirectory(Ldap(url="ldaps://127.0.0.1:9", user_dn="uid={name}"))
     with pytest.raises(DirectoryDown):
         away.knows("ann", "word")
+
+
+def _lend(monkeypatch: pytest.MonkeyPatch, settings: Path, secret: str, *words: str) -> int:
+    monkeypatch.setattr("sys.stdin", io.StringIO(secret + "\n"))
+    return admin.main(["lend", "--config", str(settings), *words])
+
+
+def test_the_only_administrator_is_lent_a_token_for_an_hour_by_a_secret_that_nothing_repeats(
+    monkeypatch: pytest.MonkeyPatch, settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _admin(monkeypatch, settings, WORD)
+    capsys.readouterr()
+    secret = new_secret()
+    assert _lend(monkeypatch, settings, secret) == 0
+    said = capsys.readouterr()
+    name, id = said.out.split()
+    store = open_store(load(settings, Config).database.address())
+    [kept] = store.secrets("boss", "token")
+    assert (name, id) == ("boss", kept["id"])
+    assert kept["until"] - kept["created"] == timedelta(hours=1)
+    found = store.who("token", digest(secret), utc_now())
+    assert found is not None and found.name == "boss"
+    assert secret not in said.out + said.err + str(store.audit().items)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "boss, chief"),
+        (("--name", "ann"), "ann is no active administrator"),
+        (("--name", "none"), "none is no"),
+    ],
+)
+def test_nobody_is_lent_a_token_who_is_no_administrator_or_one_of_several(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    told: str,
+) -> None:
+    for name in ("boss", "chief"):
+        _admin(monkeypatch, settings, WORD, name)
+    store = open_store(load(settings, Config).database.address())
+    store.add_user("ann", "ann@example.org", "x" * 20, utc_now(), state=UserState.ACTIVE)
+    assert _lend(monkeypatch, settings, new_secret(), *words) == 2
+    assert told in capsys.readouterr().err
+    assert not [s for name in ("boss", "chief", "ann") for s in store.secrets(name, "token")]
+    store.close()
+
+
+@pytest.mark.parametrize("secret", ["", "short", "x" * 44, "$" * 43])
+def test_what_is_no_secret_opens_nothing(
+    monkeypatch: pytest.MonkeyPatch, settings: Path, secret: str
+) -> None:
+    _admin(monkeypatch, settings, WORD)
+    assert _lend(monkeypatch, settings, secret) == 2

@@ -1,0 +1,36 @@
+"""What the model of a file of people says about itself: its JSON Schema, and the tables of docs/ava-people.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from avadm.paths import home
+from avadm.people.model import People
+from avadm.sitefile import schema as own
+
+MARK = "<!-- generated from the model: python -m avadm.people.schema -->"
+"""What follows this line in docs/ava-people.md is generated."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a file."""
+    return own.schema(People, "users, groups and quotas of AVA")
+
+
+def tables() -> str:
+    """Return one Markdown table for each mapping of a file."""
+    return own.tables(People)
+
+
+def update(docs: Path) -> None:
+    """Write docs/ava-people.schema.json and the tables of docs/ava-people.md anew."""
+    (docs / "ava-people.schema.json").write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
+    page = docs / "ava-people.md"
+    text, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
+    page.write_text(f"{text}{mark}\n\n{tables()}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    update(home() / "docs")
