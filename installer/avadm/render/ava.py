@@ -30,7 +30,9 @@ from avadm.components.database import AUTHORITY, nodes
 from avadm.pki.model import Authority
 from avadm.render import Given, Vars, database, logs, volumes
 from avadm.render.addons import REGISTRY_PORT
+from avadm.render.volumes import classes
 from avadm.site import places
+from avadm.site.cache import MASTER_WEB_PORT
 from avadm.site.model import Site
 
 SEALING_KEY = "vault_ava_sealing_key"
@@ -125,6 +127,8 @@ def render(given: Given, out: Vars) -> None:
             "ava_log_port": site.components.logs.port,
         }
     out.all |= {"ava_mount": mount(site), "ava_cache_mount": cache(site)}
+    out.all |= {"ava_cache_masters": _masters(site) if cache(site) else [], "ava_cache_port": MASTER_WEB_PORT}
+    out.all |= {"ava_snapshots": "rbd" in classes(site), "ava_nfs_servers": list(knobs.nfs_servers)}
     out.all["ava_disks"] = "local" in volumes.classes(site)
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
     rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
@@ -179,6 +183,11 @@ def _code(site: Site) -> list[dict[str, Any]]:
         for server in (knobs.git if knobs else [])
         for network in server.networks
     ]
+
+
+def _masters(site: Site) -> list[str]:
+    """Return the addresses of the cache's masters, which tell how much of data sets it holds."""
+    return [str(n.address) for n in site.with_role("alluxio_master")]
 
 
 def _servers(site: Site) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from avadm.site.ava_services import Ldap, Notices, Oidc
 from avadm.site.values import Model, Subnet, Whole
@@ -25,6 +26,26 @@ class GitServer(Model):
     """Authority of its certificate, PEM, where that is not a public one."""
 
 
+def _elsewhere(name: str) -> str:
+    """Refuse names under which a node would ask itself."""
+    own = name == "localhost" or name.endswith(".localhost")
+    try:
+        address = ip_address(name)
+    except ValueError:
+        address = None
+    if own or (address and (address.is_loopback or address.is_link_local or address.is_unspecified)):
+        raise ValueError("a node would ask itself there: name the server")
+    return name
+
+
+NfsServer = Annotated[
+    str,
+    Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$", max_length=253),
+    AfterValidator(_elsewhere),
+]
+"""A host name or an IPv4 address."""
+
+
 class Ava(Model):
     """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
 
@@ -38,6 +59,8 @@ class Ava(Model):
     """Images of users' containers that are put into the site's registry; code from git wants ava-base."""
     git: list[GitServer] = []
     """Servers from which code of trainings may be cloned; none: no training has its code from git."""
+    nfs_servers: list[NfsServer] = []
+    """NFS servers whose folders the platform's administrators may make data sets of, read-only; none: no data set is from NFS."""
     oidc: Oidc | None = None
     """OpenID Connect provider at which people log in, beside name and password."""
     ldap: Ldap | None = None
