@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -58,11 +59,88 @@ def list_(app: App, all_: bool, json_: bool) -> None:
 @data.command()
 @click.argument("name")
 @click.option("--cache", metavar="PATH", help="What Alluxio shows there, read-only; for administrators.")
+@click.option(
+    "--rbd",
+    metavar="IMAGE@SNAPSHOT",
+    help="A block image's snapshot with ext4, read-only; for administrators.",
+)
+@click.option(
+    "--nfs", metavar="SERVER:/PATH", help="A folder of a server that the site allows; for administrators."
+)
+@click.option(
+    "--wait", "seconds", type=click.IntRange(0, 3600), default=60, show_default=True, metavar="SECONDS"
+)
 @click.pass_obj
-def make(app: App, name: str, cache: str | None) -> None:
-    """Make a data set; the same again changes nothing."""
-    source = {"kind": "cache", "path": cache} if cache else None
-    say(app.client().make_data_set(name, source).id)
+def make(app: App, name: str, cache: str | None, rbd: str | None, nfs: str | None, seconds: int) -> None:
+    """Make a data set; the same again changes nothing. A snapshot is waited for until nodes can mount it."""
+    if sum(one is not None for one in (cache, rbd, nfs)) > 1:
+        raise click.UsageError("one of --cache, --rbd and --nfs")
+    ava, source = app.client(), None
+    if cache is not None:
+        source = {"kind": "cache", "path": cache}
+    elif rbd is not None:
+        image, _, snapshot = rbd.partition("@")
+        source = {"kind": "rbd", "image": image, "snapshot": snapshot}
+    elif nfs is not None:
+        server, _, path = nfs.partition(":")
+        source = {"kind": "nfs", "server": server, "path": path}
+    one = ava.make_data_set(name, source)
+    say(one.id)
+    end = time.monotonic() + seconds
+    while one.elsewhere and not one.elsewhere.ready and not one.elsewhere.trouble and time.monotonic() < end:
+        time.sleep(1)
+        one = ava.data_set(one.id)
+    if one.elsewhere and not one.elsewhere.ready:
+        raise click.ClickException(
+            f"It cannot be mounted: {one.elsewhere.trouble or 'not yet'}. It stays until you delete it."
+        )
+
+
+@data.command()
+@click.argument("set_", metavar="SET")
+@as_json
+@click.pass_obj
+def show(app: App, set_: str, json_: bool) -> None:
+    """Show a data set: where its bytes lie, whether they can be had, and how much of them the cache holds."""
+    one = _find(app.client(), set_)
+    if json_:
+        print_json(one.model_dump(mode="json"))
+        return
+    rows = [("id", one.id), ("name", one.name), ("owner", one.owner), ("source", place(one))]
+    if one.folder:
+        used = size(one.folder.used or 0) if one.folder.seen else "not measured yet"
+        rows.append(("size", f"{used} of {size(one.folder.quota)}"))
+    if one.elsewhere:
+        rows.append(("can be read", "yes" if one.elsewhere.ready else "no"))
+    if one.source["kind"] == "cache":
+        rows.append(("in the cache", held(one)))
+    now = "written" if one.writers else f"read by {one.readers}" if one.readers else "not in use"
+    rows += [("now", now), ("made", f"{ago(one.created)} ago")]
+    for name, value in rows:
+        say(f"{name + ':':<14}{value}")
+    trouble = one.folder or one.elsewhere
+    if trouble and trouble.trouble:
+        note(f"! {trouble.trouble}")
+
+
+def place(one: DataSetOut) -> str:
+    """Return where a data set's bytes lie, as its maker said it."""
+    told = {key: str(value) for key, value in one.source.items()}
+    return {
+        "folder": "a folder of its own",
+        "cache": f"the cache, {told.get('path')}",
+        "rbd": f"snapshot {told.get('image')}@{told.get('snapshot')}",
+        "nfs": f"NFS {told.get('server')}:{told.get('path')}",
+    }.get(told["kind"], told["kind"])
+
+
+def held(one: DataSetOut) -> str:
+    """Return how much of a data set the cache holds, as last known, with its age."""
+    seen = one.elsewhere
+    if seen is None or seen.seen is None or seen.size is None or seen.cached is None:
+        return "not measured yet"
+    share = 100 * seen.cached // seen.size if seen.size else 100
+    return f"{share} % ({size(seen.cached)} of {size(seen.size)}), {ago(seen.seen)} ago"
 
 
 @data.command()
