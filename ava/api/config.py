@@ -97,6 +97,18 @@ class Jump(Strict):
     domain: str = "cluster.local"
 
 
+class Idle(Strict):
+    """When workbenches are stopped in which nobody works.
+
+    Attributes:
+        hours: after so many since somebody was last seen at work.
+        warn_hours: so many before that the user is told.
+    """
+
+    hours: Annotated[float, Field(gt=0, le=8760)]
+    warn_hours: Annotated[float, Field(gt=0, le=8760)] = 1.0
+
+
 class Workbenches(Strict):
     """How users get into workbenches.
 
@@ -105,6 +117,7 @@ class Workbenches(Strict):
         site: URL of this interface, where users are logged in.
         gate_secret, jump_secret: files with what the gate and the ssh gateway show on the internal port.
         jump: None: there is no ssh gateway.
+        idle: None: they are stopped by their users alone. The operator's settings say the same.
         disks: whether they may have disks of nodes: the cluster has the storage class.
     """
 
@@ -114,6 +127,7 @@ class Workbenches(Strict):
     jump_secret: Path | None = None
     jump: Jump | None = None
     disks: bool = False
+    idle: Idle | None = None
 
 
 class Enough(Strict):

@@ -11,7 +11,7 @@ from ava.client.base import Part
 
 
 class Administration(Part):
-    """Administration. A quota is ``{"gpu", "cpu" (thousandths), "memory", "storage" (bytes)}``; null: no limit."""
+    """Administration. A quota is ``{"gpu", "cpu" (thousandths), "memory", "storage", "disk" (bytes)}``; null: no limit."""
 
     def users(
         self, *, state: Literal["pending", "active", "disabled"] | None = None, most: int | None = None

@@ -18,3 +18,11 @@ class Benches(Part):
     def workbench(self, id: str) -> WorkbenchOut:
         """Return a workbench."""
         return self._one(WorkbenchOut, "GET", f"/workbenches/{id}")
+
+    def grow_disk(self, id: str, size: int) -> WorkbenchOut:
+        """Have a workbench's disk be larger, bytes."""
+        return self._one(WorkbenchOut, "PUT", f"/workbenches/{id}/disk", json={"size": size})
+
+    def exempt_idle(self, id: str, exempt: bool) -> WorkbenchOut:
+        """Choose whether a workbench is never stopped for being idle; for administrators."""
+        return self._one(WorkbenchOut, "PUT", f"/workbenches/{id}/idle", json={"exempt": exempt})

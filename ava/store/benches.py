@@ -13,7 +13,7 @@ from ava.store import records
 from ava.store.base import Base, reading, upsert, writing
 from ava.store.lookup import Lock, definition_row, run_row, user_row
 from ava.store.tables import definitions, keys, pods, runs, secrets, users
-from ava.store.tables_benches import benches
+from ava.store.tables_benches import benches, idle_exempt
 
 _RUNS_NOW = and_(
     runs.c.kind == Kind.WORKBENCH.value, runs.c.phase == Phase.ADMITTED.value, runs.c.stop.is_(None)
@@ -64,6 +64,33 @@ class BenchStore(Base):
             until=until.isoformat(),
         )
         return True
+
+    @writing
+    def exempt_idle(self, connection: Connection, definition: str, exempt: bool, now: datetime) -> None:
+        """Choose whether a workbench is never stopped for being idle."""
+        definition_row(connection, definition, Lock.STAYS)
+        connection.execute(idle_exempt.delete().where(idle_exempt.c.definition == definition))
+        if exempt:
+            connection.execute(idle_exempt.insert().values(definition=definition, since=now))
+            put = benches.update().where(benches.c.definition == definition)
+            connection.execute(put.values(warned=None))
+
+    @reading
+    def is_idle_exempt(self, connection: Connection, definition: str) -> bool:
+        """Return whether a workbench is never stopped for being idle."""
+        query = select(idle_exempt.c.since).where(idle_exempt.c.definition == definition)
+        return connection.execute(query).one_or_none() is not None
+
+    @reading
+    def benches_to_watch(self, connection: Connection, cluster: str) -> Sequence[tuple[Run, Bench]]:
+        """Return the workbenches of a cluster that run and may be stopped for being idle, each with what is kept of it."""
+        query = select(runs).join(benches, benches.c.definition == runs.c.definition)
+        query = query.outerjoin(idle_exempt, idle_exempt.c.definition == runs.c.definition)
+        query = query.where(_RUNS_NOW, runs.c.cluster == cluster, idle_exempt.c.since.is_(None))
+        found = [records.run(row) for row in connection.execute(query.order_by(runs.c.id))]
+        kept = select(benches).where(benches.c.definition.in_([run.definition for run in found]))
+        by_id = {row.definition: Bench(**row._mapping) for row in connection.execute(kept)}
+        return [(run, by_id[run.definition]) for run in found if run.definition in by_id]
 
     @reading
     def at_door(self, connection: Connection, session: str, definition: str, now: datetime) -> AtDoor:

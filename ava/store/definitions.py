@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
 from ava.domain.problems import Problem, Refused, conflict, missing
-from ava.store import records
+from ava.store import disks, records
 from ava.store.base import Base, page, reading, refuse, writing
 from ava.store.lookup import Lock, definition_row, user_name, user_row
 from ava.store.tables import definitions, runs
@@ -59,6 +59,7 @@ class DefinitionStore(Base):
                 "Choose another name, or say that it is to be replaced.",
                 found=before.id,
             )
+        disks.follow(connection, before.id, wanted)
         update = definitions.update().where(definitions.c.id == before.id).values(spec=wanted)
         return records.definition(connection.execute(update.returning(definitions)).one())
 

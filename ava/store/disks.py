@@ -47,6 +47,14 @@ def want(
     return str(row.group_name)
 
 
+def follow(connection: Connection, definition: str, spec: Mapping[str, Any]) -> None:
+    """Bring the disk of a workbench that is there to what its new definition says; less than it has is refused."""
+    size = spec.get("disk")
+    row = _row(connection, definition) if size is not None else None
+    if row is not None and size is not None:
+        _resize(connection, row, int(size))
+
+
 def of_group(connection: Connection, group: str) -> int:
     """Return how many disks count in a group's quota."""
     query = select(func.count()).select_from(disks).where(disks.c.group_name == group)

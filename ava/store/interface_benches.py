@@ -26,6 +26,15 @@ class Benches(Protocol):
     def bench_warn(self, run: str, now: datetime, until: datetime) -> bool:
         """Tell the owner that an idle workbench is stopped at ``until``; once for each idle stretch, else False."""
 
+    def exempt_idle(self, definition: str, exempt: bool, now: datetime) -> None:
+        """Choose whether a workbench is never stopped for being idle."""
+
+    def is_idle_exempt(self, definition: str) -> bool:
+        """Return whether a workbench is never stopped for being idle."""
+
+    def benches_to_watch(self, cluster: str) -> Sequence[tuple[Run, Bench]]:
+        """Return the workbenches of a cluster that run and may be stopped for being idle, each with what is kept of it."""
+
     def at_door(self, session: str, definition: str, now: datetime) -> AtDoor:
         """Return who comes by a session (its digest), and what is behind a workbench's door now."""
 

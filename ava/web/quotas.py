@@ -17,6 +17,7 @@ def read(form: forms.Form) -> dict[str, Any]:
         "cpu": forms.scaled(form.text("cpu"), 1000),
         "memory": forms.scaled(form.text("memory"), GIB),
         "storage": forms.scaled(form.text("storage"), GIB),
+        "disk": forms.scaled(form.text("disk"), GIB),
     }
 
 
@@ -27,6 +28,7 @@ def shown(quota: QuotaOut) -> dict[str, str]:
         "cpu": _plain(quota.cpu, 1000),
         "memory": _plain(quota.memory, GIB),
         "storage": _plain(quota.storage, GIB),
+        "disk": _plain(quota.disk, GIB),
     }
 
 

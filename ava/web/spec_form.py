@@ -101,6 +101,7 @@ def spec_of(form: forms.Form, kind: str, like: str) -> dict[str, Any]:
         "time_limit": forms.scaled(form.text("hours"), 3600),
         "tensorboard": True if form.get("tensorboard") == "1" else None,
         "serving": serving_form.serving_of(form) if kind == "service" else None,
+        "disk": forms.scaled(form.text("disk"), GIB) if kind == "workbench" else None,
     }
     return {key: value for key, value in found.items() if value is not None}
 
@@ -154,6 +155,7 @@ def values(spec: Mapping[str, Any], name: str) -> tuple[dict[str, str], str]:
         "git_commit": git.get("commit", ""),
         "git_key": git.get("key") or "",
         "hours": _scaled(spec.get("time_limit"), 3600),
+        "disk": _scaled(spec.get("disk"), GIB),
         "data_set": " ".join(d["name"] for d in spec.get("data_sets") or ()),
         "data_write": " ".join(d["name"] for d in spec.get("data_sets") or () if d.get("write")),
         "tensorboard": "1" if spec.get("tensorboard") else "",
@@ -209,6 +211,7 @@ PLACES: tuple[tuple[str, str], ...] = (
     (r"env\b", "env"),
     (r"command\b", "command"),
     (r"time_limit", "hours"),
+    (r"disk\b", "disk"),
     (r"(gpu_model|node|cluster|queue|priority|retries|image|tensorboard)\b", "{0}"),
     (r"data_sets\b", "data_set"),
 )

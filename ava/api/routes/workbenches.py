@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated
 from urllib.parse import quote
 
@@ -14,10 +15,10 @@ from ava.api.doors import name
 from ava.api.identity import Anybody, Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.routes.runs import shown
-from ava.api.schemas.benches import SshOut, WorkbenchOut
+from ava.api.schemas.benches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
 from ava.api.schemas.common import Paged
 from ava.domain import bench
-from ava.domain.model import Definition, Kind, Run
+from ava.domain.model import Definition, Kind, Phase, Run
 from ava.domain.problems import missing
 
 routes = router("workbenches")
@@ -49,6 +50,24 @@ def list_workbenches(who: Someone, query: Annotated[paging.PageQuery, Query()]) 
 def show_workbench(id: Ref, who: Someone) -> WorkbenchOut:
     """Return a workbench."""
     return _out(who, _the(who, id, "workbenches.show"))
+
+
+@routes.put("/workbenches/{id}/disk")
+def grow_disk(id: Ref, body: DiskIn, who: Someone) -> WorkbenchOut:
+    """Have a workbench's disk be larger, while it runs too; less than it has is refused."""
+    one = _the(who, id, "workbenches.grow")
+    with who.change("workbenches.grow", f"workbench {one.id}", size=body.size):
+        who.services.store.grow_disk(one.id, body.size)
+    return _out(who, _the(who, id, "workbenches.grow"))
+
+
+@routes.put("/workbenches/{id}/idle")
+def exempt_idle(id: Ref, body: IdleIn, who: Someone) -> WorkbenchOut:
+    """Choose whether a workbench is stopped when nobody has worked in it for as long as the site says."""
+    one = _the(who, id, "workbenches.exempt")
+    with who.change("workbenches.exempt", f"workbench {one.id}", exempt=body.exempt):
+        who.services.store.exempt_idle(one.id, body.exempt, who.services.clock())
+    return _out(who, one)
 
 
 @routes.get("/workbenches/{id}/open", status_code=303)
@@ -89,7 +108,25 @@ def _out(who: Caller, one: Definition) -> WorkbenchOut:
         reason=last.reason if last else "",
         url=f"https://{bench.host(one.id, config.below)}/" if config else "",
         ssh=_ssh(who, one, runs[0]) if runs else None,
+        disk=_disk(who, one),
+        idle_exempt=store.is_idle_exempt(one.id),
+        idle_until=_idle_until(who, one) if runs and runs[0].phase is Phase.ADMITTED else None,
     )
+
+
+def _disk(who: Caller, one: Definition) -> DiskOut | None:
+    found = who.services.store.disk(one.id)
+    if found is not None:
+        return DiskOut(size=found.size, wanted=found.wanted, node=found.node, trouble=found.trouble)
+    asked = one.spec.get("disk")
+    return None if asked is None else DiskOut(size=0, wanted=asked, node="", trouble="")
+
+
+def _idle_until(who: Caller, one: Definition) -> datetime | None:
+    config, kept = who.services.config.workbenches, who.services.store.bench(one.id)
+    if config is None or config.idle is None or kept is None or kept.warned is None:
+        return None
+    return kept.warned + timedelta(hours=config.idle.warn_hours)
 
 
 def _ssh(who: Caller, one: Definition, run: Run) -> SshOut | None:

@@ -2,7 +2,43 @@
 
 from __future__ import annotations
 
-from ava.api.schemas.common import Answer
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from ava.api.schemas.common import Answer, Request
+from ava.domain import disks
+
+DiskSize = Annotated[int, Field(ge=disks.LEAST, le=disks.MOST, multiple_of=disks.STEP)]
+
+
+class DiskIn(Request):
+    """How large a workbench's disk is to be, bytes."""
+
+    size: DiskSize
+
+
+class IdleIn(Request):
+    """Whether a workbench is never stopped for being idle."""
+
+    exempt: bool
+
+
+class DiskOut(Answer):
+    """A workbench's disk.
+
+    Attributes:
+        size: bytes that it has; 0: it is made with the first start.
+        wanted: bytes that it is to have; more than ``size`` while it is made or grows.
+        node: where it is, and so the workbench.
+        trouble: why it is not as it should be; empty where nothing is in the way.
+    """
+
+    size: int
+    wanted: int
+    node: str
+    trouble: str
 
 
 class SshOut(Answer):
@@ -34,6 +70,9 @@ class WorkbenchOut(Answer):
         state: the run's, as runs show it; ``new`` before the first.
         url: where JupyterLab is while it runs; empty where the site has no way in.
         ssh: None where the site has no ssh gateway.
+        disk: None: it has none.
+        idle_exempt: whether it is never stopped for being idle.
+        idle_until: it is idle, and stopped then unless somebody works in it.
     """
 
     id: str
@@ -44,3 +83,6 @@ class WorkbenchOut(Answer):
     reason: str
     url: str
     ssh: SshOut | None
+    disk: DiskOut | None = None
+    idle_exempt: bool = False
+    idle_until: datetime | None = None

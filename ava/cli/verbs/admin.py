@@ -31,19 +31,21 @@ def _whole(text: str) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def quota(gpu: str, cpu: str, memory: str, storage: str) -> dict[str, int | None]:
+def quota(gpu: str, cpu: str, memory: str, storage: str, disk: str) -> dict[str, int | None]:
     """Return a quota from its options."""
     return {
         "gpu": number_of(gpu, _whole),
         "cpu": number_of(cpu, specfile.cpu),
         "memory": number_of(memory, specfile.memory),
         "storage": number_of(storage, specfile.memory),
+        "disk": number_of(disk, specfile.memory),
     }
 
 
 def quota_options(command: Any) -> Any:
     """Add the options of a quota."""
     for name, default, what in (
+        ("--disk", "0", "Of nodes' own disks, for workbenches."),
         ("--storage", "none", "In the group's folder."),
         ("--memory", "0", "At once."),
         ("--cpu", "0", "Cores at once."),
@@ -122,7 +124,7 @@ def member(app: App, group: str, users: tuple[str, ...], remove: bool) -> None:
 @click.pass_obj
 def put_queue(app: App, /, name: str, pool: str | None, priority: int | None, **amounts: str) -> None:
     """Make or change a queue."""
-    limits = {k: v for k, v in quota(**amounts).items() if k != "storage"}
+    limits = {k: v for k, v in quota(**amounts).items() if k not in ("storage", "disk")}
     settings: dict[str, Any] = {"quota": limits, "pool": pool, "priority": priority}
     app.client().put_queue(name, **{k: v for k, v in settings.items() if v is not None})
     note(f"Queue {name} is there.")

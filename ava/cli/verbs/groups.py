@@ -32,8 +32,9 @@ def groups(app: App, all_: bool, default: str | None, json_: bool) -> None:
             f"{cores(g.used.cpu)}/{cores(g.quota.cpu)}",
             f"{size(g.used.memory)}/{size(g.quota.memory)}",
             size(g.quota.storage),
+            size(g.quota.disk),
         )
         for g in found
     ]
-    columns = ("GROUP", "", "GPU", "CPU", "MEMORY", "STORAGE")
+    columns = ("GROUP", "", "GPU", "CPU", "MEMORY", "STORAGE", "DISK")
     table(columns, rows, right=columns[2:])

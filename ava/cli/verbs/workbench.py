@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ava.cli import output
 from ava.cli.amounts import CORES, SIZE
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json, say, table
@@ -45,6 +46,9 @@ def list_(app: App, json_: bool) -> None:
 @click.option("--gpu", type=click.IntRange(0, 1024), default=0, show_default=True)
 @click.option("--cpu", type=CORES, default="1", show_default=True)
 @click.option("--memory", type=SIZE, default="2GiB", show_default=True)
+@click.option(
+    "--disk", type=SIZE, help="Of the node's own disk, at /disk over all runs; none where left out."
+)
 @click.option("--gpu-model", metavar="MODEL", help="As `ava cluster` shows it.")
 @click.option("--node", metavar="NODE", help="As `ava cluster` shows it.")
 @click.option("--queue", default="default", show_default=True, metavar="QUEUE")
@@ -55,7 +59,7 @@ def create(app: App, /, name: str, json_: bool, **chosen: Any) -> None:
     each = {part: chosen[part] for part in ("gpu", "cpu", "memory")}
     spec: dict[str, Any] = {"kind": "workbench", "image": chosen["image"], "queue": chosen["queue"]}
     spec |= {"roles": [{"each": each}]}
-    spec |= {key: chosen[key] for key in ("gpu_model", "node") if chosen[key] is not None}
+    spec |= {key: chosen[key] for key in ("gpu_model", "node", "disk") if chosen[key] is not None}
     made = app.client().define(name, spec)
     if json_:
         print_json(made)
@@ -106,6 +110,35 @@ def stop(app: App, name: str, wait: bool, json_: bool) -> None:
         print_json(one)
     else:
         note(f"{one.name}: {one.state}")
+
+
+@workbench.command()
+@click.argument("name")
+@click.argument("size", type=SIZE)
+@as_json
+@click.pass_obj
+def grow(app: App, name: str, size: int, json_: bool) -> None:
+    """Have a workbench's disk be larger, while it runs too. It never shrinks."""
+    ava = app.client()
+    one = ava.grow_disk(_the(ava, name).id, size)
+    if json_:
+        print_json(one)
+    elif one.disk is not None:
+        note(
+            f"{one.name}: the disk has {output.size(one.disk.size)}, {output.size(size)} are wanted. {one.disk.trouble}".strip()
+        )
+
+
+@workbench.command("keep")
+@click.argument("id")
+@click.option("--end", is_flag=True, help="Stop it again when it is idle.")
+@click.pass_obj
+def keep(app: App, id: str, end: bool) -> None:
+    """Never stop a workbench (of anybody, by its id) for being idle; for administrators."""
+    one = app.client().exempt_idle(id, not end)
+    note(
+        f"{one.name} of {one.owner} is {'never stopped' if one.idle_exempt else 'stopped as others are'} when it is idle."
+    )
 
 
 @workbench.command("ssh-config")

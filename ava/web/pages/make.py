@@ -53,6 +53,7 @@ def _page(
             if not row.uses or kind in row.uses
         ],
         data_sets=_data_sets(visit),
+        disks=bool((ways := visit.services.config.workbenches) and ways.disks),
         chosen_sets=_chosen(visit, values, "data_set"),
         written_sets=_chosen(visit, values, "data_write"),
         # Whether something is filled in that is else out of sight.

@@ -98,6 +98,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "pools.delete": lambda s, w: ("DELETE", "/pools/cpu", None),
     "cluster.show": lambda s, w: ("GET", "/cluster", None),
     "images.list": lambda s, w: ("GET", "/images", None),
+    "registry.token": lambda s, w: ("GET", "/registry/token?service=registry.site:5004", None),
     "definitions.list": lambda s, w: ("GET", "/definitions", None),
     "definitions.list-all": lambda s, w: ("GET", "/definitions?all=true", None),
     "definitions.make": lambda s, w: ("POST", "/definitions", {"name": "d", "spec": SPEC}),
@@ -123,6 +124,8 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "workbenches.list": lambda s, w: ("GET", "/workbenches", None),
     "workbenches.show": lambda s, w: ("GET", f"/workbenches/{_bench(s)}", None),
     "workbenches.open": lambda s, w: ("GET", f"/workbenches/{_bench(s)}/open?state={'a' * 64}", None),
+    "workbenches.grow": lambda s, w: ("PUT", f"/workbenches/{_bench(s)}/disk", {"size": 2**30}),
+    "workbenches.exempt": lambda s, w: ("PUT", f"/workbenches/{_bench(s)}/idle", {"exempt": True}),
     "users.storage": lambda s, w: ("PUT", "/users/ann/storage", {"quota": 2**30}),
     "data-sets.list": lambda s, w: ("GET", "/data-sets", None),
     "data-sets.list-all": lambda s, w: ("GET", "/data-sets?all=true", None),
@@ -138,8 +141,9 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "audit.list": lambda s, w: ("GET", "/audit", None),
 }
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
+# Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
-BUSY = {"groups.delete": 409, "keys.delete": 404, "workbenches.open": 404}
+BUSY = {"groups.delete": 409, "keys.delete": 404, "workbenches.open": 404, "workbenches.grow": 409}
 UNGROUPED = {("runs.make", "user"): 409, ("runs.make", "admin"): 409}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ava.api.config import Workbenches
 from ava.api.health import internal
 from ava.domain.bench import Bench
 from ava.domain.labels import pod
-from ava.domain.model import Outcome, PodState, Topic, UserState
+from ava.domain.model import Outcome, PodState, Quota, Topic, UserState
 from tests.unit.ava.api.site import SPEC, Site
 from tests.unit.ava.api.test_api_sessions import log_in
 
@@ -36,14 +36,15 @@ class Benches(Site):
             (folder / name).write_text(f"{secret}\n")
         jump = {"host": "ssh.example.org", "host_key": OTHER}
         config = {"below": "wb.example.org", "site": "https://ava.example.org"}
+        config |= {"disks": True, "idle": {"hours": 8, "warn_hours": 2}}
         config |= {"gate_secret": folder / "gate", "jump_secret": folder / "jump", "jump": jump}
         super().__init__(folder, config={"workbenches": Workbenches.model_validate(config)})
         inner = internal(self.store, doors.routes(self.services))
         self.inner = httpx.AsyncClient(transport=httpx.ASGITransport(app=inner), base_url="http://told")
 
-    def make(self, who: str = "ann", name: str = "bench") -> str:
+    def make(self, who: str = "ann", name: str = "bench", **more: Any) -> str:
         """Return the id of a new workbench."""
-        spec = SPEC | {"kind": "workbench"}
+        spec = SPEC | {"kind": "workbench"} | more
         made = self.call("POST", "/definitions", who, json={"name": name, "spec": spec})
         return str(made.json()["id"])
 
@@ -253,3 +254,48 @@ def test_what_a_workbench_keeps_is_made_once(benches: Benches) -> None:
     kept = benches.store.bench(bench)
     assert kept is not None
     assert kept.active == benches.now
+
+
+GIB = 2**30
+
+
+def test_a_disk_is_asked_for_grown_and_shown_and_is_nobody_else_s(benches: Benches) -> None:
+    benches.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=10 * GIB), benches.now)
+    bench = benches.make(disk=4 * GIB)
+    path = f"/workbenches/{bench}"
+    assert benches.call("GET", path, "ann").json()["disk"] == {
+        "size": 0,
+        "wanted": 4 * GIB,
+        "node": "",
+        "trouble": "",
+    }
+    benches.start(bench)
+    benches.store.disk_seen(bench, "w1", 4 * GIB, "")
+    grown = benches.call("PUT", f"{path}/disk", "ann", json={"size": 6 * GIB}).json()
+    assert grown["disk"] == {"size": 4 * GIB, "wanted": 6 * GIB, "node": "w1", "trouble": ""}
+    shrunk = benches.call("PUT", f"{path}/disk", "ann", json={"size": 3 * GIB})
+    assert shrunk.status_code == 422
+    (problem,) = shrunk.json()["problems"]
+    assert problem["code"] == "disk-shrinks"
+    assert all(problem[key] for key in ("what", "where", "found", "wanted", "remedy"))
+    assert benches.call("PUT", f"{path}/disk", "ann", json={"size": 11 * GIB}).status_code == 409
+    assert benches.call("PUT", f"{path}/disk", "ben", json={"size": 7 * GIB}).status_code == 404
+    assert benches.call("PUT", f"{path}/disk", "root2", json={"size": 7 * GIB}).status_code == 403
+    for size in (0, -1, 2**62, GIB + 1, "5GiB", None):
+        assert benches.call("PUT", f"{path}/disk", "ann", json={"size": size}).status_code == 422
+
+
+def test_an_administrator_alone_keeps_a_workbench_that_is_idle(benches: Benches) -> None:
+    bench = benches.make()
+    run = benches.start(bench)
+    assert benches.store.bench_warn(run, benches.now, benches.now)
+    path = f"/workbenches/{bench}"
+    shown = benches.call("GET", path, "ann").json()
+    assert datetime.fromisoformat(shown["idle_until"]) == benches.now + timedelta(hours=2)
+    assert benches.call("PUT", f"{path}/idle", "ann", json={"exempt": True}).status_code == 403
+    kept = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": True}).json()
+    assert (kept["idle_exempt"], kept["idle_until"]) == (True, None)
+    assert benches.store.benches_to_watch("default") == []
+    again = benches.call("PUT", f"{path}/idle", "root2", json={"exempt": False}).json()
+    assert again["idle_exempt"] is False
+    assert [r.id for r, _ in benches.store.benches_to_watch("default")] == [run]

@@ -100,11 +100,13 @@ def test_it_grows_at_once_and_at_the_next_start_and_never_shrinks_below_what_it_
     assert code(world.store.grow_disk, id, 4 * GIB) == (422, "disk-shrinks")
     world.store.grow_disk(id, 5 * GIB)  # what could not be had is given up
     assert code(world.store.grow_disk, id, 11 * GIB) == (409, "disk-quota")
-    bench(world, 3 * GIB)
-    assert code(start, world, id, "2") == (422, "disk-shrinks")
+    assert code(bench, world, 3 * GIB) == (422, "disk-shrinks")
+    assert world.store.definition(id).spec["disk"] == 5 * GIB
     bench(world, 8 * GIB)
-    run_once(world, id, "3")
-    assert world.store.disk(id).wanted == 8 * GIB
+    assert world.store.disk(id).wanted == 8 * GIB, "another definition is at once, too"
+    bench(world, None)
+    assert run_once(world, id, "3").group == "vision"
+    assert world.store.disk(id).wanted == 8 * GIB, "it stays as long as the workbench"
 
 
 def test_a_workbench_without_one_has_none_to_grow(world):
