@@ -9,6 +9,8 @@ IMAGE = frozenset(
 )
 HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
 """Reasons that waiting does not cure."""
+UNMOUNTED = "FailedMount"
+"""Its node cannot mount one of the pod's volumes."""
 POD_LOST = "PodLost"
 LOST = frozenset({POD_LOST, "NodeLost"})
 """The pod did nothing wrong: its node or object went away."""

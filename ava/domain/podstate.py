@@ -69,11 +69,11 @@ def merge(known: PodState | None, shown: PodState | None) -> PodState | None:
 
 
 def settle(state: PodState, now: datetime, image_wait: float) -> PodState:
-    """Return a state as failed where its image cannot be had for ``image_wait`` seconds, or never will be."""
+    """Return a state as failed where its image or volumes cannot be had for ``image_wait`` seconds, or never will be."""
     if state.phase != "Pending":
         return state
     since = (now - state.started) if state.started else timedelta(0)
-    late = state.reason in exits.IMAGE and since > timedelta(seconds=image_wait)
+    late = state.reason in (*exits.IMAGE, exits.UNMOUNTED) and since > timedelta(seconds=image_wait)
     return replace(state, phase="Failed") if late or state.reason in exits.HOPELESS else state
 
 

@@ -59,6 +59,7 @@ EXPLAINED = {
     "PodLost": "it went away without having ended",
     "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
     "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
+    "FailedMount": "its node cannot mount one of its volumes",
     "InvalidImageName": "the name of its image is not valid",
     "ErrImageNeverPull": "its image is not on the node and may not be pulled",
     "CreateContainerConfigError": "its container's settings cannot be read",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import ChainMap
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -19,6 +20,7 @@ from ava.operator.config import Config
 from ava.operator.ledger import Threads
 from ava.operator.load import EVERY
 from ava.operator.metrics import Metrics
+from ava.operator.mounting import Mounting
 from ava.operator.orphans import Orphans
 from ava.operator.outbox import Outbox
 from ava.operator.queue import Queue
@@ -33,6 +35,8 @@ WATCHDOG = 2.0
 """Seconds between two looks at pods that are being removed."""
 LOOK_AT_DISKS = 5.0
 """Seconds between two looks at disks that are not as they should be."""
+MOUNTING = 5.0
+"""Seconds between two looks at pods whose volumes are not mounted."""
 SWEEP = 3600.0
 """Seconds between two sweeps of the ledger."""
 KEPT = timedelta(days=7)
@@ -51,7 +55,10 @@ class Controller:
         self.cluster = Cluster(client)
         self.queue = Queue()
         self.watchdog = Watchdog(self.cluster, config.times, metrics, self.queue.add)
-        self.reconciler = Reconciler(self.cluster, store, threads, config, metrics, self.watchdog.stuck)
+        self.mounting = Mounting(self.cluster, self.queue.add)
+        # What keeps a pod from ending says more than what kept it from starting.
+        why = ChainMap(self.watchdog.stuck, self.mounting.unmounted)
+        self.reconciler = Reconciler(self.cluster, store, threads, config, metrics, why)
         self.outbox = Outbox(store, threads, self.queue, config.cluster)
         self.orphans = Orphans(
             self.cluster, store, threads, metrics, name=config.cluster, grace=config.times.orphan
@@ -73,6 +80,7 @@ class Controller:
                 group.create_task(self._always("outbox", self.outbox.take))
                 group.create_task(self._always("pass", self.look_at_all, times.reconcile))
                 group.create_task(self._always("watchdog", self.watchdog.look, WATCHDOG))
+                group.create_task(self._always("volumes", self.mounting.look, MOUNTING))
                 group.create_task(self._always("sign of life", self.alive, times.alive))
                 group.create_task(self._always("sweep", self.sweep, SWEEP))
                 group.create_task(self._always("disks", self.reconciler.disks.look, LOOK_AT_DISKS))
