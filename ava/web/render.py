@@ -41,6 +41,8 @@ def environment(language: str) -> Environment:
         "number": words.number,
         "time": words.time,
         "t": words,
+        "part": lambda text: words.part(text) or text,
+        "said": lambda text: words.said(text) or text,
     }
     made.globals |= {
         "asset": assets.address,

@@ -9,9 +9,12 @@ from gettext import GNUTranslations, NullTranslations
 from pathlib import Path
 
 from babel.dates import format_datetime, format_timedelta
+from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal
+
+from ava.web.sentences import CONTEXT, Sentences
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 """Code to its own name, in the order in which they are offered; the first one is what the texts are written in."""
@@ -29,13 +32,27 @@ def N_(text: str) -> str:
 
 
 @cache
-def catalogue(language: str) -> NullTranslations:
-    """Return a language's translations; those of the first language are the texts themselves."""
+def _texts(language: str) -> Catalog | None:
     path = FOLDER / language / "LC_MESSAGES" / "ava.po"
     if not path.is_file():
-        return NullTranslations()
+        return None
     with path.open("rb") as file:
-        texts = read_po(file, locale=language)
+        return read_po(file, locale=language)
+
+
+@cache
+def sentences(language: str) -> Sentences:
+    """Return what a language has for the API's sentences."""
+    rows = [(m.id, m.string) for m in _texts(language) or () if m.context == CONTEXT]
+    return Sentences((str(text), str(said)) for text, said in rows)
+
+
+@cache
+def catalogue(language: str) -> NullTranslations:
+    """Return a language's translations; those of the first language are the texts themselves."""
+    texts = _texts(language)
+    if texts is None:
+        return NullTranslations()
     compiled = io.BytesIO()
     write_mo(compiled, texts)
     compiled.seek(0)
@@ -60,6 +77,7 @@ class Words:
         self.language = language
         self.tag = TAGS[language]
         self._texts = catalogue(language)
+        self._sentences = sentences(language)
 
     def __call__(self, text: str, **values: object) -> str:
         """Return a text in this language, with values in their places."""
@@ -70,6 +88,14 @@ class Words:
         """Return what a problem's code means, "" where this language has no words of its own for it."""
         found = self._texts.pgettext("problem", code)
         return "" if found == code else found
+
+    def said(self, text: str) -> str:
+        """Return what the API says in this language; "" where this language has no words of its own for it."""
+        return self._sentences.say(text)
+
+    def part(self, text: str) -> str:
+        """Return a part of what the API says, such as what it found; "" where this language has no words for it."""
+        return self._sentences.part(text)
 
     def time(self, value: datetime) -> str:
         """Return a time, UTC."""

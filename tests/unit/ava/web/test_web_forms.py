@@ -237,6 +237,6 @@ def test_why_a_run_waits_is_told_with_its_place_and_a_remedy(site: Site) -> None
     assert "Wait until runs of the group end" in text
     assert "0 runs are looked at before it in its queue." in text
     chinese = Browser(site, "zh").log_in("ann").open(f"/runs/{ids['waiting']}").text
-    assert "用户组余量不足" in chinese
+    assert "用户组 vision 共 8 GPU，空闲 1，需要 4 个 GPU。" in chinese
     failed = Browser(site).log_in("ann").open(f"/runs/{ids['failed']}").text
     assert "it used more memory than its limit" in failed
