@@ -17,6 +17,10 @@ def _attacks(**values):
     return lambda world: [setattr(world.attacks, name, value) for name, value in values.items()]
 
 
+def _reading(**values):
+    return lambda world: [setattr(world.reading, name, value) for name, value in values.items()]
+
+
 FAULTS = (
     Fault("no-authority", "the master has no certificate of the ingress' authority", "A-SC-PRE", (),
           _set(certificate=False), "BLOCKED"),
@@ -77,6 +81,21 @@ FAULTS = (
     Fault("moving", "a changed default group moves what runs", "A-OT1", ("moved",), _set(moves=True)),
     Fault("no-quota", "trainings are admitted beyond their group's quota", "A-OT1", ("over-quota", "waited"),
           _set(forgets_quota=True)),
+    Fault("not-mounted", "a container lacks the folder of one of its user's groups", "A-OT2", ("lacking",),
+          _reading(unmounted=1)),
+    Fault("other-group", "a container sees the folder of a group that is not its user's", "A-OT2", ("foreign",),
+          _reading(foreign=True)),
+    Fault("left-group", "a training that is started after its user has left a group still has its folder", "A-OT2",
+          ("foreign",), _reading(stays=True)),
+    Fault("open-folders", "groups' folders are open to everybody", "A-OT2", ("rights",), _reading(mode=0o2777)),
+    Fault("forgotten", "what one training writes into a group's folder is not there for the next", "A-OT2", ("lost",),
+          _reading(forgets=True)),
+    Fault("late-stream", "lines of a log are a minute late", "A-OT3", ("first", "behind"), _reading(late={"stream": 60})),
+    Fault("late-command", "the command line shows lines a minute late", "A-OT3", ("first", "behind"),
+          _reading(late={"command-line": 60})),
+    Fault("log-lost", "of a pod that is gone the last lines are lost", "A-OT3", ("wrong",), _reading(keeps=5)),
+    Fault("no-place", "the run's page does not show its log", "A-OT3", ("page",), _reading(page_shows=False)),
+    Fault("open-log", "users of other groups read the log", "A-OT3", ("others",), _reading(open_to_all=True)),
     Fault("drift", "a group is charged for more than runs", "A-OT1", ("differing", "left"), _set(drift=5)),
 )  # fmt: skip
 

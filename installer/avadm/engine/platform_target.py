@@ -56,5 +56,6 @@ def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | Non
         make_admin=administrator,
         addresses=kube.addresses,
         ingress=site.with_role("ingress")[0].name,
+        folders=bool(ava.mount(site)),
         closed=closed(site),
     )

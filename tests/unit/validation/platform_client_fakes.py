@@ -37,7 +37,8 @@ class FakeClient(Client):
         return iter([UserOut.model_construct(name=n) for n, u in rows if state in (None, u["state"])])
 
     def groups(self, *, all=False):
-        return [SimpleNamespace(name=n) for n in self.world.groups]
+        mine = [n for n, g in self.world.groups.items() if all or self.name in g["members"]]
+        return [SimpleNamespace(name=n, gid=self.world.reading.gid(n)) for n in mine]
 
     def group(self, name):
         with self.world.lock:
@@ -152,6 +153,11 @@ class FakeClient(Client):
         run = self.world.runs[id]
         if not self.world.logs_there:
             raise refusal(503, "no-logs")
+        if run.program == "tell":
+            self.world.reading.may(run, self.name)
+            return [SimpleNamespace(text=x) for x in self.world.reading.kept(run)]
+        if run.program == "folders":
+            return [SimpleNamespace(text=self.world.reading.folders(run))] if run.state in ENDED else []
         if run.program == "victim" and not run.nodes:
             return []
         if run.program == "victim":
@@ -165,6 +171,14 @@ class FakeClient(Client):
             return [SimpleNamespace(text=x) for x in said[: 1 if self.world.whole_container else 3]]
         cards = [f"/dev/nvidia{c}" for i in run.cards for c in run.cards[i]]
         return [SimpleNamespace(text=f"cards  {' '.join(cards)}")]
+
+    def follow(self, id, *, tail=10, pod=None):
+        run = self.world.runs[id]
+        self.world.reading.may(run, self.name)
+        return (SimpleNamespace(text=x) for x in self.world.reading.lines(run, "stream"))
+
+    def group_folder(self, group):
+        return SimpleNamespace(made=True, trouble="")
 
     def definitions(self, **more):
         return iter([])
@@ -181,7 +195,12 @@ class FakeClient(Client):
 def program(job):
     """Return which of the suite's programs a job runs."""
     text = job["command"][-1]
-    for part, kind in (("shmget", "victim"), ("argv.pop", "attacker")):
+    for part, kind in (
+        ("shmget", "victim"),
+        ("argv.pop", "attacker"),
+        ("'/groups'", "folders"),
+        ("'line'", "tell"),
+    ):
         if part in job["command"][2]:
             return kind
     for part, kind in (("worst_gap", "beat"), ("subprocess", "parent"), ("'taking'", "hog")):

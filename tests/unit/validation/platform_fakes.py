@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from acceptance_fakes import FakeFleet, Result
 from platform_isolation_fakes import Attacks
+from platform_reading_fakes import Reading
 
 from avadm_validation.measuring.targets import Listener, PlatformTarget, Target
 from avadm_validation.suites.platform.journal import ENDED
@@ -33,6 +34,7 @@ class Run:
     nodes: dict = field(default_factory=dict)
     cards: dict = field(default_factory=dict)
     told: bool = True
+    reads: int = 0
 
     @property
     def cpu(self):
@@ -64,6 +66,7 @@ class FakePlatform:
         self.told_models, self.ready = None, dict.fromkeys(GPUS, True)
         self.others = Counter()
         self.logs_there = True
+        self.reading = Reading(self)
         self.takes_said_all, self.attacks = False, Attacks(self)
 
     def target(self, **changes):
@@ -76,6 +79,7 @@ class FakePlatform:
             "plain_nodes": PLAIN,
             "addresses": dict.fromkeys((*GPUS, *PLAIN, "m1"), "10.0.0.1"),
             "ingress": "cpu1",
+            "folders": True,
             "closed": (
                 Listener("port-2379-etcd", "m1", "10.0.0.1", 2379),
                 Listener("port-9-x", "m1", "10.0.0.1", 9, False),
@@ -97,8 +101,9 @@ class FakePlatform:
                 "cat /etc/kubernetes/pki/ca.crt": lambda n, c: (
                     "PEM" if self.certificate else {"rc": 1, "stderr": "no such file"}
                 ),
-                **self.attacks.answers(),
                 "custom-columns": lambda n, c: self.table(),
+                "-o name | wc -l": lambda n, c: f"{self.left(c)}\n",
+                **self.attacks.answers(),
                 "get events": lambda n, c: self.events(),
                 "systemctl stop kubelet": lambda n, c: self._kubelet(n, self.clock),
                 "systemctl start kubelet": lambda n, c: self._kubelet(n, None),
@@ -140,7 +145,8 @@ class FakePlatform:
             run.running = self.clock + 1
         if run.state == "starting" and self.clock >= run.running:
             run.state = "running"
-        if run.state == "running" and run.program == "short" and self.clock >= run.running + 1:
+        over = run.reads > 2 if run.program == "tell" else run.program in ("short", "folders")
+        if run.state == "running" and over and self.clock >= run.running + 1:
             run.state = "succeeded"
         if run.stop < math.inf and run.state not in ENDED and self._let_go(run):
             run.state = "stopped"
@@ -227,6 +233,11 @@ class FakePlatform:
                     gpu = r.spec["roles"][i]["each"].get("gpu", 0)
                     pods.append(f"{node}  Running  {gpu or '<none>'}  {r.id}")
             return "\n".join(nodes) + "\n--\n" + "\n".join(pods) + "\n"
+
+    def left(self, command):
+        """Return how many pods a run has that a command names."""
+        with self.lock:
+            return sum(f"ava.io/run={r.id} " in command for r in self.holding())
 
     def events(self):
         with self.lock:

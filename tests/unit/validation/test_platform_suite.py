@@ -15,7 +15,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.registry import criteria
-from avadm_validation.suites.platform import pace, reach, run, tenant
+from avadm_validation.suites.platform import pace, reach, run, tenant, ways
 from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS
 from tests.controls.platform import FAULTS
 
@@ -29,6 +29,8 @@ def world(monkeypatch):
     monkeypatch.setattr(pace, "now", lambda: made.clock)
     monkeypatch.setattr(pace, "rest", made.rest)
     monkeypatch.setattr(reach, "client", lambda ctx: FakeClient(made))
+    monkeypatch.setattr(ways, "browser", made.reading.browser)
+    monkeypatch.setattr(ways, "by_command_line", made.reading.command_line)
     soon = {"gap_s": 0.001}
     monkeypatch.setattr(Runner, "efforts", lambda *a: {c: {**p, **soon} for c, p in EFFORTS(*a).items()})
     return made
@@ -59,7 +61,10 @@ def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
     attackers = (f"{first}a", f"{first}v")
     assert {name: u["state"] for name, u in world.users.items()} == {
         f"avadm-accept-{who}": "disabled"
-        for who in ("admin", "sc1", "sc2g", "sc2d", "sc4", "sc4n", "sc5", "sc5n", "sc7", "ot1", *attackers)
+        for who in (
+            *("admin", "sc1", "sc2g", "sc2d", "sc4", "sc4n", "sc5", "sc5n", "sc7"),
+            *("ot1", "ot2", "ot2o", "ot3", "ot3o", *attackers),
+        )
     }
     assert not world.holding()
 
@@ -209,7 +214,7 @@ def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
 
 def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
     made, _ = suite(tmp_path, world, gpu_nodes=())
-    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1"]
+    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1", "A-OT2", "A-OT3"]
     assert len(made.left) == 5
 
 

@@ -195,6 +195,7 @@ class PlatformTarget:
         authority: path of that certificate on the master.
         addresses: nodes' own, by their names.
         ingress: a node of the ingress, which reaches the interface's pods.
+        folders: whether users' containers see folders of groups on a shared file system.
         closed: ports that no user's container may reach, one node for each program's.
     """
 
@@ -208,6 +209,7 @@ class PlatformTarget:
     authority: str = "/etc/kubernetes/pki/ca.crt"
     addresses: Mapping[str, str] = field(default_factory=dict)
     ingress: str = ""
+    folders: bool = False
     closed: tuple[Listener, ...] = ()
 
 

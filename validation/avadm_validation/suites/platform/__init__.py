@@ -4,7 +4,9 @@
 from avadm_validation.suites.platform import (  # noqa: F401
     extract,
     extract_charges,
+    extract_folders,
     extract_isolation,
+    extract_logs,
     extract_memory,
     extract_stops,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ssl
 
+import httpx
+
 from ava.client import Client
 from ava.client.by_address import http_by_address
 from avadm_validation.measuring.context import Context, MeasureError
@@ -27,11 +29,15 @@ def authority(ctx: Context) -> None:
     ctx.shared[AUTHORITY] = done.stdout
 
 
-def client(ctx: Context) -> Client:
-    """Return a client without a log-in; the authority's certificate must have been read."""
+def http(ctx: Context) -> httpx.Client:
+    """Return connections to the platform; the authority's certificate must have been read."""
     platform = target(ctx)
     try:
-        http = http_by_address(platform.host, platform.address, ctx.shared[AUTHORITY])
+        return http_by_address(platform.host, platform.address, ctx.shared[AUTHORITY])
     except (KeyError, ssl.SSLError, ValueError) as error:
         raise MeasureError(f"{platform.master}: {platform.authority} is no certificate: {error}") from error
-    return Client(f"https://{platform.host}", http=http)
+
+
+def client(ctx: Context) -> Client:
+    """Return a client without a log-in."""
+    return Client(f"https://{target(ctx).host}", http=http(ctx))

@@ -21,6 +21,8 @@ def unfit(check: Check, platform: PlatformTarget) -> str:
     """Return why a check has nothing to measure at this site, "" where it has."""
     if check.NEEDS in ("gpus", "both") and not platform.gpu_nodes:
         return "the site has no workers with the role gpu"
+    if check.NEEDS == "folders" and not platform.folders:
+        return "the site's nodes have no shared file system mounted"
     return ""
 
 

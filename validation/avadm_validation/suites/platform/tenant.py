@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import tenacity
 
@@ -26,6 +27,7 @@ ADMIN = f"{PREFIX}-admin"
 BOSS = "platform-administrator"
 """Under which the administrator's client is left for the run's checks."""
 Quota = Mapping[str, int | None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,16 @@ class Tenant:
         admin: the administrator's.
         name: the user's.
         groups: those that the user is in, the default one first.
+        password: the user's, for a browser; kept in memory alone.
+        token: of the client, for the command line; the same.
     """
 
     user: Client
     admin: Client
     name: str
     groups: tuple[str, ...]
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
 
 
 def _password() -> str:
@@ -90,13 +96,13 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
     name = f"{PREFIX}-{word}"
     groups = tuple(f"{GROUPS}{ctx.run}-{word}{i or ''}"[:32] for i in range(len(quotas)))
     try:
-        user = _user(ctx, admin, name)
+        user, password, token = _user(ctx, admin, name)
         for group, quota in zip(groups, quotas, strict=True):
             admin.make_group(group, dict(quota))
             admin.add_member(group, name)
         user.set_default_group(groups[0])
         try:
-            yield Tenant(user, admin, name, groups)
+            yield Tenant(user, admin, name, groups, password, token)
         finally:
             ctx.tell("end what runs, remove the user and the groups")
             _end(admin, groups, float(ctx.params["end_s"]))
@@ -110,7 +116,8 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
             ctx.tell(text)
 
 
-def _user(ctx: Context, admin: Client, name: str) -> Client:
+def _user(ctx: Context, admin: Client, name: str) -> tuple[Client, str, str]:
+    """Return a new log-in of a user who was made or is let in again: the client, a password, a token."""
     password = _password()
     try:
         _again(lambda: admin.make_user(name, f"{name}@localhost.invalid", password))
@@ -120,11 +127,11 @@ def _user(ctx: Context, admin: Client, name: str) -> Client:
         _again(lambda: admin.set_password_of(name, password))
         admin.change_user(name, state="active")
     found = reach.client(ctx)
-    _again(lambda: found.login(name, password, label="avadm accept", days=1))
-    return found
+    token = _again(lambda: found.login(name, password, label="avadm accept", days=1))
+    return found, password, token
 
 
-def _again(ask: Callable[[], object]) -> None:
+def _again(ask: Callable[[], T]) -> T:
     """Ask for what may be done twice, again where no answer came: the ingress' address moves while other checks are made."""
     for attempt in tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(Unreachable),
@@ -133,7 +140,8 @@ def _again(ask: Callable[[], object]) -> None:
         reraise=True,
     ):
         with attempt:
-            ask()
+            found = ask()
+    return found
 
 
 def ours(admin: Client) -> tuple[list[str], list[str]]:

@@ -42,6 +42,30 @@ PROGRAMS |= {
 }
 
 
+LINES = 8
+"""Lines that the program ``tell`` writes."""
+PROGRAMS |= {
+    "tell": f"for n in range({LINES}):\n  print('line', n, time.time(), flush=True)\n  time.sleep(0.5)\n",
+    # Its arguments: groups. It writes its mark into each folder that is there and keeps what it found.
+    "folders": (
+        "import json\n"
+        "base, mark, each, opened = '/groups', os.urandom(8).hex(), {}, []\n"
+        "for group in sys.argv[1:]:\n"
+        "  folder, seen = os.path.join(base, group), each.setdefault(group, {})\n"
+        "  try:\n"
+        "    os.listdir(folder); opened.append(group)\n"
+        "    about = os.stat(folder); seen.update(mode=about.st_mode & 0o7777, gid=about.st_gid)\n"
+        "    path = os.path.join(folder, 'avadm-accept')\n"
+        "    if os.path.exists(path): seen['found'] = open(path).read()\n"
+        "    with open(path, 'w') as file: file.write(mark); file.flush(); os.fsync(file.fileno())\n"
+        "    seen['read'] = open(path).read()\n"
+        "  except OSError as error: seen['error'] = str(error)\n"
+        "there = os.listdir(base) if os.path.isdir(base) else []\n"
+        "print(json.dumps({'mark': mark, 'there': there, 'opened': opened, 'each': each}), flush=True)\n"
+    ),
+}
+
+
 def role(gpu: int = 0, name: str = "worker", **more: Any) -> dict[str, Any]:
     """Return a role of one pod with so many GPUs."""
     return {"name": name, "each": {**SMALL, **({"gpu": gpu} if gpu else {})}, **more}
