@@ -13,6 +13,7 @@ import re
 import sys
 from contextlib import contextmanager
 
+from . import nfs
 from .common import VolumeError, loops, must, run
 from .map import RUN, Images, is_mounted, mounts
 
@@ -25,7 +26,7 @@ class Driver:
     """What kubelet asks for.
 
     Args:
-        config: node, and with rbd: pool, entity, mapper; with local volumes: local (folder).
+        config: node, and with rbd: pool, entity, mapper; with local volumes: local (folder); nfs: servers that are allowed.
         run: for tests.
     """
 
@@ -39,6 +40,8 @@ class Driver:
     def mount(self, folder, options):
         """Show a volume at a pod's folder."""
         options = json.loads(options)
+        if options.get("kind") == "nfs":
+            return self.nfs().mount(folder, options)
         name, access = options.get("image", ""), options.get("access")
         if not NAME.fullmatch(name) or access not in ("rw", "ro"):
             raise VolumeError("%r (%r) is no volume of our making" % (name, access))
@@ -50,6 +53,10 @@ class Driver:
                 if access == "ro" or options.get("kubernetes.io/readwrite") == "ro":
                     must(["mount", "-o", "remount,bind,ro,nosuid,nodev", folder], MOUNT_S, self.run)
         return {}
+
+    def nfs(self):
+        """Return what mounts folders of NFS servers."""
+        return nfs.Nfs(self.config.get("nfs") or (), self.alone, self.run)
 
     def whole(self, name, kind, access):
         """Mount a volume once for all pods of this node; return where."""
@@ -97,6 +104,8 @@ class Driver:
     def unmount(self, folder):
         """Take a volume from a pod's folder, and from the node with its last pod."""
         name = os.path.basename(os.path.normpath(folder))
+        if nfs.NAME.fullmatch(name):
+            return self.nfs().unmount(folder)
         if not NAME.fullmatch(name):
             raise VolumeError("%r is no volume of our making" % name)
         with self.alone(name):

@@ -11,7 +11,11 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
+
+from .driver import Driver
+from .nfs import Nfs, Watch
 
 LABEL = "avadm.io/cephfs"
 LOCAL = "avadm.io/local-volumes"
@@ -117,6 +121,9 @@ def main():
         parser.add_argument(name)
     parser.add_argument("labels", nargs="*", metavar="LABEL=VALUE")
     parser.add_argument("--local", metavar="FOLDER", help="where local volumes are")
+    parser.add_argument(
+        "--nfs", action="store_true", help="see that no NFS server that is silent holds kubelet up"
+    )
     parser.add_argument("--capacity", type=int, default=0, help="what they may have together, bytes")
     args = parser.parse_args()
     mount = os.path.normpath(args.mount)
@@ -129,6 +136,9 @@ def main():
     def tell_local(said):
         return note("annotate", args.node, args.kubeconfig, ["%s=%s" % (LOCAL, said)])
 
+    if args.nfs:
+        watch = Watch(Nfs((), Driver.alone), log=lambda text: print(text, flush=True))
+        threading.Thread(target=watch.always, daemon=True).start()
     cephfs, local = Told(tell_mount), Told(tell_local)
     while True:
         cephfs.see(mounted(mount))

@@ -39,6 +39,7 @@ def render(given: Given, out: Vars) -> None:
         "kube_volumes_server": api_url(site),
         "kube_volumes_ca_certificate": store.trusted(Authority.KUBERNETES),
         "kube_volumes_rbd": rbd(site, profile),
+        "kube_volumes_nfs": list(site.components.ava.nfs_servers) if site.components.ava else [],
         "kube_volumes_local": bool(own),
     }
     for turn, node in enumerate(places.provisioners(site)):
