@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from avadm.findings import Finding
 
@@ -37,3 +38,10 @@ class AvadmError(Exception):
         self.findings = [findings] if isinstance(findings, Finding) else list(findings)
         self.exit_code = exit_code
         super().__init__("; ".join(f.what for f in self.findings))
+
+    @classmethod
+    def of(
+        cls, check: str, what: str, where: str = "", found: str = "", wanted: str = "", remedy: str = ""
+    ) -> Self:
+        """Return the error of one finding; its parts are those of Finding."""
+        return cls(Finding(check, what, where, found, wanted, remedy))

@@ -17,7 +17,6 @@ from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact
 from avadm.artifacts.python_steps import PythonSteps
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 # Nobody reads manuals in a container, and the package lists are old by then.
 SLIM = (
@@ -273,16 +272,14 @@ class Builder:
         return done
 
     def _failed(self, title: str, found: str, wanted: str) -> AvadmError:
-        return AvadmError(
-            Finding(
-                check="artifact-build",
-                what=f"Building {self.artifact.name} failed: {title}.",
-                where=str(self.log),
-                found=found,
-                wanted=wanted,
-                remedy="Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
-                "repository, and run it again.",
-            )
+        return AvadmError.of(
+            check="artifact-build",
+            what=f"Building {self.artifact.name} failed: {title}.",
+            where=str(self.log),
+            found=found,
+            wanted=wanted,
+            remedy="Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
+            "repository, and run it again.",
         )
 
 

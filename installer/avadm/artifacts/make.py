@@ -94,8 +94,8 @@ class Maker:
             what = f"{artifact.name} cannot be kept in the cache."
             remedy = "Free space there, or name another folder with AVADM_CACHE."
             found = error.strerror or str(error)
-            raise AvadmError(
-                Finding(check="artifact-cache", what=what, where=where, found=found, remedy=remedy)
+            raise AvadmError.of(
+                check="artifact-cache", what=what, where=where, found=found, remedy=remedy
             ) from error
 
     def _there(self, artifact: Artifact) -> bool:

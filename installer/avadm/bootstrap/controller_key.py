@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.runner.keyfile import usable
 
 
@@ -40,13 +39,11 @@ def ensure(path: Path, comment: str) -> ControllerKey:
         if created:
             _create(path, comment)
     except OSError as e:
-        raise AvadmError(
-            Finding(
-                check="controller-key",
-                what=f"The controller's key cannot be written: {e.strerror}.",
-                where=str(path),
-                remedy="Free space or permission there, or name another file with ssh.key in the site file.",
-            )
+        raise AvadmError.of(
+            check="controller-key",
+            what=f"The controller's key cannot be written: {e.strerror}.",
+            where=str(path),
+            remedy="Free space or permission there, or name another file with ssh.key in the site file.",
         ) from e
     private = usable(path)
     return ControllerKey(path, private, f"{private.get_name()} {private.get_base64()} {comment}", created)

@@ -81,13 +81,11 @@ def _password(name: str) -> str:
     password = sys.stdin.readline(LONGEST + 2).rstrip("\r\n")
     if password:
         return password
-    raise AvadmError(
-        Finding(
-            check="password-missing",
-            what="Standard input has no password.",
-            where="standard input",
-            found="nothing in its first line",
-            wanted="the password, one line",
-            remedy="Run it in a terminal, which asks for it, or hand it a file: avadm ava create-admin NAME < FILE",
-        )
+    raise AvadmError.of(
+        check="password-missing",
+        what="Standard input has no password.",
+        where="standard input",
+        found="nothing in its first line",
+        wanted="the password, one line",
+        remedy="Run it in a terminal, which asks for it, or hand it a file: avadm ava create-admin NAME < FILE",
     )

@@ -133,12 +133,10 @@ def _existing(path: Path) -> paramiko.PKey:
     try:
         return load_key(path.expanduser())
     except Trouble as e:
-        raise AvadmError(
-            Finding(
-                check="existing-key",
-                what=f"{path.expanduser()} is {e.reason.facts['fault']}",
-                where="--existing-key",
-            )
+        raise AvadmError.of(
+            check="existing-key",
+            what=f"{path.expanduser()} is {e.reason.facts['fault']}",
+            where="--existing-key",
         ) from e
 
 

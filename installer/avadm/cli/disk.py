@@ -181,14 +181,12 @@ def _node(site: Site, name: str) -> Node:
         return site.node(name)
     except KeyError:
         known = ", ".join(n.name for n in site.nodes)
-        raise AvadmError(
-            Finding(
-                check="unknown-node",
-                what="There is no such node.",
-                where="NODE",
-                found=name,
-                wanted=f"one of {known}",
-            )
+        raise AvadmError.of(
+            check="unknown-node",
+            what="There is no such node.",
+            where="NODE",
+            found=name,
+            wanted=f"one of {known}",
         ) from None
 
 
@@ -217,29 +215,25 @@ def _confirm(disk: Disk, typed: str | None) -> None:
         stderr.print(Text(f"On it: {disk.on_it}. All of it is lost."))
         remedy = f"Use --yes-i-lose {disk.confirmation}"
         if not sys.stdin.isatty():
-            raise AvadmError(
-                Finding(
-                    check="disk-confirm",
-                    what="There is no terminal to ask on.",
-                    where="--yes-i-lose",
-                    found="",
-                    wanted="",
-                    remedy=remedy,
-                )
+            raise AvadmError.of(
+                check="disk-confirm",
+                what="There is no terminal to ask on.",
+                where="--yes-i-lose",
+                found="",
+                wanted="",
+                remedy=remedy,
             )
         typed = click.prompt(
             f"Type {disk.confirmation} to erase it", default="", show_default=False, err=True
         )
     if typed != disk.confirmation:
-        raise AvadmError(
-            Finding(
-                check="disk-confirm",
-                what="This is not the disk's serial number; nothing was touched.",
-                where=f"{disk.node} {disk.report['real']}",
-                found=typed or "nothing",
-                wanted=disk.confirmation,
-                remedy="Look again with `avadm disk list` whether it is the disk that you mean.",
-            )
+        raise AvadmError.of(
+            check="disk-confirm",
+            what="This is not the disk's serial number; nothing was touched.",
+            where=f"{disk.node} {disk.report['real']}",
+            found=typed or "nothing",
+            wanted=disk.confirmation,
+            remedy="Look again with `avadm disk list` whether it is the disk that you mean.",
         )
 
 

@@ -102,13 +102,11 @@ def _existing(report: Printer) -> Lab:
     from avadm.lab import folder
 
     if folder.default().config() is None:
-        raise AvadmError(
-            Finding(
-                check="lab-none",
-                what="There is no lab.",
-                where=str(folder.default().root),
-                remedy="Run `avadm lab up`.",
-            )
+        raise AvadmError.of(
+            check="lab-none",
+            what="There is no lab.",
+            where=str(folder.default().root),
+            remedy="Run `avadm lab up`.",
         )
     return _lab(report)
 
@@ -162,8 +160,8 @@ def up(
         try:
             network = IPv4Network(subnet)
         except ValueError as e:
-            raise AvadmError(
-                Finding(check="lab-subnet", what="This is not a network.", where="--subnet", found=str(e))
+            raise AvadmError.of(
+                check="lab-subnet", what="This is not a network.", where="--subnet", found=str(e)
             ) from e
     with Printer() as report:
         it = _lab(

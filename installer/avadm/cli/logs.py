@@ -12,7 +12,6 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr, visible
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding
 
 if TYPE_CHECKING:
     from avadm.logs.client import Client
@@ -112,15 +111,13 @@ def logs(
     try:
         answer = client.search(query, limit)
     except NoStore as error:
-        raise AvadmError(
-            Finding(
-                check="log-stores",
-                what="No log store answers.",
-                where="components.logs.stores",
-                found=str(error),
-                wanted="one that answers",
-                remedy="On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
-            )
+        raise AvadmError.of(
+            check="log-stores",
+            what="No log store answers.",
+            where="components.logs.stores",
+            found=str(error),
+            wanted="one that answers",
+            remedy="On those nodes see `systemctl status avadm-log-store`; `avadm apply logs` installs it.",
         ) from error
     if as_json:
         print_json({"lines": [_data(i) for i in answer.lines], "silent": answer.silent, "cut": answer.cut})
@@ -143,15 +140,13 @@ def _client(app: App) -> Client:
     site_file = app.site_file()
     found = stores(site_file.site)
     if not found:
-        raise AvadmError(
-            Finding(
-                check="no-logs",
-                what="The site has no central log store.",
-                where=site_file.where(["components"]),
-                found="no components.logs",
-                wanted="components.logs with stores",
-                remedy="Name two nodes in components.logs.stores, then `avadm apply`.",
-            )
+        raise AvadmError.of(
+            check="no-logs",
+            what="The site has no central log store.",
+            where=site_file.where(["components"]),
+            found="no components.logs",
+            wanted="components.logs with stores",
+            remedy="Name two nodes in components.logs.stores, then `avadm apply`.",
         )
     fleet, python = app.fleet(), site_file.profile.python
     return Client([SshStore(s["name"], s["url"], USER, fleet, python) for s in found])

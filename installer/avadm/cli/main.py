@@ -83,14 +83,12 @@ class App:
         pointer = paths.default_site_pointer()
         if pointer.is_file():
             return _pointed(pointer)
-        raise AvadmError(
-            Finding(
-                check="no-site",
-                what="No site file was named and there is no default one.",
-                where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
-                remedy="Name one with --site FILE, write one with `avadm site init`, "
-                "or start the lab with `avadm lab up`.",
-            )
+        raise AvadmError.of(
+            check="no-site",
+            what="No site file was named and there is no default one.",
+            where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
+            remedy="Name one with --site FILE, write one with `avadm site init`, "
+            "or start the lab with `avadm lab up`.",
         )
 
     def site_file(self) -> SiteFile:
@@ -129,15 +127,13 @@ def _pointed(pointer: Path) -> Path:
     if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
         what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
         remedy = "Choose the site anew with `avadm site use FILE`."
-        raise AvadmError(
-            Finding(
-                check="default-site",
-                what=what,
-                where=str(pointer),
-                found=plain(text[:80]),
-                wanted=wanted,
-                remedy=remedy,
-            )
+        raise AvadmError.of(
+            check="default-site",
+            what=what,
+            where=str(pointer),
+            found=plain(text[:80]),
+            wanted=wanted,
+            remedy=remedy,
         )
     return Path(text)
 

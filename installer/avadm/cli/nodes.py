@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.site.model import Node, Site
 
 
@@ -28,14 +27,12 @@ def select(site: Site, limit: str | None) -> list[Node]:
     for part in [p.strip() for p in limit.split(",") if p.strip()] or [limit]:
         found = {n.name for n in site.nodes if fnmatchcase(n.name, part) or part in n.roles}
         if not found:
-            raise AvadmError(
-                Finding(
-                    check="limit",
-                    what="--limit matches no node.",
-                    where="--limit",
-                    found=part,
-                    wanted=f"node names, patterns or roles; nodes are {compact(n.name for n in site.nodes)}",
-                )
+            raise AvadmError.of(
+                check="limit",
+                what="--limit matches no node.",
+                where="--limit",
+                found=part,
+                wanted=f"node names, patterns or roles; nodes are {compact(n.name for n in site.nodes)}",
             )
         chosen |= found
     return [n for n in site.nodes if n.name in chosen]

@@ -16,7 +16,7 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding, Severity, errors
+from avadm.findings import Severity, errors
 
 if TYPE_CHECKING:
     from avadm.checks.base import Check
@@ -121,8 +121,8 @@ def _write_junit(outcome: PreflightResult, path: Path) -> None:
         write_junit(outcome, path)
     except OSError as e:
         what, remedy = "The JUnit file cannot be written.", "Name a file in a folder that can be written to."
-        raise AvadmError(
-            Finding(check="junit", what=what, where=str(path), found=e.strerror or str(e), remedy=remedy)
+        raise AvadmError.of(
+            check="junit", what=what, where=str(path), found=e.strerror or str(e), remedy=remedy
         ) from e
 
 
@@ -130,14 +130,12 @@ def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ..
     """Return the checks named, all where none is; AvadmError for an unknown one."""
     known = {c.id for c in checks}
     if unknown := [w for w in wanted if w not in known]:
-        raise AvadmError(
-            Finding(
-                check="unknown-check",
-                what="There is no such check.",
-                where="--check",
-                found=", ".join(unknown),
-                wanted=", ".join(c.id for c in checks),
-            )
+        raise AvadmError.of(
+            check="unknown-check",
+            what="There is no such check.",
+            where="--check",
+            found=", ".join(unknown),
+            wanted=", ".join(c.id for c in checks),
         )
     return tuple(c for c in checks if not wanted or c.id in wanted)
 

@@ -15,7 +15,6 @@ from avadm.cli.summary_text import print_summary
 from avadm.engine.prune import DAYS, KEEP, candidates, prune
 from avadm.engine.summary import of_run
 from avadm.errors import DAMAGE, AvadmError
-from avadm.findings import Finding
 from avadm.records import summary as summaries
 from avadm.records.runfolder import LATEST, RunFolder, find_run, list_runs
 
@@ -87,15 +86,13 @@ def show(run: str, as_json: bool) -> None:
     try:
         _show(folder, as_json)
     except DAMAGE as error:
-        raise AvadmError(
-            Finding(
-                check="run-unreadable",
-                what="The files of this run are damaged.",
-                where=str(folder.path),
-                found=f"{type(error).__name__}: {error}"[:200],
-                wanted="summary.json and events.jsonl as avadm wrote them",
-                remedy=f"Read {folder.log.name} in that folder.",
-            )
+        raise AvadmError.of(
+            check="run-unreadable",
+            what="The files of this run are damaged.",
+            where=str(folder.path),
+            found=f"{type(error).__name__}: {error}"[:200],
+            wanted="summary.json and events.jsonl as avadm wrote them",
+            remedy=f"Read {folder.log.name} in that folder.",
         ) from error
 
 

@@ -11,7 +11,7 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, heading, print_findings, print_json
 from avadm.cli.site_init import init
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD
-from avadm.findings import Finding, Severity, errors
+from avadm.findings import Severity, errors
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 FILE = click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -142,13 +142,11 @@ def use(file: Path) -> None:
         pointer.parent.mkdir(parents=True, exist_ok=True)
         pointer.write_text(f"{path}\n", encoding="utf-8")
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="pointer-unwritable",
-                what="The default site cannot be saved.",
-                where=str(pointer),
-                found=error.strerror or "",
-            )
+        raise AvadmError.of(
+            check="pointer-unwritable",
+            what="The default site cannot be saved.",
+            where=str(pointer),
+            found=error.strerror or "",
         ) from error
     console.print(f"Default site: {path}", markup=False)
     if bad := errors(findings):

@@ -9,7 +9,7 @@ import click
 
 from avadm.cli.output import console, print_findings
 from avadm.errors import AvadmError
-from avadm.findings import Finding, errors
+from avadm.findings import errors
 from avadm.site import profile as profiles
 
 
@@ -73,15 +73,13 @@ def init(
                 "Version profile", default="stated", type=click.Choice(profiles.names())
             )
     except click.Abort as error:
-        raise AvadmError(
-            Finding(
-                check="init-incomplete",
-                what="Values that a site file needs are missing.",
-                where="avadm site init",
-                found="end of input",
-                wanted="--name, --domain and --node or --addresses",
-                remedy="Give these flags, or answer the questions.",
-            )
+        raise AvadmError.of(
+            check="init-incomplete",
+            what="Values that a site file needs are missing.",
+            where="avadm site init",
+            found="end of input",
+            wanted="--name, --domain and --node or --addresses",
+            remedy="Give these flags, or answer the questions.",
         ) from error
     new = make.NewSite(
         name,
@@ -107,13 +105,11 @@ def _network(text: str) -> IPv4Network:
     try:
         return IPv4Network(text)
     except ValueError as error:
-        raise AvadmError(
-            Finding(
-                check="wrong-value",
-                what="This is not an IPv4 network.",
-                where="--management",
-                found=text,
-                wanted="such as 10.0.0.0/24",
-                remedy=str(error),
-            )
+        raise AvadmError.of(
+            check="wrong-value",
+            what="This is not an IPv4 network.",
+            where="--management",
+            found=text,
+            wanted="such as 10.0.0.0/24",
+            remedy=str(error),
         ) from error

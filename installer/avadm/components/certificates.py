@@ -11,7 +11,6 @@ from datetime import datetime
 
 from avadm.components import COMPONENTS
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.pki import certs
 from avadm.pki.model import SERVICE_ACCOUNTS, Authority, Leaf, key_variable
 from avadm.pki.store import KeyStore
@@ -77,15 +76,13 @@ def issue(store: KeyStore, site: Site, keys: Mapping[str, str], at: datetime | N
     try:
         write_private(store.path, text.encode())
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="pki-unwritable",
-                what="The site's certificates cannot be written.",
-                where=str(store.path),
-                found=error.strerror or str(error),
-                wanted="a folder of one's own",
-                remedy="Give the site file's folder to whom runs avadm.",
-            )
+        raise AvadmError.of(
+            check="pki-unwritable",
+            what="The site's certificates cannot be written.",
+            where=str(store.path),
+            found=error.strerror or str(error),
+            wanted="a folder of one's own",
+            remedy="Give the site file's folder to whom runs avadm.",
         ) from error
     return True
 

@@ -128,13 +128,11 @@ def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
         # A link stays a link: what it leads to is written.
         made.replace(path.resolve())
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="site-unwritable",
-                what="The site file cannot be written.",
-                where=str(path),
-                found=error.strerror or str(error),
-            )
+        raise AvadmError.of(
+            check="site-unwritable",
+            what="The site file cannot be written.",
+            where=str(path),
+            found=error.strerror or str(error),
         ) from error
     finally:
         made.unlink(missing_ok=True)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.private import write_private
 
 SNAPSHOT = "snapshot.json"
@@ -55,10 +54,8 @@ def pack(path: Path, folder: str, files: Mapping[str, str], about: Mapping[str, 
             "The bundle cannot be written.",
             "Name a file in a folder that can be written to with -o.",
         )
-        raise AvadmError(
-            Finding(
-                check="bundle", what=what, where=str(path), found=error.strerror or str(error), remedy=remedy
-            )
+        raise AvadmError.of(
+            check="bundle", what=what, where=str(path), found=error.strerror or str(error), remedy=remedy
         ) from error
 
 
@@ -84,13 +81,11 @@ def snapshot_text(path: Path) -> str:
 
 def _refused(path: Path, found: str) -> AvadmError:
     what, wanted = "This is no bundle of `avadm support collect`.", "a tar.gz with snapshot.json"
-    return AvadmError(
-        Finding(
-            check="bundle",
-            what=what,
-            where=str(path),
-            found=found,
-            wanted=wanted,
-            remedy="Name the file that it wrote.",
-        )
+    return AvadmError.of(
+        check="bundle",
+        what=what,
+        where=str(path),
+        found=found,
+        wanted=wanted,
+        remedy="Name the file that it wrote.",
     )

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 FORMAT = 1
 """Changes when an older doctor could no longer read a snapshot."""
@@ -159,8 +158,8 @@ def parse(text: str, where: str) -> Snapshot:
 def _refused(where: str, found: str) -> AvadmError:
     what, wanted = "This is no snapshot that this avadm reads.", f"snapshot.json, format {FORMAT}"
     remedy = "Name a bundle of `avadm support collect`, or use the avadm that made it."
-    return AvadmError(
-        Finding(check="doctor-snapshot", what=what, where=where, found=found, wanted=wanted, remedy=remedy)
+    return AvadmError.of(
+        check="doctor-snapshot", what=what, where=where, found=found, wanted=wanted, remedy=remedy
     )
 
 

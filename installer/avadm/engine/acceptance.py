@@ -16,7 +16,6 @@ from avadm.engine.acceptance_suites import execute
 from avadm.engine.acceptance_target import target_of
 from avadm.engine.lock import locked
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.records.ledger import state_folder
 from avadm.records.runfolder import RunFolder
 from avadm.runner.fleet import Fleet
@@ -66,15 +65,13 @@ def run(
         try:
             checks = execute(runner, only, suite, site_file)
         except MeasureError as error:
-            raise AvadmError(
-                Finding(
-                    check="acceptance-not-possible",
-                    what="The suite could not start.",
-                    where=target.site,
-                    found=str(error),
-                    wanted="clients and a mon node that answer",
-                    remedy="See `avadm status` and `avadm preflight`; apply what is missing.",
-                )
+            raise AvadmError.of(
+                check="acceptance-not-possible",
+                what="The suite could not start.",
+                where=target.site,
+                found=str(error),
+                wanted="clients and a mon node that answer",
+                remedy="See `avadm status` and `avadm preflight`; apply what is missing.",
             ) from error
     found = registry.conditions(target, checks, report_folder)
     report = Report(
@@ -108,14 +105,12 @@ def verified(where: Path) -> tuple[Report, list[str]]:
         report = Report.load(path)
     except (OSError, ValidationError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        raise AvadmError(
-            Finding(
-                check="no-report",
-                what="This is not a report.",
-                where=str(path),
-                found=why or "",
-                wanted="a report.json or its folder",
-            )
+        raise AvadmError.of(
+            check="no-report",
+            what="This is not a report.",
+            where=str(path),
+            found=why or "",
+            wanted="a report.json or its folder",
         ) from error
     return report, registry.verified(report, path.parent)
 

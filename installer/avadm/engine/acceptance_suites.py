@@ -22,14 +22,12 @@ def choose(only: Sequence[str], suite: str = "all") -> list[str]:
     }
     unknown = [w for w in only if w not in found.values() or found.get("") == w]
     if unknown:
-        raise AvadmError(
-            Finding(
-                check="unknown-check",
-                what="There is no such check.",
-                where="--check",
-                found=", ".join(unknown),
-                wanted=", ".join(there),
-            )
+        raise AvadmError.of(
+            check="unknown-check",
+            what="There is no such check.",
+            where="--check",
+            found=", ".join(unknown),
+            wanted=", ".join(there),
         )
     return list(found)
 

@@ -37,17 +37,15 @@ class DatabaseNodes:
         found = [n.name for n in backups.nodes(self.site)]
         if found:
             return found
-        raise AvadmError(
-            Finding(
-                check="no-backups",
-                what="This site has no backups of PostgreSQL.",
-                where="components.database",
-                found="no object store and no folder for them"
-                if self.site.components.database
-                else "no database",
-                wanted="components.object_store, or components.database.backup.directory",
-                remedy="docs/database.md says where backups can be; then `avadm apply backups`.",
-            )
+        raise AvadmError.of(
+            check="no-backups",
+            what="This site has no backups of PostgreSQL.",
+            where="components.database",
+            found="no object store and no folder for them"
+            if self.site.components.database
+            else "no database",
+            wanted="components.object_store, or components.database.backup.directory",
+            remedy="docs/database.md says where backups can be; then `avadm apply backups`.",
         )
 
     def ask(self, node: str, *words: str, timeout: float = ASK_S) -> dict[str, Any]:
@@ -93,15 +91,13 @@ class DatabaseNodes:
         for name, found in roles.items():
             if found == role:
                 return name
-        raise AvadmError(
-            Finding(
-                check="no-member",
-                what=f"No node of PostgreSQL is the {role}.",
-                where="",
-                found=", ".join(f"{n}: {r or 'does not run'}" for n, r in roles.items()),
-                wanted=f"one {role}",
-                remedy="See `avadm doctor --only database`.",
-            )
+        raise AvadmError.of(
+            check="no-member",
+            what=f"No node of PostgreSQL is the {role}.",
+            where="",
+            found=", ".join(f"{n}: {r or 'does not run'}" for n, r in roles.items()),
+            wanted=f"one {role}",
+            remedy="See `avadm doctor --only database`.",
         )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from avadm.components import COMPONENTS
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.manages import FOUNDED, kind
 from avadm.site.model import Site
@@ -57,17 +56,13 @@ def replacing(site: Site, phases: tuple[str, ...], node: str) -> Mapping[str, di
     chosen = ALL.get(phases[0]) if len(phases) == 1 else None
     names = [n.name for n in site.with_role(chosen.group)] if chosen else []
     if chosen is None or node not in names:
-        raise AvadmError(
-            Finding(
-                check="replace-what",
-                what="It is not clear what to recreate on which node.",
-                where="--replace",
-                found=f"phase {', '.join(phases) or 'none'}, node {node}",
-                wanted="one phase of "
-                + "; ".join(
-                    f"{p}: {', '.join(n.name for n in site.with_role(o.group))}" for p, o in ALL.items()
-                ),
-                remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
-            )
+        raise AvadmError.of(
+            check="replace-what",
+            what="It is not clear what to recreate on which node.",
+            where="--replace",
+            found=f"phase {', '.join(phases) or 'none'}, node {node}",
+            wanted="one phase of "
+            + "; ".join(f"{p}: {', '.join(n.name for n in site.with_role(o.group))}" for p, o in ALL.items()),
+            remedy="Name one phase and one of its nodes: `avadm apply etcd --replace NODE`.",
         )
     return {node: {f"{chosen.role}_replace": True}}

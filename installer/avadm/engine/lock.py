@@ -35,13 +35,11 @@ def locked(folder: Path, verb: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="lock-unusable",
-                what="The site's lock cannot be taken.",
-                where=str(path),
-                found=error.strerror or str(error),
-            )
+        raise AvadmError.of(
+            check="lock-unusable",
+            what="The site's lock cannot be taken.",
+            where=str(path),
+            found=error.strerror or str(error),
         ) from error
     try:
         if not _take(handle):

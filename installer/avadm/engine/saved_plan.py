@@ -80,10 +80,8 @@ class SavedPlan(_Data):
             write_atomic(path, self.model_dump_json(indent=1) + "\n")
         except OSError as error:
             found = error.strerror or str(error)
-            raise AvadmError(
-                Finding(
-                    check="plan-unwritable", what="The plan cannot be written.", where=str(path), found=found
-                )
+            raise AvadmError.of(
+                check="plan-unwritable", what="The plan cannot be written.", where=str(path), found=found
             ) from error
 
 
@@ -128,28 +126,24 @@ def load(path: Path, site: str) -> SavedPlan:
         plan = SavedPlan.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         found = getattr(error, "strerror", None) or str(error)
-        raise AvadmError(
-            Finding(
-                check="plan-unreadable",
-                what="The plan cannot be read.",
-                where=str(path),
-                found=found,
-                wanted=wanted,
-                remedy=AGAIN,
-            )
+        raise AvadmError.of(
+            check="plan-unreadable",
+            what="The plan cannot be read.",
+            where=str(path),
+            found=found,
+            wanted=wanted,
+            remedy=AGAIN,
         ) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
-        raise AvadmError(
-            Finding(
-                check="plan-unreadable",
-                what="This is not a plan.",
-                where=str(path),
-                found=found,
-                wanted=wanted,
-                remedy=AGAIN,
-            )
+        raise AvadmError.of(
+            check="plan-unreadable",
+            what="This is not a plan.",
+            where=str(path),
+            found=found,
+            wanted=wanted,
+            remedy=AGAIN,
         ) from error
     for what, found, now in (
         ("format", str(plan.version), "1"),
@@ -157,15 +151,13 @@ def load(path: Path, site: str) -> SavedPlan:
         ("site", plan.site, site),
     ):
         if found != now:
-            raise AvadmError(
-                Finding(
-                    check="plan-of-another",
-                    what=f"The plan is of another {what}.",
-                    where=str(path),
-                    found=found,
-                    wanted=now,
-                    remedy=AGAIN,
-                )
+            raise AvadmError.of(
+                check="plan-of-another",
+                what=f"The plan is of another {what}.",
+                where=str(path),
+                found=found,
+                wanted=now,
+                remedy=AGAIN,
             )
     return plan
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.proc import Proc, end, listens, start_ticks
 
 PORT = 3142
@@ -71,13 +70,11 @@ class Cacher:
         self.stop()
         slot = next((s for s, _, alive in self._slots() if not alive), None)
         if slot is None:
-            raise AvadmError(
-                Finding(
-                    check="lab-apt-cache",
-                    what=f"{_SLOTS} labs run at once.",
-                    where=str(self.store),
-                    remedy="Take one down.",
-                )
+            raise AvadmError.of(
+                check="lab-apt-cache",
+                what=f"{_SLOTS} labs run at once.",
+                where=str(self.store),
+                remedy="Take one down.",
             )
         for sub in ("cache", "log", "run", "conf"):
             (slot / sub).mkdir(parents=True, exist_ok=True)
@@ -97,15 +94,13 @@ class Cacher:
             time.sleep(0.1)
         said = log.read_text(errors="replace").strip().splitlines()[-1:]
         self.stop()  # it lives on where it could not have the port
-        raise AvadmError(
-            Finding(
-                check="lab-apt-cache",
-                what="The apt cache does not start.",
-                where=str(log),
-                found=" ".join(said) or "no answer",
-                wanted=f"apt-cacher-ng listening on {self.address}:{PORT}",
-                remedy=f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
-            )
+        raise AvadmError.of(
+            check="lab-apt-cache",
+            what="The apt cache does not start.",
+            where=str(log),
+            found=" ".join(said) or "no answer",
+            wanted=f"apt-cacher-ng listening on {self.address}:{PORT}",
+            remedy=f"Read the log; is the port taken (ss -ltnp sport = :{PORT})?",
         )
 
     def stop(self) -> bool:

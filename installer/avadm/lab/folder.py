@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from avadm import paths
 from avadm.errors import DAMAGE, AvadmError
-from avadm.findings import Finding
 from avadm.lab.layout import Config
 from avadm.private import write_private
 
@@ -96,15 +95,13 @@ class Folder:
     def check(self) -> None:
         """Raise AvadmError where a folder with other things in it is in the way."""
         if self.root.exists() and not self.state.exists() and any(self.root.iterdir()):
-            raise AvadmError(
-                Finding(
-                    check="lab-folder",
-                    what="The lab's folder holds something that is not a lab.",
-                    where=str(self.root),
-                    found=", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
-                    wanted="an empty folder or none",
-                    remedy="Give another folder by AVADM_LAB_DIR, or empty this one.",
-                )
+            raise AvadmError.of(
+                check="lab-folder",
+                what="The lab's folder holds something that is not a lab.",
+                where=str(self.root),
+                found=", ".join(sorted(p.name for p in self.root.iterdir())[:5]),
+                wanted="an empty folder or none",
+                remedy="Give another folder by AVADM_LAB_DIR, or empty this one.",
             )
 
     def make(self) -> None:
@@ -123,15 +120,13 @@ class Folder:
             shutil.rmtree(self.root)
 
     def _broken(self, why: str) -> AvadmError:
-        return AvadmError(
-            Finding(
-                check="lab-state",
-                what="The lab's state cannot be read.",
-                where=str(self.state),
-                found=why.splitlines()[0],
-                wanted="what `avadm lab up` wrote",
-                remedy="Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
-            )
+        return AvadmError.of(
+            check="lab-state",
+            what="The lab's state cannot be read.",
+            where=str(self.state),
+            found=why.splitlines()[0],
+            wanted="what `avadm lab up` wrote",
+            remedy="Run `avadm lab down --name NAME` (NAME is `lab` if you gave none), then `avadm lab up`.",
         )
 
 

@@ -154,10 +154,8 @@ class Lab:
             if n.name == name:
                 return n
         names = ", ".join(n.name for n in self.nodes)
-        raise AvadmError(
-            Finding(
-                check="lab-node", what="The lab has no such node.", where="NODE", found=name, wanted=names
-            )
+        raise AvadmError.of(
+            check="lab-node", what="The lab has no such node.", where="NODE", found=name, wanted=names
         )
 
     def ssh_command(self, name: str, command: list[str]) -> list[str]:
@@ -227,15 +225,13 @@ class Lab:
 
     def _name_is_ours(self) -> None:
         if other := self.driver.owner():
-            raise AvadmError(
-                Finding(
-                    check="lab-name-taken",
-                    what=f"A lab named {self.config.name!r} belongs to another folder.",
-                    where="--name",
-                    found=str(other),
-                    wanted=str(self.folder.root),
-                    remedy=f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
-                )
+            raise AvadmError.of(
+                check="lab-name-taken",
+                what=f"A lab named {self.config.name!r} belongs to another folder.",
+                where="--name",
+                found=str(other),
+                wanted=str(self.folder.root),
+                remedy=f"Take it down first (AVADM_LAB_DIR={other} avadm lab down), or use another --name.",
             )
 
     def _remember(self) -> None:

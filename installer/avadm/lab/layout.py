@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 MIB = 1024 * 1024
 _UNITS = {"M": MIB, "G": 1024 * MIB, "T": 1024 * 1024 * MIB}
@@ -154,15 +153,13 @@ def parse_size(text: str) -> int:
     """Return bytes for sizes like ``10G`` or ``512M`` (powers of 1024); AvadmError for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise AvadmError(
-            Finding(
-                check="lab-size",
-                what="This is not a size.",
-                where="--disk-size",
-                found=text,
-                wanted="a number with M, G or T",
-                remedy="Write 10G.",
-            )
+        raise AvadmError.of(
+            check="lab-size",
+            what="This is not a size.",
+            where="--disk-size",
+            found=text,
+            wanted="a number with M, G or T",
+            remedy="Write 10G.",
         )
     # Whole MiB: loop devices are cut to sectors, and ceph's allocation units divide a MiB.
     return int(float(match[1]) * _UNITS[match[2].upper()]) // MIB * MIB
@@ -180,15 +177,13 @@ def nodes(config: Config) -> list[LabNode]:
     Adding nodes moves no other node's address.
     """
     if config.subnet.prefixlen > 24 or config.subnet.num_addresses > 65536:
-        raise AvadmError(
-            Finding(
-                check="lab-subnet",
-                what="The lab's network has the wrong size.",
-                where="--subnet",
-                found=str(config.subnet),
-                wanted="a network of /16 to /24",
-                remedy="Give one like 10.77.0.0/24.",
-            )
+        raise AvadmError.of(
+            check="lab-subnet",
+            what="The lab's network has the wrong size.",
+            where="--subnet",
+            found=str(config.subnet),
+            wanted="a network of /16 to /24",
+            remedy="Give one like 10.77.0.0/24.",
         )
     quorum = 3 if config.storage >= 3 else 1
     made = []

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, must
 
@@ -50,30 +49,26 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
     """
     wanted = missing()
     if os.geteuid() != 0:
-        raise AvadmError(
-            Finding(
-                check="lab-root",
-                what="The lab needs root: it makes devices, networks and containers.",
-                where="this machine",
-                found=f"uid {os.geteuid()}",
-                wanted="uid 0",
-                remedy="Run the same command with sudo.",
-            )
+        raise AvadmError.of(
+            check="lab-root",
+            what="The lab needs root: it makes devices, networks and containers.",
+            where="this machine",
+            found=f"uid {os.geteuid()}",
+            wanted="uid 0",
+            remedy="Run the same command with sudo.",
         )
     _drop_stale_policy(report)
     if not wanted:
         return []
     command = f"apt-get install -y --no-install-recommends {' '.join(wanted)}"
     if not shutil.which("apt-get"):
-        raise AvadmError(
-            Finding(
-                check="lab-packages",
-                what="The lab needs packages that this machine does not have.",
-                where="this machine",
-                found="missing: " + ", ".join(wanted),
-                wanted="all of them (Debian's names)",
-                remedy=f"On Debian: {command}",
-            )
+        raise AvadmError.of(
+            check="lab-packages",
+            what="The lab needs packages that this machine does not have.",
+            where="this machine",
+            found="missing: " + ", ".join(wanted),
+            wanted="all of them (Debian's names)",
+            remedy=f"On Debian: {command}",
         )
     with step(report, f"installing {', '.join(wanted)}"), _NoServices():
         env = {"DEBIAN_FRONTEND": "noninteractive"}

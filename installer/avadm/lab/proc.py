@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 NOT_FOUND = 127
 TIMED_OUT = 124
@@ -100,15 +99,13 @@ def must(done: Done, doing: str, remedy: str = "", where: str = "this machine") 
     """Return ``done`` where it exited 0, else raise AvadmError saying what was being done."""
     if done.ok:
         return done
-    raise AvadmError(
-        Finding(
-            check="lab-command",
-            what=f"{doing} failed.",
-            where=where,
-            found=f"{' '.join(done.argv[:3])}: {done.why}",
-            wanted="exit status 0",
-            remedy=remedy or "See the message; `avadm lab down` and `avadm lab up` make the lab afresh.",
-        )
+    raise AvadmError.of(
+        check="lab-command",
+        what=f"{doing} failed.",
+        where=where,
+        found=f"{' '.join(done.argv[:3])}: {done.why}",
+        wanted="exit status 0",
+        remedy=remedy or "See the message; `avadm lab down` and `avadm lab up` make the lab afresh.",
     )
 
 

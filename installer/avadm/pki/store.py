@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.pki.model import Authority
 
 
@@ -45,15 +44,13 @@ class KeyStore:
             given = {str(k): str(v) for k, v in data["certificates"].items()}
             return cls(path, signers, given, str(data["service_accounts"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise AvadmError(
-                Finding(
-                    check="pki-unreadable",
-                    what="The site's certificates cannot be read.",
-                    where=str(path),
-                    found=f"{type(error).__name__}: {error}",
-                    wanted="what avadm wrote",
-                    remedy="Restore the file, or move it away: all certificates are then made anew from the vault's keys.",
-                )
+            raise AvadmError.of(
+                check="pki-unreadable",
+                what="The site's certificates cannot be read.",
+                where=str(path),
+                found=f"{type(error).__name__}: {error}",
+                wanted="what avadm wrote",
+                remedy="Restore the file, or move it away: all certificates are then made anew from the vault's keys.",
             ) from error
 
     def trusted(self, authority: Authority) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import DAMAGE, AvadmError
-from avadm.findings import Finding
 from avadm.records.runfolder import write_atomic
 
 VERSION = 1
@@ -169,14 +168,12 @@ class Ledger:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self.path, json.dumps(self.as_dict(), indent=1) + "\n")
         except OSError as error:
-            raise AvadmError(
-                Finding(
-                    check="ledger-unwritable",
-                    what="The ledger of the site cannot be written.",
-                    where=str(self.path),
-                    found=error.strerror or str(error),
-                    remedy="Free space or permission there and run the same command again.",
-                )
+            raise AvadmError.of(
+                check="ledger-unwritable",
+                what="The ledger of the site cannot be written.",
+                where=str(self.path),
+                found=error.strerror or str(error),
+                remedy="Free space or permission there and run the same command again.",
             ) from error
 
 
@@ -210,14 +207,12 @@ def _read(path: Path) -> _Held:
     except FileNotFoundError:
         return 0, {}, {}, ()
     except DAMAGE as error:
-        raise AvadmError(
-            Finding(
-                check="ledger-unreadable",
-                what="The ledger of the site cannot be read.",
-                where=str(path),
-                found=str(error)[:200],
-                wanted=f"a ledger of version {VERSION}",
-                remedy="Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
-                "nothing that is right.",
-            )
+        raise AvadmError.of(
+            check="ledger-unreadable",
+            what="The ledger of the site cannot be read.",
+            where=str(path),
+            found=str(error)[:200],
+            wanted=f"a ledger of version {VERSION}",
+            remedy="Remove the file: the copy on the site's nodes is taken, or every phase is run again, which changes "
+            "nothing that is right.",
         ) from error

@@ -14,7 +14,6 @@ from typing import Any
 
 from avadm import paths
 from avadm.errors import DAMAGE, AvadmError
-from avadm.findings import Finding
 from avadm.runner.events import Event
 
 LATEST = "latest"
@@ -55,15 +54,13 @@ class RunFolder:
             root.mkdir(parents=True, exist_ok=True)
             path = _make_unique(root, f"{stamp}-{verb}")
         except OSError as error:
-            raise AvadmError(
-                Finding(
-                    check="run-folder",
-                    what="The folder of this run cannot be made.",
-                    where=str(root),
-                    found=error.strerror or str(error),
-                    wanted="a folder that can be written",
-                    remedy="Free space or permission there, or name another folder with AVADM_RUNS.",
-                )
+            raise AvadmError.of(
+                check="run-folder",
+                what="The folder of this run cannot be made.",
+                where=str(root),
+                found=error.strerror or str(error),
+                wanted="a folder that can be written",
+                remedy="Free space or permission there, or name another folder with AVADM_RUNS.",
             ) from error
         _point(root, path.name)
         return cls(path)
@@ -183,15 +180,13 @@ def find_run(name: str = LATEST, root: Path | None = None) -> RunFolder:
     near = exact or [r for r in runs if r.id.startswith(name)]
     if len(near) == 1:
         return near[0]
-    raise AvadmError(
-        Finding(
-            check="unknown-run",
-            what="There is no run yet." if not runs else f"No run, or more than one, has the id {name!r}.",
-            where=str(root or paths.runs()),
-            found=", ".join(r.id for r in near[:5]) or "none",
-            wanted=f"one of {len(runs)} run ids, or {LATEST}",
-            remedy="See `avadm runs list`." if runs else "Start one with `avadm apply`.",
-        )
+    raise AvadmError.of(
+        check="unknown-run",
+        what="There is no run yet." if not runs else f"No run, or more than one, has the id {name!r}.",
+        where=str(root or paths.runs()),
+        found=", ".join(r.id for r in near[:5]) or "none",
+        wanted=f"one of {len(runs)} run ids, or {LATEST}",
+        remedy="See `avadm runs list`." if runs else "Start one with `avadm apply`.",
     )
 
 

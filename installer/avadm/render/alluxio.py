@@ -191,8 +191,8 @@ def _authority(site_file: SiteFile, name: str) -> str:
         where = site_file.where(["components", "alluxio", "mounts"])
         what = "The certificate of an object store's authority cannot be read."
         remedy = "Put the authority's certificate there, PEM, or remove ca_file."
-        raise AvadmError(
-            Finding(check="cache-ca", what=what, where=where, found=str(error), wanted=name, remedy=remedy)
+        raise AvadmError.of(
+            check="cache-ca", what=what, where=where, found=str(error), wanted=name, remedy=remedy
         ) from error
 
 
@@ -204,10 +204,8 @@ def _theirs(site_file: SiteFile, name: str) -> Callable[[], str]:
         what = f"The vault has no {name}, a key of an object store behind the cache."
         vault = site_file.path.with_suffix(".vault.yml").name
         remedy = f"Write it there: `ansible-vault edit {vault}`."
-        raise AvadmError(
-            Finding(
-                check="secret-missing", what=what, where=where, found="nothing", wanted=name, remedy=remedy
-            )
+        raise AvadmError.of(
+            check="secret-missing", what=what, where=where, found="nothing", wanted=name, remedy=remedy
         )
 
     return missing

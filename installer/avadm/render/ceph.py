@@ -13,7 +13,6 @@ from typing import Any
 
 from avadm.components.ava import FOLDERS
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.render import Given, Vars
 from avadm.render.ceph_pgs import pg_counts
 from avadm.site import object_pools
@@ -156,15 +155,13 @@ def distinct(entities: Iterable[Entity]) -> list[Entity]:
     for entity in entities:
         other = seen.setdefault(entity.secret, entity)
         if other is not entity:
-            raise AvadmError(
-                Finding(
-                    check="ceph-key-clash",
-                    what=f"{other.name} and {entity.name} would share one key.",
-                    where="components.ceph",
-                    found=entity.secret,
-                    wanted="names that differ in a letter or digit",
-                    remedy="Rename the file system or one of the pools.",
-                )
+            raise AvadmError.of(
+                check="ceph-key-clash",
+                what=f"{other.name} and {entity.name} would share one key.",
+                where="components.ceph",
+                found=entity.secret,
+                wanted="names that differ in a letter or digit",
+                remedy="Rename the file system or one of the pools.",
             )
     return list(seen.values())
 

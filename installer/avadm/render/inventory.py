@@ -19,7 +19,6 @@ import yaml
 from avadm.artifacts import need
 from avadm.components import certificates
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.pki import store as pki
 from avadm.render import (
     STATE_KEY,
@@ -145,15 +144,13 @@ def render_inventory(
             if f"host_vars/{stale.name}" not in files:
                 stale.unlink()
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="inventory-unwritable",
-                what="The inventory cannot be written.",
-                where=str(error.filename or folder),
-                found=error.strerror or str(error),
-                wanted="a folder of one's own",
-                remedy="Name another folder.",
-            )
+        raise AvadmError.of(
+            check="inventory-unwritable",
+            what="The inventory cannot be written.",
+            where=str(error.filename or folder),
+            found=error.strerror or str(error),
+            wanted="a folder of one's own",
+            remedy="Name another folder.",
         ) from error
     return Rendered(folder.absolute(), grouped, vault, marks(secrets))
 
@@ -207,15 +204,13 @@ def _refuse_foreign(folder: Path) -> None:
     """Never write over an inventory that somebody keeps by hand."""
     hosts = folder / "hosts.yml"
     if hosts.exists() and not hosts.read_text(encoding="utf-8", errors="replace").startswith(MARK):
-        raise AvadmError(
-            Finding(
-                check="inventory-foreign",
-                what="There is an inventory that avadm did not write.",
-                where=str(hosts),
-                found="a foreign file",
-                wanted="an empty or new folder",
-                remedy="Name another folder with --out.",
-            )
+        raise AvadmError.of(
+            check="inventory-foreign",
+            what="There is an inventory that avadm did not write.",
+            where=str(hosts),
+            found="a foreign file",
+            wanted="an empty or new folder",
+            remedy="Name another folder with --out.",
         )
 
 

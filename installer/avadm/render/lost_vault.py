@@ -99,15 +99,11 @@ def refuse_other(site_path: Path, known: Mapping[str, str]) -> None:
         return
     if _mark(name, vault.ensure({}).get(name, "")) == known[name]:
         return
-    raise AvadmError(
-        Finding(
-            check="vault-other",
-            what="This is not the vault that the site was installed with.",
-            where=str(vault.path),
-            found=f"another {name}, or none",
-            wanted="that of the ledger, which the site's nodes also keep",
-            remedy=REMEDY.format(
-                vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"
-            ),
-        )
+    raise AvadmError.of(
+        check="vault-other",
+        what="This is not the vault that the site was installed with.",
+        where=str(vault.path),
+        found=f"another {name}, or none",
+        wanted="that of the ledger, which the site's nodes also keep",
+        remedy=REMEDY.format(vault=vault.path.name, password=vault.password_file.name, evidence="the ledger"),
     )

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from avadm import paths
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.runner.events import Event
 from avadm.runner.redact import Redactor
 from avadm.runner.translate import translate
@@ -101,14 +100,12 @@ def ansible_playbook() -> Path:
     """Return the ansible-playbook that belongs to this Python; AvadmError where there is none."""
     binary = Path(sys.executable).parent / "ansible-playbook"
     if not os.access(binary, os.X_OK):
-        raise AvadmError(
-            Finding(
-                check="no-ansible",
-                what="ansible-playbook is missing from avadm's own Python environment.",
-                where=str(binary),
-                wanted="ansible-core as pinned in pyproject.toml",
-                remedy="Run `make install`, or `pip install -e .` in the environment that has avadm.",
-            )
+        raise AvadmError.of(
+            check="no-ansible",
+            what="ansible-playbook is missing from avadm's own Python environment.",
+            where=str(binary),
+            wanted="ansible-core as pinned in pyproject.toml",
+            remedy="Run `make install`, or `pip install -e .` in the environment that has avadm.",
         )
     return binary
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import paramiko
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 
 def entry_name(host: str, port: int) -> str:
@@ -126,12 +125,10 @@ def _told(path: Path, done: str) -> Iterator[None]:
             if broken
             else "Mend its owner or mode, or free space; or name another file with ssh.known_hosts in the site file."
         )
-        raise AvadmError(
-            Finding(
-                check="known-hosts",
-                what=f"The pinned host keys cannot be {done}.",
-                where=str(path),
-                found=f"no UTF-8: {e}" if broken else getattr(e, "strerror", None) or str(e),
-                remedy=remedy,
-            )
+        raise AvadmError.of(
+            check="known-hosts",
+            what=f"The pinned host keys cannot be {done}.",
+            where=str(path),
+            found=f"no UTF-8: {e}" if broken else getattr(e, "strerror", None) or str(e),
+            remedy=remedy,
         ) from e

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import paramiko
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.runner.connect import Credentials, Target, Trouble, connect
 from avadm.runner.hostkeys import KnownHosts, entry_name, parse_key
 from avadm.runner.keyfile import load_key
@@ -56,14 +55,12 @@ class JumpHost:
             pinned = parse_key(jump.host_key)
         except ValueError as e:
             what = f"The jump host's host key is no public key: {e}."
-            raise AvadmError(
-                Finding(
-                    check="host-key",
-                    what=what,
-                    where="ssh.jump.host_key",
-                    found=jump.host_key[:60],
-                    wanted="TYPE BASE64",
-                )
+            raise AvadmError.of(
+                check="host-key",
+                what=what,
+                where="ssh.jump.host_key",
+                found=jump.host_key[:60],
+                wanted="TYPE BASE64",
             ) from e
         key = site_file.ssh_key if jump.key is None else beside(site_file.path, jump.key)
         return cls(Target("jump host", jump.address, jump.port, jump.user), pinned, key)

@@ -47,15 +47,13 @@ def usable(path: Path) -> paramiko.PKey:
     except (Trouble, OSError) as e:
         raise AvadmError(_unusable(path, e)) from e
     if mode & 0o077:
-        raise AvadmError(
-            Finding(
-                check="controller-key-open",
-                what="The controller's private key can be read by others, so that ssh refuses it.",
-                where=str(path),
-                found=f"mode {mode & 0o777:04o}",
-                wanted="0600",
-                remedy=f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
-            )
+        raise AvadmError.of(
+            check="controller-key-open",
+            what="The controller's private key can be read by others, so that ssh refuses it.",
+            where=str(path),
+            found=f"mode {mode & 0o777:04o}",
+            wanted="0600",
+            remedy=f"chmod 600 {path}; if others could have read it, remove it and run bootstrap again.",
         )
     return key
 

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 from ruamel.yaml import YAML
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.site.model import Hardware, HardwareRole, RoleName
 
 
@@ -77,14 +76,12 @@ def load(name: str) -> Profile:
     """Return a profile by name; AvadmError where there is none of that name."""
     source = files("avadm.site") / "profiles" / f"{name}.yml"
     if not source.is_file():
-        raise AvadmError(
-            Finding(
-                check="unknown-profile",
-                what=f"There is no profile {name!r}.",
-                where="profile",
-                found=name,
-                wanted=", ".join(names()),
-            )
+        raise AvadmError.of(
+            check="unknown-profile",
+            what=f"There is no profile {name!r}.",
+            where="profile",
+            found=name,
+            wanted=", ".join(names()),
         )
     return _read(name).model_copy(deep=True)
 

@@ -12,7 +12,6 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 MAX_NODES = 256
 """P1."""
@@ -161,24 +160,20 @@ def write(path: Path, text: str, *, force: bool) -> None:
         with path.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError as error:
-        raise AvadmError(
-            Finding(
-                check="file-exists",
-                what="The file exists already.",
-                where=str(path),
-                found="a file",
-                wanted="a new name",
-                remedy="Name another file, or write over it with --force.",
-            )
+        raise AvadmError.of(
+            check="file-exists",
+            what="The file exists already.",
+            where=str(path),
+            found="a file",
+            wanted="a new name",
+            remedy="Name another file, or write over it with --force.",
         ) from error
     except OSError as error:
-        raise AvadmError(
-            Finding(
-                check="file-unwritable",
-                what="The file cannot be written.",
-                where=str(path),
-                found=error.strerror or str(error),
-            )
+        raise AvadmError.of(
+            check="file-unwritable",
+            what="The file cannot be written.",
+            where=str(path),
+            found=error.strerror or str(error),
         ) from error
 
 
@@ -222,13 +217,11 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
 
 
 def _bad(what: str, where: str, found: str, wanted: str = "") -> AvadmError:
-    return AvadmError(
-        Finding(
-            check="node-list",
-            what=what,
-            where=where,
-            found=found,
-            wanted=wanted,
-            remedy="Correct it and run the same command again.",
-        )
+    return AvadmError.of(
+        check="node-list",
+        what=what,
+        where=where,
+        found=found,
+        wanted=wanted,
+        remedy="Correct it and run the same command again.",
     )

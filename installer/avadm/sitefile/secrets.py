@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.private import write_private
 from avadm.secrecy import texts
 
@@ -87,15 +86,13 @@ class Vault:
         try:
             data: Any = yaml.safe_load(self._lib().decrypt(self.path.read_bytes()))
         except AnsibleError as error:
-            raise AvadmError(
-                Finding(
-                    check="vault-locked",
-                    what="The vault cannot be opened with this password.",
-                    where=str(self.path),
-                    found=f"password from {self.password_file}",
-                    wanted="the password that the vault was made with",
-                    remedy=f"Put the right password into that file, or name another one with {PASSWORD_ENV}.",
-                )
+            raise AvadmError.of(
+                check="vault-locked",
+                what="The vault cannot be opened with this password.",
+                where=str(self.path),
+                found=f"password from {self.password_file}",
+                wanted="the password that the vault was made with",
+                remedy=f"Put the right password into that file, or name another one with {PASSWORD_ENV}.",
             ) from error
         except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
             raise self._failed("The vault cannot be read.", self.path, error) from error
@@ -127,15 +124,13 @@ class Vault:
         except OSError as error:
             raise self._failed("The vault's password cannot be read.", path, error) from error
         if stat.S_IMODE(mode) & 0o077:
-            raise AvadmError(
-                Finding(
-                    check="vault-password-open",
-                    what="Others can read the vault's password.",
-                    where=str(path),
-                    found=f"mode {stat.S_IMODE(mode):04o}",
-                    wanted="mode 0600",
-                    remedy=f"chmod 600 {path}",
-                )
+            raise AvadmError.of(
+                check="vault-password-open",
+                what="Others can read the vault's password.",
+                where=str(path),
+                found=f"mode {stat.S_IMODE(mode):04o}",
+                wanted="mode 0600",
+                remedy=f"chmod 600 {path}",
             )
         if mode & 0o100:
             return self._scripted()
@@ -162,15 +157,13 @@ class Vault:
 
     def _new_password(self) -> bytes:
         if not self._own_password or self.path.exists():
-            raise AvadmError(
-                Finding(
-                    check="vault-password-missing",
-                    what="The file with the vault's password is missing.",
-                    where=str(self.password_file),
-                    found="nothing",
-                    wanted=f"the password of {self.path.name}",
-                    remedy=f"Restore it, or name another one with {PASSWORD_ENV}.",
-                )
+            raise AvadmError.of(
+                check="vault-password-missing",
+                what="The file with the vault's password is missing.",
+                where=str(self.password_file),
+                found="nothing",
+                wanted=f"the password of {self.path.name}",
+                remedy=f"Restore it, or name another one with {PASSWORD_ENV}.",
             )
         password = secrets.token_urlsafe(32)
         try:
@@ -199,4 +192,4 @@ class Vault:
     @staticmethod
     def _failed(what: str, path: Path, error: object) -> AvadmError:
         reason = getattr(error, "strerror", None) or str(error)
-        return AvadmError(Finding(check="vault-unusable", what=what, where=str(path), found=reason))
+        return AvadmError.of(check="vault-unusable", what=what, where=str(path), found=reason)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 MAX_BYTES = 4 * 1024 * 1024
 """A site of 256 nodes with 12 devices each is 0.15 MiB."""
@@ -29,74 +28,62 @@ def read_text(path: Path) -> str:
     where = str(path)
     try:
         if path.is_dir():
-            raise AvadmError(
-                Finding(
-                    check="file-unreadable",
-                    what="This is a directory.",
-                    where=where,
-                    found="a folder",
-                    wanted="a site file",
-                    remedy="Name the file in it.",
-                )
+            raise AvadmError.of(
+                check="file-unreadable",
+                what="This is a directory.",
+                where=where,
+                found="a folder",
+                wanted="a site file",
+                remedy="Name the file in it.",
             )
         if path.exists() and not path.is_file():
-            raise AvadmError(
-                Finding(
-                    check="file-unreadable",
-                    what="This is not a regular file.",
-                    where=where,
-                    found="a pipe, socket or device",
-                    wanted="a site file",
-                    remedy="Name another.",
-                )
+            raise AvadmError.of(
+                check="file-unreadable",
+                what="This is not a regular file.",
+                where=where,
+                found="a pipe, socket or device",
+                wanted="a site file",
+                remedy="Name another.",
             )
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise AvadmError(
-            Finding(
-                check="file-missing",
-                what="There is no such file.",
-                where=where,
-                found="nothing",
-                wanted="a site file",
-                remedy="Write one with `avadm site init`, or name it with --site.",
-            )
+        raise AvadmError.of(
+            check="file-missing",
+            what="There is no such file.",
+            where=where,
+            found="nothing",
+            wanted="a site file",
+            remedy="Write one with `avadm site init`, or name it with --site.",
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise AvadmError(
-            Finding(
-                check="file-unreadable",
-                what="The file cannot be read.",
-                where=where,
-                found=reason,
-                wanted="a file that this user may read",
-                remedy="Mend its owner, mode or link, or name another.",
-            )
+        raise AvadmError.of(
+            check="file-unreadable",
+            what="The file cannot be read.",
+            where=where,
+            found=reason,
+            wanted="a file that this user may read",
+            remedy="Mend its owner, mode or link, or name another.",
         ) from error
     if len(raw) > MAX_BYTES:
-        raise AvadmError(
-            Finding(
-                check="file-too-large",
-                what="The file is too large for a site.",
-                where=where,
-                found=f"more than {MAX_BYTES >> 20} MiB",
-                wanted=f"at most {MAX_BYTES >> 20} MiB",
-                remedy="Name the site file, or leave out what does not belong in it.",
-            )
+        raise AvadmError.of(
+            check="file-too-large",
+            what="The file is too large for a site.",
+            where=where,
+            found=f"more than {MAX_BYTES >> 20} MiB",
+            wanted=f"at most {MAX_BYTES >> 20} MiB",
+            remedy="Name the site file, or leave out what does not belong in it.",
         )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise AvadmError(
-            Finding(
-                check="file-not-utf8",
-                what="The file is not UTF-8 text.",
-                where=f"{where}:{line}",
-                found=f"byte 0x{raw[error.start]:02x}",
-                wanted="UTF-8",
-                remedy="Save the file as UTF-8.",
-            )
+        raise AvadmError.of(
+            check="file-not-utf8",
+            what="The file is not UTF-8 text.",
+            where=f"{where}:{line}",
+            found=f"byte 0x{raw[error.start]:02x}",
+            wanted="UTF-8",
+            remedy="Save the file as UTF-8.",
         ) from error

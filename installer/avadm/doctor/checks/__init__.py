@@ -30,7 +30,6 @@ from avadm.doctor.checks import (
     services,
 )
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 
 MODULES = (
     hosts,
@@ -69,14 +68,12 @@ def choose(wanted: Collection[str]) -> Sequence[Check]:
         near = [n for w in strange for n in get_close_matches(w, sorted(known), n=1)]
         remedy = f"Did you mean {', '.join(near)}?" if near else "`avadm doctor --list` shows all."
         what, topics = "There is no such check or topic.", ", ".join(sorted({c.topic for c in CHECKS}))
-        raise AvadmError(
-            Finding(
-                check="unknown-check",
-                what=what,
-                where="--only",
-                found=", ".join(strange),
-                wanted=f"a topic: {topics}",
-                remedy=remedy,
-            )
+        raise AvadmError.of(
+            check="unknown-check",
+            what=what,
+            where="--only",
+            found=", ".join(strange),
+            wanted=f"a topic: {topics}",
+            remedy=remedy,
         )
     return [c for c in CHECKS if not wanted or c.id in wanted or c.topic in wanted]

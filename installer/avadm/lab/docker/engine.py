@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.docker.client import Docker
 from avadm.lab.driver import Reporter, step
 from avadm.lab.proc import Proc, end, program, start_ticks
@@ -59,15 +58,13 @@ class Engine:
                 if self.alive():
                     return True
                 time.sleep(0.25)
-        raise AvadmError(
-            Finding(
-                check="lab-engine",
-                what="The container engine does not start.",
-                where=str(log),
-                found=_last(log),
-                wanted="dockerd answering",
-                remedy="Read the log, or start docker yourself and run this again.",
-            )
+        raise AvadmError.of(
+            check="lab-engine",
+            what="The container engine does not start.",
+            where=str(log),
+            found=_last(log),
+            wanted="dockerd answering",
+            remedy="Read the log, or start docker yourself and run this again.",
         )
 
     def stop(self, report: Reporter) -> bool:

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.driver import Reporter
 
@@ -107,15 +106,13 @@ def choose(docker: Docker, image: str, lab: str, store: Path, report: Reporter) 
             store.write_text(json.dumps({"key": key, "choice": name}) + "\n")
             return flags + nofile()
         said.append(f"{name}: {why}")
-    raise AvadmError(
-        Finding(
-            check="lab-systemd",
-            what="systemd does not start in a container on this machine.",
-            where="docker",
-            found="; ".join(said),
-            wanted="systemd running",
-            remedy="Use a machine where docker may add capabilities.",
-        )
+    raise AvadmError.of(
+        check="lab-systemd",
+        what="systemd does not start in a container on this machine.",
+        where="docker",
+        found="; ".join(said),
+        wanted="systemd running",
+        remedy="Use a machine where docker may add capabilities.",
     )
 
 

@@ -63,15 +63,13 @@ def ensure(docker: Docker, config: Config, folder: str) -> bool:
         if labels.get(LABEL) == config.name and str(config.subnet) in subnets and _bridge(docker, config):
             return False
         if labels.get(LABEL) != config.name:
-            raise AvadmError(
-                Finding(
-                    check="lab-network",
-                    what="A docker network of the lab's name is not the lab's.",
-                    where=name(config),
-                    found=str(subnets),
-                    wanted=f"label {LABEL}={config.name}",
-                    remedy="Choose another name by --name.",
-                )
+            raise AvadmError.of(
+                check="lab-network",
+                what="A docker network of the lab's name is not the lab's.",
+                where=name(config),
+                found=str(subnets),
+                wanted=f"label {LABEL}={config.name}",
+                remedy="Choose another name by --name.",
             )
         remove(docker, config.name)
     routes = json.loads(

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.docker import gpus
 from avadm.lab.docker.client import LABEL, Docker
 from avadm.lab.layout import Config, LabNode
@@ -82,17 +81,15 @@ def suit(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> None:
     """AvadmError where kubelet cannot run in these nodes on this machine, whose cgroups are at ``root``."""
     if not any(n.kubernetes for n in nodes) or (root / "memory").is_dir():
         return
-    raise AvadmError(
-        Finding(
-            check="lab-cgroup",
-            what="kubelet 1.9 cannot run here: it knows cgroup v1 alone, and this machine has booted with v2 alone.",
-            where=str(root),
-            found="no hierarchy `memory` of cgroup v1",
-            wanted="cgroup v1, or a lab without Kubernetes",
-            remedy="Add systemd.unified_cgroup_hierarchy=0 to the kernel's arguments (on Debian: GRUB_CMDLINE_LINUX in "
-            "/etc/default/grub, then update-grub) and boot again. Or leave Kubernetes out: "
-            "`avadm lab up --masters 0`, `make demo-storage`, `make test-storage`.",
-        )
+    raise AvadmError.of(
+        check="lab-cgroup",
+        what="kubelet 1.9 cannot run here: it knows cgroup v1 alone, and this machine has booted with v2 alone.",
+        where=str(root),
+        found="no hierarchy `memory` of cgroup v1",
+        wanted="cgroup v1, or a lab without Kubernetes",
+        remedy="Add systemd.unified_cgroup_hierarchy=0 to the kernel's arguments (on Debian: GRUB_CMDLINE_LINUX in "
+        "/etc/default/grub, then update-grub) and boot again. Or leave Kubernetes out: "
+        "`avadm lab up --masters 0`, `make demo-storage`, `make test-storage`.",
     )
 
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from avadm.errors import AvadmError
-from avadm.findings import Finding
 from avadm.lab.proc import Proc
 from avadm.lab.vm.image import ADDRESS, GATEWAY, PREFIX, do
 
@@ -113,13 +112,11 @@ def reached(proc: Proc, home: Path, work: Path, boot: str = "") -> str:
         if done.ok and done.stdout.strip() != boot:
             return done.stdout.strip()
         time.sleep(2)
-    raise AvadmError(
-        Finding(
-            check="vm-boot",
-            what="The virtual machine does not answer over ssh.",
-            where=str(work / "console.log"),
-            found=f"nothing within {BOOT_S} s",
-            wanted="an answer",
-            remedy="Read its console's log and qemu.log beside it.",
-        )
+    raise AvadmError.of(
+        check="vm-boot",
+        what="The virtual machine does not answer over ssh.",
+        where=str(work / "console.log"),
+        found=f"nothing within {BOOT_S} s",
+        wanted="an answer",
+        remedy="Read its console's log and qemu.log beside it.",
     )
