@@ -24,6 +24,16 @@ from tests.unit.ava.web.browser import whole
 from tests.unit.ava.web.town import inhabit
 
 T = TypeVar("T")
+INTO = {
+    "services_domain": "services.example.org",
+    "workbenches": {
+        "below": "wb.example.org",
+        "site": "https://ava.example.org",
+        "gate_secret": "/nowhere",
+        "jump": {"host": "jump.example.org", "host_key": "ssh-ed25519 AAAA"},
+    },
+}
+"""The ways in, as pages show them."""
 LANGUAGES = {"en": "en-US", "zh": "zh-CN"}
 
 
@@ -99,7 +109,7 @@ def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> 
     assets.found.cache_clear()
     without_ceph.stand_in(monkeypatch.setattr)
     without_ceph.own(monkeypatch.setattr)
-    served = ServedWithFiles(tmp_path, frame=whole, config={"services_domain": "services.example.org"})
+    served = ServedWithFiles(tmp_path, frame=whole, config=INTO)
     made = Town(served, chromium)
     yield made
     for context in chromium.contexts:
