@@ -21,6 +21,10 @@ def _reading(**values):
     return lambda world: [setattr(world.reading, name, value) for name, value in values.items()]
 
 
+def _view(**values):
+    return lambda world: [setattr(world.view, name, value) for name, value in values.items()]
+
+
 FAULTS = (
     Fault("no-authority", "the master has no certificate of the ingress' authority", "A-SC-PRE", (),
           _set(certificate=False), "BLOCKED"),
@@ -76,6 +80,16 @@ FAULTS = (
     Fault("model-unknown", "the model that nodes have is refused, since nobody tells the platform", "A-SC7", ("other-model",),
           _set(told_models=())),
     Fault("any-model", "a GPU model that no node has is taken at submit", "A-SC7", ("refused",), _set(refuses_model=False)),
+    Fault("stale-panel", "grafana's panels go on telling what was", "A-SC8", ("agree",), _view(stale=True)),
+    Fault("other-count", "the platform believes a GPU taken that is not", "A-SC8", ("agree",), _view(platform_adds=1)),
+    Fault("uncharged", "the ledger charges nothing for a GPU that is taken", "A-SC8", ("agree",), _view(forgets=True)),
+    Fault("no-nodes", "the form does not list nodes", "A-SC8", ("form",), _view(lists=False)),
+    Fault("form-count", "the form tells more free GPUs than there are", "A-SC8", ("form",), _view(form_adds=1)),
+    Fault("not-joined", "runs have no series", "A-SC9", ("wrong", "differing"), _view(joined=False)),
+    Fault("other-user", "a run's series say another user", "A-SC9", ("wrong",), _view(labels={"user": "eve"})),
+    Fault("no-group", "a run's series do not say its group", "A-SC9", ("wrong",), _view(labels={"group": ""})),
+    Fault("other-card", "a run's series are of another card", "A-SC9", ("wrong", "differing"), _view(shift=1)),
+    Fault("other-value", "a run's series are ten points above what the exporter tells", "A-SC9", ("differing",), _view(adds=10)),
     Fault("first-group", "every training is charged to the user's first group", "A-OT1", ("elsewhere",),
           lambda world: setattr(world, "charges", lambda user: min(world.groups))),
     Fault("moving", "a changed default group moves what runs", "A-OT1", ("moved",), _set(moves=True)),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
+from avadm import paths
 from avadm.components import At, ava, listeners
 from avadm.errors import AvadmError
 from avadm.kube.ava_admin import DONE, make_admin
+from avadm.render.monitoring import PORTS
+from avadm.render.monitoring_tls import METRICS
 from avadm.runner import fleet as own
+from avadm.site import places
 from avadm.site.model import Site
 from avadm_validation.measuring.context import MeasureError
-from avadm_validation.measuring.targets import KubeTarget, Listener, PlatformTarget
+from avadm_validation.measuring.targets import KubeTarget, Listener, MetricsTarget, PlatformTarget
 from avadm_validation.protocol.fleet import Fleet, Result
 
 REACHED = frozenset({53, 80, 443})
@@ -28,6 +33,35 @@ def closed(site: Site) -> tuple[Listener, ...]:
                 name = f"port-{number}-{port.program.replace(' ', '-')}"
                 found.setdefault(name, Listener(name, node.name, str(node.address), number, port.always))
     return tuple(found.values())
+
+
+DASHBOARDS = paths.home() / "roles/grafana/files/dashboards"
+
+
+def panel(dashboard: str, title: str) -> str:
+    """Return the query of a dashboard's panel as a reader sees it first, every variable on all."""
+    data = json.loads((DASHBOARDS / f"{dashboard}.json").read_text(encoding="utf-8"))
+    (found,) = (p for p in data["panels"] if p["title"] == title)
+    query: str = found["targets"][0]["expr"]
+    for variable in data["templating"]["list"]:
+        query = query.replace(f"${variable['name']}", variable.get("allValue") or "")
+    return query
+
+
+def metrics(site: Site) -> MetricsTarget | None:
+    """Return where dashboards of GPUs are evaluated; None where the site has its own Prometheus, or none."""
+    if not places.metered(site):
+        return None
+    node = site.with_role("prometheus")[0]
+    return MetricsTarget(
+        node=node.name,
+        address=f"{node.address}:{PORTS['prometheus']}",
+        tls=f"/etc/prometheus/tls/{METRICS}",
+        exporter=PORTS["gpu"],
+        used=panel("gpu", "Used per machine"),
+        free=panel("gpu", "Free per machine"),
+        runs=panel("gpu-users", "Utilization of each run's GPUs"),
+    )
 
 
 def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | None:
@@ -56,6 +90,7 @@ def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | Non
         make_admin=administrator,
         addresses=kube.addresses,
         ingress=site.with_role("ingress")[0].name,
+        metrics=metrics(site),
         folders=bool(ava.mount(site)),
         closed=closed(site),
     )

@@ -34,6 +34,19 @@ def test_no_users_container_may_reach_the_sites_own_ports_but_names_and_the_ways
     assert found.ingress in found.addresses
 
 
+def test_prometheus_is_asked_what_panels_ask_with_every_variable_on_all(tmp_path):
+    assert target(tmp_path).metrics is None, "the site has its own"
+    own = SITE.replace('existing: ["http://10.0.0.9:9090"]', "").replace(
+        "[worker, database]", "[worker, database, prometheus]"
+    )
+    metrics = target(tmp_path, own).metrics
+    assert (metrics.node, metrics.address) == ("comp2", "10.0.0.5:9090")
+    for query in (metrics.used, metrics.free, metrics.runs):
+        assert "$" not in query
+        assert 'node=~".*"' in query
+    assert "run:gpu_utilization:percent" in metrics.runs
+
+
 def test_a_site_without_it_or_without_a_way_in_has_nothing_to_measure(tmp_path):
     assert target(tmp_path, SITE.replace("  ava: {}\n", "")) is None
     path = tmp_path / "site.yml"

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from avadm.engine.platform_target import panel
 from tests.unit.fakes.roles import ROLES
 
 AVA = ROLES / "prometheus/files/rules/ava.yml"
@@ -83,6 +84,41 @@ def test_a_node_whose_plug_in_is_silent_is_told_nothing_of(joined):
 
 def test_cards_of_the_same_number_on_two_nodes_are_not_mixed_up(joined):
     joined({**GOOD, CARD.format("g2", 0): "99x30"}, [ANN, BEN])
+
+
+STEM = (
+    'kube_pod_container_resource_requests{{resource="nvidia_com_gpu",namespace="a",pod="{}",container="m",node="g1",'
+    'instance="{}"}}'
+)
+PHASE = 'kube_pod_status_phase{{namespace="a",pod="{}",phase="{}",instance="{}"}}'
+SIZE = 'kube_node_status_allocatable{{resource="nvidia_com_gpu",node="{}",instance="{}"}}'
+
+
+def test_a_machine_has_the_gpus_used_that_pods_have_which_have_not_ended(tool, tmp_path):
+    """Two masters tell the same; g2 has no pods."""
+    series = {}
+    for master in ("m1", "m2"):
+        series |= {SIZE.format(node, master): "4x9" for node in ("g1", "g2")}
+        for pod, gpus, phase in (("runs", 2, "Running"), ("over", 1, "Succeeded")):
+            series[STEM.format(pod, master)] = f"{gpus}x9"
+            told = {"Running": 0, "Succeeded": 0, phase: 1}
+            series |= {PHASE.format(pod, one, master): f"{value}x9" for one, value in told.items()}
+    wanted = {"used": {"g1": 2, "g2": 0}, "free": {"g1": 2, "g2": 4}}
+    asked = {"used": panel("gpu", "Used per machine"), "free": panel("gpu", "Free per machine")}
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": s, "values": v} for s, v in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": asked[what],
+                "eval_time": "5m",
+                "exp_samples": [{"labels": f'{{node="{n}"}}', "value": v} for n, v in wanted[what].items()],
+            }
+            for what in asked
+        ],
+    }
+    (tmp_path / "case.json").write_text(json.dumps({"rule_files": [], "tests": [case]}))
+    tool("promtool", "test", "rules", tmp_path / "case.json")
 
 
 def test_grafana_and_the_web_site_ask_for_what_is_recorded(monkeypatch):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from platform_fakes import GPUS, Run
 
 from ava.api.schemas.people import UserOut
-from ava.api.schemas.work import ClusterOut, PodOut, RunOut
+from ava.api.schemas.work import Amounts, ClusterOut, NodeOut, PodOut, RunOut
 from ava.client import Client, Problem, Refused
 from avadm_validation.suites.platform.journal import ENDED
 
@@ -30,7 +30,20 @@ class FakeClient(Client):
         pass
 
     def cluster(self):
-        return ClusterOut.model_construct(seen=None, fresh=self.world.fresh, clusters=["default"], nodes=[])
+        return ClusterOut.model_construct(
+            seen=None, fresh=self.world.fresh, clusters=["default"], nodes=self._nodes()
+        )
+
+    def _nodes(self):
+        def amount(gpu):
+            return Amounts(gpu=gpu, cpu=1000, memory=1)
+
+        more = {"cluster": "default", "pools": [], "gpu_model": "", "gpu_slots": 1, "open": True}
+        with self.world.lock:
+            taken = {n: len(self.world.taken(n)) + self.world.view.platform_adds for n in GPUS}
+        return [
+            NodeOut(name=n, capacity=amount(k), free=amount(k - taken[n]), **more) for n, k in GPUS.items()
+        ]
 
     def users(self, *, state=None, most=None):
         rows = self.world.users.items()
@@ -42,7 +55,8 @@ class FakeClient(Client):
 
     def group(self, name):
         with self.world.lock:
-            used = SimpleNamespace(cpu=self.world.used(name, "cpu"))
+            gpu = 0 if self.world.view.forgets else self.world.used(name, "gpu")
+            used = SimpleNamespace(cpu=self.world.used(name, "cpu"), gpu=gpu)
             return SimpleNamespace(used=used, quota=SimpleNamespace(**self.world.groups[name]["quota"]))
 
     def make_user(self, name, email, password, *, admin=False):
@@ -99,6 +113,7 @@ class FakeClient(Client):
             run = Run(
                 f"r{len(world.runs)}", self.name, world.charges(world.users[self.name]), job, program(job)
             )
+            run.name = name
             world.runs[run.id] = run
             world.clock += 0.01
             return self._out(run)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from acceptance_fakes import FakeFleet, Result
 from platform_isolation_fakes import Attacks
 from platform_reading_fakes import Reading
+from platform_view_fakes import METRICS, View
 
 from avadm_validation.measuring.targets import Listener, PlatformTarget, Target
 from avadm_validation.suites.platform.journal import ENDED
@@ -34,6 +35,7 @@ class Run:
     nodes: dict = field(default_factory=dict)
     cards: dict = field(default_factory=dict)
     told: bool = True
+    name: str = ""
     reads: int = 0
 
     @property
@@ -66,7 +68,7 @@ class FakePlatform:
         self.told_models, self.ready = None, dict.fromkeys(GPUS, True)
         self.others = Counter()
         self.logs_there = True
-        self.reading = Reading(self)
+        self.reading, self.view = Reading(self), View(self, GPUS)
         self.takes_said_all, self.attacks = False, Attacks(self)
 
     def target(self, **changes):
@@ -80,6 +82,7 @@ class FakePlatform:
             "addresses": dict.fromkeys((*GPUS, *PLAIN, "m1"), "10.0.0.1"),
             "ingress": "cpu1",
             "folders": True,
+            "metrics": METRICS,
             "closed": (
                 Listener("port-2379-etcd", "m1", "10.0.0.1", 2379),
                 Listener("port-9-x", "m1", "10.0.0.1", 9, False),
@@ -104,6 +107,7 @@ class FakePlatform:
                 "custom-columns": lambda n, c: self.table(),
                 "-o name | wc -l": lambda n, c: f"{self.left(c)}\n",
                 **self.attacks.answers(),
+                **self.view.answers(),
                 "get events": lambda n, c: self.events(),
                 "systemctl stop kubelet": lambda n, c: self._kubelet(n, self.clock),
                 "systemctl start kubelet": lambda n, c: self._kubelet(n, None),

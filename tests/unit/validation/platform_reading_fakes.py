@@ -83,6 +83,8 @@ class FakeBrowser:
         self.name = ""
 
     def page(self, path):
+        if path == "/trainings/new":
+            return 200, self.reading.world.view.form()
         run = self.reading.world.runs[path.rpartition("/")[2]]
         try:
             self.reading.may(run, self.name)

@@ -58,12 +58,13 @@ def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
     assert world.groups == {}
     # Whichever of the two checks comes first makes what both judge.
     (first,) = {name[-4:-1] for name in world.users if name.endswith(("sc3a", "sc6a"))}
+    (watcher,) = {name[-4:-1] for name in world.users if name.endswith(("sc8w", "sc9w"))}
     attackers = (f"{first}a", f"{first}v")
     assert {name: u["state"] for name, u in world.users.items()} == {
         f"avadm-accept-{who}": "disabled"
         for who in (
             *("admin", "sc1", "sc2g", "sc2d", "sc4", "sc4n", "sc5", "sc5n", "sc7"),
-            *("ot1", "ot2", "ot2o", "ot3", "ot3o", *attackers),
+            *("ot1", "ot2", "ot2o", "ot3", "ot3o", *attackers, f"{watcher}w"),
         )
     }
     assert not world.holding()
@@ -215,7 +216,7 @@ def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
 def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
     made, _ = suite(tmp_path, world, gpu_nodes=())
     assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1", "A-OT2", "A-OT3"]
-    assert len(made.left) == 5
+    assert len(made.left) == 7
 
 
 @pytest.mark.parametrize("kind", ["lab", "site"])

@@ -180,6 +180,28 @@ class Listener:
 
 
 @dataclass(frozen=True)
+class MetricsTarget:
+    """Where Prometheus is asked what dashboards show.
+
+    Attributes:
+        node: has Prometheus; root there may ask it.
+        address: where it listens, ADDRESS:PORT.
+        tls: what it is shown where it wants that, without .ca, .crt and .key.
+        exporter: port of the exporter of GPUs on their nodes.
+        used, free: queries of the panels that tell GPUs of each machine, every variable on all.
+        runs: that of how hard each run's GPUs work, a ratio.
+    """
+
+    node: str
+    address: str
+    tls: str
+    exporter: int
+    used: str
+    free: str
+    runs: str
+
+
+@dataclass(frozen=True)
 class PlatformTarget:
     """The platform as its users reach it.
 
@@ -195,6 +217,7 @@ class PlatformTarget:
         authority: path of that certificate on the master.
         addresses: nodes' own, by their names.
         ingress: a node of the ingress, which reaches the interface's pods.
+        metrics: Prometheus, None where the site has none of ours.
         folders: whether users' containers see folders of groups on a shared file system.
         closed: ports that no user's container may reach, one node for each program's.
     """
@@ -209,6 +232,7 @@ class PlatformTarget:
     authority: str = "/etc/kubernetes/pki/ca.crt"
     addresses: Mapping[str, str] = field(default_factory=dict)
     ingress: str = ""
+    metrics: MetricsTarget | None = None
     folders: bool = False
     closed: tuple[Listener, ...] = ()
 

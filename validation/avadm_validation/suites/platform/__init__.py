@@ -9,4 +9,5 @@ from avadm_validation.suites.platform import (  # noqa: F401
     extract_logs,
     extract_memory,
     extract_stops,
+    extract_view,
 )

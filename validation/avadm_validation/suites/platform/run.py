@@ -19,8 +19,10 @@ from avadm_validation.suites.platform.isolation import judging
 
 def unfit(check: Check, platform: PlatformTarget) -> str:
     """Return why a check has nothing to measure at this site, "" where it has."""
-    if check.NEEDS in ("gpus", "both") and not platform.gpu_nodes:
+    if check.NEEDS in ("gpus", "both", "gpus and metrics") and not platform.gpu_nodes:
         return "the site has no workers with the role gpu"
+    if check.NEEDS == "gpus and metrics" and platform.metrics is None:
+        return "the site has no Prometheus of ours"
     if check.NEEDS == "folders" and not platform.folders:
         return "the site's nodes have no shared file system mounted"
     return ""

@@ -36,7 +36,7 @@ ALL = {"NVIDIA_VISIBLE_DEVICES": "all"}
 SAID_ALL = "said-all"
 IDLE = "Measure when GPUs are idle: `ava cluster`, kubectl describe node."
 CHECKPOINT = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
-_CARDS = (
+CARDS = (
     f"cat {CHECKPOINT}; echo; echo --; cat /proc/driver/nvidia/gpus/*/information; "
     "for f in /dev/nvidia[0-9]*; do (: <$f) 2>&1 | grep -q 'No such device' && echo driverless $f; done; true"
 )
@@ -151,7 +151,7 @@ class _Scene:
             runs["victim"] = run
             names = ",".join(runs.values())
             table, _ = ground.ask(ctx, f"get pods --all-namespaces -l 'ava.io/run in ({names})'", "pods")
-        done = ctx.must(ctx.rec.run(self.node, _CARDS, "cards"))
+        done = ctx.must(ctx.rec.run(self.node, CARDS, "cards"))
         self.theirs.look()
         self.theirs.pods(run)
         return Told(

@@ -1,0 +1,80 @@
+"""From what grafana's queries, the platform and Kubernetes told of a node's GPUs to numbers (A-SC8, A-SC9)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from avadm_validation.measuring.extract import Inputs, Params, extractor
+from avadm_validation.suites.platform.extract import lines, of
+from avadm_validation.suites.platform.extract_isolation import assigned
+
+LABELS = ("user", "group", "name", "node")
+"""What the series of a run's GPU must be labelled with."""
+
+
+def agrees(told: Mapping[str, Any]) -> bool:
+    """Return whether panel, platform and pods say the same of a node, and the ledger has charged what there is."""
+    return bool(told["panel"] == told["platform"] == told["pods"]) and told["ledger"] == told["charged"]
+
+
+def of_run(rows: Sequence[Mapping[str, Any]], run: str) -> list[Mapping[str, Any]]:
+    """Return the series of a run."""
+    return [row for row in rows if row["metric"].get("run") == run]
+
+
+@extractor()
+def ava_view_agrees(inputs: Inputs, params: Params) -> float:
+    """Return the seconds from a change until all told the same of the node; NaN where they did not."""
+    found = lines(inputs)
+    (changed,) = of(found, "changed", phase=params["phase"])
+    same = [x["t"] for x in of(found, "told", phase=params["phase"]) if agrees(x)]
+    return float(min(same)) - float(changed["t"]) if same else math.nan
+
+
+@extractor()
+def ava_view_form(inputs: Inputs, params: Params) -> float:
+    """Return how many nodes with free GPUs the form does not list, and whether it says other than there is of the watched one."""
+    (form,) = of(lines(inputs), "form")
+    offered, wanted, own = form["offered"], form["wanted"], form["node"]
+    if form["status"] != 200 or not wanted:
+        return math.nan
+    return float(
+        sum(n not in offered for n in wanted if n != own) + (offered.get(own, 0) != wanted.get(own, 0))
+    )
+
+
+def _series(inputs: Inputs) -> list[tuple[dict[str, str], float]]:
+    """Return the labels and values of the run's series; ValueError for none."""
+    found = [(dict(labels), float(value)) for x in of(lines(inputs), "series") for labels, value in x["rows"]]
+    if not found:
+        raise ValueError("there are no series of the run")
+    return found
+
+
+@extractor()
+def ava_series_wrong(inputs: Inputs, params: Params) -> float:
+    """Return how many labels of a run's series are wrong, and how many cards have none, or more than one; NaN without any."""
+    found = lines(inputs)
+    (made,) = of(found, "start")
+    wanted = {"user": made["owner"], "group": made["group"], "name": made["name"], "node": params["node"]}
+    own, told = sorted(assigned(inputs, str(params["run"])).values()), _series(inputs)
+    wrong = sum(labels.get(key) != wanted[key] for labels, _ in told for key in LABELS)
+    return float(wrong + (sorted(labels.get("uuid", "") for labels, _ in told) != own))
+
+
+@extractor()
+def ava_series_differ(inputs: Inputs, params: Params) -> float:
+    """Return by how many points of 100 a run's series differ from what its node's exporter told of its cards, at most."""
+    exported = {
+        sample.labels.get("uuid", ""): sample.value
+        for family in text_string_to_metric_families(inputs["exporter"][0])
+        for sample in family.samples
+        if sample.name == "dcgm_gpu_utilization"
+    }
+    own = assigned(inputs, str(params["run"])).values()
+    told = {labels.get("uuid", ""): 100 * value for labels, value in _series(inputs)}
+    return max(abs(told[uuid] - exported[uuid]) for uuid in own)
