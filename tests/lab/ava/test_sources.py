@@ -1,0 +1,146 @@
+"""Data sets whose bytes lie elsewhere, in real pods: a block image's snapshot on several nodes at once, and what is cached."""
+
+import json
+import time
+import uuid
+
+import pytest
+
+from ava.client import Client, Refused
+from tests.lab.ava.day import ENDED, SMALL
+from tests.lab.ava.test_folders import until
+
+pytestmark = pytest.mark.lab
+
+READS = """
+import os, time
+folder = '/data/NAME'
+print(open(folder + '/word').read().strip())
+for what in (lambda: open(folder + '/new', 'w'), lambda: open(folder + '/word', 'a'), lambda: os.unlink(folder + '/word'),
+             lambda: os.chmod(folder + '/word', 0o777), lambda: os.mknod(folder + '/device')):
+    try: what(); print('WRITTEN')
+    except OSError as error: print(error.strerror)
+print([set(l.split()[3].split(',')) >= {'ro', 'nosuid', 'nodev'} for l in open('/proc/mounts') if l.split()[1] == folder])
+print(os.path.exists(folder + '/escape'), os.path.islink(folder + '/escape'))
+time.sleep(SECONDS)
+"""
+
+
+@pytest.fixture(scope="module")
+def admin(platform, authority, day):
+    client = Client(f"https://{platform.host}", ca=authority)
+    client.login(platform.admin, platform.password)
+    return client
+
+
+@pytest.fixture(scope="module")
+def rbd(lab):
+    """Run `rbd` on a node of the lab that mounts images."""
+    node = next(n for n in lab.names("worker") if n in lab.names("client"))
+    return lambda command, tool="rbd --id rbd": lab.sh(node, f"{tool} {command}", 120)
+
+
+@pytest.fixture(scope="module")
+def image(rbd):
+    """An administrator's image with a file, a link that leads out of it, and a snapshot; it is removed at the end."""
+    name, made = f"faces-{uuid.uuid4().hex[:8]}", "/tmp/faces"
+    rbd(
+        f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && ln -s /etc/shadow {made}/in/escape && "
+        f"truncate -s 64M {made}/image && mkfs.ext4 -q -d {made}/in {made}/image && "
+        f"rbd --id rbd import --no-progress --image-format 2 {made}/image rbd/{name} && rm -rf {made}'",
+        tool="sh",
+    )
+    rbd(f"snap create rbd/{name}@v1")
+    yield name
+    rbd(f"snap unprotect rbd/{name}@v1 2>/dev/null || true")
+    rbd(f"snap purge --no-progress rbd/{name} && rbd --id rbd rm --no-progress rbd/{name}")
+
+
+def info(rbd, image):
+    return json.loads(rbd(f"info --format json rbd/{image}@v1"))
+
+
+def refused(rbd, command):
+    return rbd(f"{command} >/dev/null 2>&1 && echo done || echo refused").strip()
+
+
+def test_a_snapshot_is_read_on_several_nodes_at_once_and_kept_as_long_as_it_is_named(
+    day, admin, lab, rbd, image
+):
+    source = {"kind": "rbd", "image": image, "snapshot": "v1"}
+    with pytest.raises(Refused) as mine:
+        day.user.make_data_set("mine", source)
+    assert mine.value.problems[0].code == "not-allowed"
+    began = time.monotonic()
+    one = admin.make_data_set(f"set-{image}", source)
+    until(lambda: admin.data_set(one.id).elsewhere.ready or admin.data_set(one.id).elsewhere.trouble, 60)
+    print(f"mountable after {time.monotonic() - began:.1f} s")
+    assert admin.data_set(one.id).elsewhere.ready, admin.data_set(one.id).elsewhere.trouble
+    admin.share_data_set(one.id, "group", day.group)
+    nodes = [n for n in lab.names("worker") if n in lab.names("client")][:2]
+    program = READS.replace("NAME", one.id).replace("SECONDS", "30")
+    runs = [
+        day.start(f"reads-{node}", program, data_sets=[{"name": one.id}], roles=[{"each": SMALL}], node=node)
+        for node in nodes
+    ]
+    began = time.monotonic()
+    for run in runs:
+        day.until(run, "running", seconds=150)
+    print(f"{len(runs)} nodes read it after {time.monotonic() - began:.1f} s")
+    for run in runs:
+        lines = day.log(run, 8)
+        assert lines == ["hello", *["Read-only file system"] * 5, "[True]", "False True"]
+    assert {day.user.pods(run)[0].node for run in runs} == set(nodes)
+    # ceph itself keeps it, whoever asks.
+    assert info(rbd, image)["protected"] in (True, "true")
+    assert refused(rbd, f"snap unprotect rbd/{image}@v1") == "refused"
+    assert refused(rbd, f"snap rm rbd/{image}@v1") == "refused"
+    with pytest.raises(Refused) as busy:
+        admin.delete_data_set(one.id)
+    assert busy.value.problems[0].code == "data-set-in-use"
+    for run in runs:
+        day.until(run, *ENDED, seconds=120)
+    admin.delete_data_set(one.id)
+    until(lambda: info(rbd, image)["protected"] in (False, "false"), 120)
+
+
+def test_what_is_not_there_is_told_and_its_runs_wait_with_the_reason(day, admin, image):
+    source = {"kind": "rbd", "image": image, "snapshot": "v2"}
+    one = admin.make_data_set(f"none-{image}", source)
+    told = until(lambda: admin.data_set(one.id).elsewhere.trouble, 60)
+    assert "has no snapshot v2" in told
+    admin.share_data_set(one.id, "group", day.group)
+    run = day.start("waits", "print(1)", data_sets=[{"name": one.id}], roles=[{"each": SMALL}])
+    try:
+        reasons = until(lambda: day.user.why(run).reasons, 20)
+        assert "cannot be mounted yet" in reasons[0].what
+        assert day.user.run(run).state == "queued"
+    finally:
+        day.user.stop(run)
+        day.until(run, *ENDED)
+    admin.delete_data_set(one.id)
+
+
+def test_of_a_data_set_read_through_the_cache_it_is_shown_how_much_is_cached(day, admin, lab, platform):
+    folder = f"faces-{uuid.uuid4().hex[:8]}"
+    workers = lab.names("alluxio_worker")
+    if not workers:
+        pytest.skip("this lab has no cache")
+    mount = "/mnt/alluxio"
+    lab.sh(
+        workers[0], f"mkdir {mount}/cephfs/{folder} && head -c 8M /dev/urandom > {mount}/cephfs/{folder}/a"
+    )
+    try:
+        one = admin.make_data_set(folder, {"kind": "cache", "path": f"cephfs/{folder}"})
+        seen = until(lambda: (e := admin.data_set(one.id).elsewhere) and (e.seen or e.trouble) and e, 60)
+        assert seen.trouble == ""
+        assert seen.size == 8 * 2**20
+        assert seen.cached == seen.size, "what was written through the mount is cached"
+        admin.share_data_set(one.id, "group", day.group)
+        program = f"print(sum(len(open('/data/{one.id}/a', 'rb').read()) for _ in range(2)))"
+        run = day.start("cached", program, data_sets=[{"name": one.id}], roles=[{"each": SMALL}])
+        day.succeeded(run, seconds=150)
+        assert day.log(run, 1) == [str(16 * 2**20)]
+        admin.delete_data_set(one.id)
+    finally:
+        lab.sh(workers[0], f"rm -rf {mount}/cephfs/{folder}")
