@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
-from ava.api import doors
+from ava.api import doors, idle
 from ava.api.app import Install, application
 from ava.api.config import Config
 from ava.api.health import internal
@@ -68,9 +68,13 @@ def serve(services: Services, config: Config, install: Install | None = None) ->
 
     # uvicorn hands a signal that it has obeyed to who had it before: an end that was asked for is exit status 0.
     signal.signal(signal.SIGTERM, asked)
+    ended, looks = threading.Event(), idle.watch(services)
+    if looks is not None:
+        threading.Thread(target=looks.run, args=(ended,), name="idle", daemon=True).start()
     try:
         outer.run()
     finally:
+        ended.set()
         inner.should_exit = True
         beside.join(GRACE)
 

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ava.api.registry import Registry
 from ava.domain.data_sets import Server
@@ -103,10 +103,19 @@ class Idle(Strict):
     Attributes:
         hours: after so many since somebody was last seen at work.
         warn_hours: so many before that the user is told.
+        cpu_cores, gpu_percent: who uses so much is at work.
     """
 
     hours: Annotated[float, Field(gt=0, le=8760)]
     warn_hours: Annotated[float, Field(gt=0, le=8760)] = 1.0
+    cpu_cores: Annotated[float, Field(gt=0, le=64)] = 0.05
+    gpu_percent: Annotated[float, Field(gt=0, le=100)] = 5.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Idle:
+        if self.warn_hours >= self.hours:
+            raise ValueError(f"warn_hours: {self.warn_hours:g}; wanted: less than hours, {self.hours:g}")
+        return self
 
 
 class Workbenches(Strict):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from ava.api import sshkeys, tickets
 from ava.api.answer import encode
 from ava.api.config import Workbenches
+from ava.api.idle import JUMP
 from ava.api.services import Services
 from ava.domain import labels
 from ava.domain.bench import JUPYTER_PORT, AtDoor, service
@@ -25,6 +27,8 @@ from ava.settings import ConfigError
 
 log = logging.getLogger(__name__)
 LARGEST = 2**20
+SEEN = 60.0
+"""Seconds between two notes that somebody is at work in a workbench."""
 M = TypeVar("M", bound=BaseModel)
 Text = Annotated[str, Field(max_length=2000)]
 
@@ -60,6 +64,12 @@ class Key(_Strict):
     key: Annotated[str, Field(max_length=20_000)]
 
 
+class Sessions(_Strict):
+    """Workbenches with ssh sessions through a gateway."""
+
+    definitions: Annotated[list[Text], Field(max_length=10_000)]
+
+
 def routes(services: Services) -> list[Route]:
     """Return the routes of the internal port; none where the settings have no workbenches.
 
@@ -79,6 +89,7 @@ def routes(services: Services) -> list[Route]:
     if config.jump is not None and config.jump_secret is not None:
         jump = _secret(config.jump_secret)
         found.append(Route("/door/keys", _guarded(jump, Key, doors.keys), methods=["POST"]))
+        found.append(Route("/door/sessions", _guarded(jump, Sessions, doors.sessions), methods=["POST"]))
     return found
 
 
@@ -87,6 +98,7 @@ class Doors:
 
     def __init__(self, services: Services, config: Workbenches) -> None:
         self.services, self.config = services, config
+        self._seen: dict[str, float] = {}
 
     def enter(self, asked: Enter) -> Response:
         """Return the cookie that a ticket gets, 403 for one that is of no use."""
@@ -106,6 +118,7 @@ class Doors:
         if wrong := self._wrong(there):
             return Response(status_code=wrong)
         assert there.bench is not None and there.user is not None and there.run is not None  # noqa: S101 - not wrong
+        self._at_work([who.definition])
         said = {
             "user": there.user.name,
             "run": there.run.id,
@@ -119,6 +132,7 @@ class Doors:
         found = [self._of(cookie) for cookie in asked.cookies]
         pairs = [(who.session, who.definition) for who in found if who is not None]
         stay = self.services.store.stay_open(pairs, self.services.clock()) if pairs else ()
+        self._at_work({definition for _, definition in stay})
         return _json({"alive": [who is not None and (who.session, who.definition) in stay for who in found]})
 
     def keys(self, asked: Key) -> Response:
@@ -136,6 +150,20 @@ class Doors:
         open_to = [f'permitopen="{name(run.definition, run.group, domain)}:22"' for run in runs]
         said = f"restrict,port-forwarding,{','.join(open_to)} {line}\n" if open_to else ""
         return PlainTextResponse(said)
+
+    def sessions(self, asked: Sessions) -> Response:
+        """Keep in which workbenches somebody is by ssh, and that the gateway tells of it."""
+        self._at_work(set(asked.definitions))
+        self.services.store.alive(JUMP, self.services.clock(), {"sessions": len(asked.definitions)})
+        return _json({})
+
+    def _at_work(self, definitions: Iterable[str]) -> None:
+        """Keep that somebody is in workbenches now; seldom, for it is asked for each request."""
+        now = time.monotonic()
+        for one in definitions:
+            if now - self._seen.get(one, -SEEN) >= SEEN:
+                self._seen[one] = now
+                self.services.store.bench_active(one, self.services.clock())
 
     def _of(self, cookie: str) -> tickets.Pass | None:
         try:

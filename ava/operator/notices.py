@@ -36,6 +36,8 @@ KEPT = timedelta(days=1)
 TIMEOUT = 15.0
 """Seconds for one delivery."""
 POLL = 5.0
+IDLE = "bench-idle"
+"""Kind of the notice that a workbench is idle and is going to be stopped."""
 AT_ONCE = 1000
 FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
 
@@ -105,7 +107,7 @@ class Courier:
 
     async def _content(self, message: Message) -> tuple[Run, User] | None:
         """Return what a notice is about; None for one that nobody needs any more."""
-        if not message.kind.startswith("run-"):
+        if not message.kind.startswith(("run-", IDLE)):
             return None
         try:
             run = await self.threads(self.store.run, message.object)
@@ -127,13 +129,14 @@ def body(message: Message, run: Run) -> dict[str, Any]:
         "owner": run.owner,
         "group": run.group,
         "outcome": run.outcome.value if run.outcome else None,
-        "reason": message.payload.get("reason") or run.reason,
+        "reason": _why(message, run),
     }
 
 
 def letter(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
     """Return the mail. What users wrote is only in the body and, as one line, in the subject."""
-    how = run.outcome.value if run.outcome else message.kind.removeprefix("run-")
+    idle = message.kind == IDLE
+    how = "idle" if idle else run.outcome.value if run.outcome else message.kind.removeprefix("run-")
     made = EmailMessage()
     made["From"] = mail.sender
     made["To"] = owner.email
@@ -141,9 +144,16 @@ def letter(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
     made["Date"] = format_datetime(message.created)
     made["Message-ID"] = f"<ava-{message.seq}-{run.id}@{mail.sender.partition('@')[2]}>"
     made["Auto-Submitted"] = "auto-generated"
-    why = message.payload.get("reason") or run.reason
+    why = _why(message, run)
     made.set_content(f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{why}\n")
     return made
+
+
+def _why(message: Message, run: Run) -> str:
+    if message.kind == IDLE:
+        until = str(message.payload.get("until", "soon"))
+        return f"Nobody works in it. It is stopped at {until} unless it is used; what is on its disk and in the home stays."
+    return str(message.payload.get("reason") or run.reason)
 
 
 def send(mail: Mail, what: EmailMessage) -> None:

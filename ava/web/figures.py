@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from threading import BoundedSemaphore
 from typing import Any
 
 import httpx
 
 from ava.api.config import LogStore
+from ava.api.metering import client as _client
 
 POINTS = 240
 """Of one line at most."""
@@ -23,7 +22,6 @@ FINEST = 15
 """Seconds between two points at least: Prometheus asks exporters no oftener."""
 LINES = 16
 """Of one chart at most; of more pods the first ones by name."""
-PATIENCE = httpx.Timeout(5.0)
 AT_ONCE = BoundedSemaphore(4)
 """Requests of all users: a Prometheus that hangs takes four threads and no more."""
 
@@ -140,17 +138,3 @@ def _values(pairs: Sequence[Sequence[Any]], times: Sequence[int], factor: float)
             if math.isfinite(number):
                 known[int(at)] = round(number, 4)
     return [known.get(at) for at in times]
-
-
-@cache
-def _client(server: LogStore) -> httpx.Client:
-    """Return the client of a server; its certificates are read once."""
-    verify: ssl.SSLContext | bool = True
-    if server.ca is not None:
-        verify = ssl.create_default_context(cafile=str(server.ca))
-        if server.certificate is not None and server.key is not None:
-            verify.load_cert_chain(server.certificate, server.key)
-    auth = None
-    if server.user is not None and server.passfile is not None:
-        auth = httpx.BasicAuth(server.user, server.passfile.read_text(encoding="utf-8").strip())
-    return httpx.Client(base_url=server.url, verify=verify, auth=auth, timeout=PATIENCE, trust_env=False)

@@ -18,6 +18,7 @@ from ava.api.routes.runs import shown
 from ava.api.schemas.benches import DiskIn, DiskOut, IdleIn, SshOut, WorkbenchOut
 from ava.api.schemas.common import Paged
 from ava.domain import bench
+from ava.domain.idle import last_seen
 from ava.domain.model import Definition, Kind, Phase, Run
 from ava.domain.problems import missing
 
@@ -110,7 +111,7 @@ def _out(who: Caller, one: Definition) -> WorkbenchOut:
         ssh=_ssh(who, one, runs[0]) if runs else None,
         disk=_disk(who, one),
         idle_exempt=store.is_idle_exempt(one.id),
-        idle_until=_idle_until(who, one) if runs and runs[0].phase is Phase.ADMITTED else None,
+        idle_until=_idle_until(who, runs[0]) if runs and runs[0].phase is Phase.ADMITTED else None,
     )
 
 
@@ -122,9 +123,11 @@ def _disk(who: Caller, one: Definition) -> DiskOut | None:
     return None if asked is None else DiskOut(size=0, wanted=asked, node="", trouble="")
 
 
-def _idle_until(who: Caller, one: Definition) -> datetime | None:
-    config, kept = who.services.config.workbenches, who.services.store.bench(one.id)
+def _idle_until(who: Caller, run: Run) -> datetime | None:
+    config, kept = who.services.config.workbenches, who.services.store.bench(run.definition)
     if config is None or config.idle is None or kept is None or kept.warned is None:
+        return None
+    if kept.warned < last_seen(run, kept):
         return None
     return kept.warned + timedelta(hours=config.idle.warn_hours)
 

@@ -37,7 +37,7 @@ def list_(app: App, json_: bool) -> None:
     if json_:
         print_json(found)
     else:
-        table(("NAME", "STATE", "URL"), [(w.name, w.state, w.url) for w in found])
+        table(("NAME", "STATE", "URL"), [(w.name, state(w), w.url) for w in found])
 
 
 @workbench.command()
@@ -169,6 +169,11 @@ def ssh_config(app: App, write: bool) -> None:
     path = folder / "config"
     _put(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", config))
     note(f"Wrote {len(found)} workbenches into {path}: ssh {' or '.join(f'ava-{n}' for n, _ in found[:3])}")
+
+
+def state(one: WorkbenchOut) -> str:
+    """Return the state, and when it ends for being idle."""
+    return f"{one.state}, idle: stops {one.idle_until:%Y-%m-%d %H:%M} UTC" if one.idle_until else one.state
 
 
 def stanzas(found: list[tuple[str, SshOut]]) -> str:

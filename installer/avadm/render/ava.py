@@ -130,6 +130,8 @@ def render(given: Given, out: Vars) -> None:
     out.all |= {"ava_cache_masters": _masters(site) if cache(site) else [], "ava_cache_port": MASTER_WEB_PORT}
     out.all |= {"ava_snapshots": "rbd" in classes(site), "ava_nfs_servers": list(knobs.nfs_servers)}
     out.all["ava_disks"] = "local" in volumes.classes(site)
+    if idle := knobs.workbenches.idle_hours:
+        out.all["ava_idle"] = {"hours": idle, "warn_hours": knobs.workbenches.warn_hours}
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
     rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
     service = f"{NAMESPACE}-gate-80@kubernetes"

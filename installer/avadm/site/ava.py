@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from avadm.site.ava_services import Ldap, Notices, Oidc
-from avadm.site.values import Model, Subnet, Whole
+from avadm.site.values import Model, Real, Subnet, Whole
 
 Port = Annotated[Whole, Field(ge=1, le=65535)]
 
@@ -46,6 +46,15 @@ NfsServer = Annotated[
 """A host name or an IPv4 address."""
 
 
+class Workbenches(Model):
+    """When workbenches are stopped in which nobody works: no browser, no ssh session, next to no use of processors and GPUs."""
+
+    idle_hours: Real | None = Field(default=None, gt=0, le=8760)
+    """After so many hours; never where absent. Their use is asked of the site's Prometheus: without one none is stopped."""
+    warn_hours: Real = Field(default=1, gt=0, le=8760)
+    """So many hours before that its user is told."""
+
+
 class Ava(Model):
     """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
 
@@ -61,6 +70,8 @@ class Ava(Model):
     """Servers from which code of trainings may be cloned; none: no training has its code from git."""
     nfs_servers: list[NfsServer] = []
     """NFS servers whose folders the platform's administrators may make data sets of, read-only; none: no data set is from NFS."""
+    workbenches: Workbenches = Workbenches()
+    """When workbenches are stopped in which nobody works."""
     oidc: Oidc | None = None
     """OpenID Connect provider at which people log in, beside name and password."""
     ldap: Ldap | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from avadm.components.ava import DATABASE, homes, host
 from avadm.findings import Finding
+from avadm.site.places import metered
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
 
@@ -129,4 +130,30 @@ def cloned(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [stands_on, kept, housed, named, cloned]
+def idle(draft: Draft) -> Iterator[Finding]:
+    """Who does not work is told before the end, and what workbenches use is measured."""
+    knobs = draft.site.components.ava
+    if not knobs or not draft.ok(*AVA) or (hours := knobs.workbenches.idle_hours) is None:
+        return
+    at = (*AVA, "workbenches")
+    if knobs.workbenches.warn_hours >= hours:
+        yield draft.error(
+            "ava-idle",
+            at,
+            "Users would be told before their workbenches are idle.",
+            f"warn_hours {knobs.workbenches.warn_hours:g}",
+            f"less than idle_hours, {hours:g}",
+            "Write a smaller warn_hours, or a larger idle_hours.",
+        )
+    if draft.whole("roles") and not metered(draft.site):
+        yield draft.warning(
+            "ava-idle",
+            at,
+            "No workbench is stopped for being idle: what they use is asked of the site's own Prometheus, which it has not.",
+            "no prometheus",
+            "a node with the role prometheus",
+            "Give a node the role prometheus, or remove idle_hours.",
+        )
+
+
+RULES = [stands_on, kept, housed, named, cloned, idle]
