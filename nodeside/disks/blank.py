@@ -7,8 +7,6 @@ A device is blank only if every probe succeeded and found nothing; any doubt is 
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import errno
 import os
 

@@ -6,8 +6,6 @@ Nothing here judges, and nothing here writes. Tests replace the few methods that
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import array
 import errno
 import fcntl

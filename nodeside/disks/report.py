@@ -6,8 +6,6 @@ Nothing here writes, and nothing here judges: that is blank and ownership.
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import os
 import re
 import subprocess

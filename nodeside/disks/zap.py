@@ -7,8 +7,6 @@ blank reads when it proves a device blank, and the places where libblkid finds a
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import errno
 import fcntl
 import os

@@ -10,8 +10,6 @@ kubectl 1.9 evicts; what it does not do well is done here, before and after (its
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import json
 import subprocess
 import time

@@ -1,8 +1,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 """Alluxio on a node: sizes from the hardware, the table of mounts, and when a journal may be formatted."""
 
 import os

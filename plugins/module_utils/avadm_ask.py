@@ -7,8 +7,6 @@ asked by its address. That is done here.
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import re
 import socket
 import ssl

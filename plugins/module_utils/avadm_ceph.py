@@ -3,8 +3,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import json
 import os
 import re
@@ -22,7 +20,7 @@ class NotThere(CephError):
     """This node has no ceph yet: neither its commands nor, on a monitor node, the administrator's key."""
 
 
-class Ceph:
+class Ceph(object):
     """The ``ceph`` command of this node, with the administrator's key.
 
     Args:
@@ -104,7 +102,7 @@ def keyring(entities):
     return "\n".join(lines) + "\n"
 
 
-class SecretFile:
+class SecretFile(object):
     """A temporary file (0600) that holds a secret while a command needs it."""
 
     def __init__(self, text, uid=-1, gid=-1):

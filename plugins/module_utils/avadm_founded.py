@@ -8,8 +8,6 @@ handed to the roles as a mapping of node to identity. A mark is written once wha
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import io
 import json
 import os

@@ -7,8 +7,6 @@ The OSD's UUID and key are written down before the cluster hears of them (owners
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import grp
 import io
 import json

@@ -6,8 +6,6 @@ Signatures are of version 4 (AWS, "Authenticating Requests: Using the Authorizat
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 import base64
 import hashlib
 import hmac

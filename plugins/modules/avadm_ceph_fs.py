@@ -2,8 +2,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_fs
@@ -44,7 +42,7 @@ from ansible.module_utils.avadm_ceph import Ceph, CephError, runner, wait
 from ansible.module_utils.basic import AnsibleModule
 
 
-class FileSystem:
+class FileSystem(object):
     """One file system, and the commands that make it right."""
 
     def __init__(self, ceph, params, check_mode=False):

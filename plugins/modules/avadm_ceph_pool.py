@@ -2,8 +2,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_pool
@@ -63,7 +61,7 @@ from ansible.module_utils.basic import AnsibleModule
 REPORT_TIMEOUT = 20.0
 
 
-class Pools:
+class Pools(object):
     """The cluster's pools, and the commands that make them right."""
 
     def __init__(self, ceph, rule, check_mode=False):

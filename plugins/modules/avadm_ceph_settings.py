@@ -2,8 +2,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_settings
@@ -100,7 +98,7 @@ def wanted(config, kind, name):
     return {option: value for option, value in options.items() if option not in AT_START}
 
 
-class Settings:
+class Settings(object):
     """The running daemons of this node.
 
     Args:

@@ -2,8 +2,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 ---
 module: avadm_ceph_wait
@@ -60,7 +58,7 @@ from ansible.module_utils.avadm_ceph import Ceph, CephError, NotThere, runner, t
 from ansible.module_utils.basic import AnsibleModule
 
 
-class Quorum:
+class Quorum(object):
     """Whether this node's monitor is in the quorum."""
 
     remedy = "See `systemctl status ceph-mon@NAME` on those monitors, and the network between them"
@@ -103,7 +101,7 @@ def scrubs_held_off(code, check):
     return code == "OSDMAP_FLAGS" and set(flags) <= {"noscrub", "nodeep-scrub"}
 
 
-class Health:
+class Health(object):
     """Whether the cluster is healthy."""
 
     remedy = "`ceph health detail` on a monitor node says more"

@@ -2,8 +2,6 @@
 # Runs on nodes: python 2.7 and 3.
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 ---
 module: avadm_service

@@ -42,6 +42,8 @@ def younger(text):
             yield line, type(node).__name__
         elif isinstance(node, ast.arguments) and (node.kwonlyargs or node.posonlyargs):
             yield line, "an argument by name alone, or by place"
+        elif isinstance(node, ast.ClassDef) and not node.bases:
+            yield line, "a class without a base, which has no properties there"
         elif getattr(node, "returns", None) is not None or (isinstance(node, ast.arg) and node.annotation):
             yield line, "an annotation"
         elif isinstance(node, ast.List | ast.Tuple | ast.Set) and any(
@@ -73,6 +75,7 @@ def test_it_has_nothing_that_python_2_does_not_read(path):
     [
         'a = rb"x"', 'a = f"{b}"', "f(*a,)", "f(b, **c,)", "f(*a, b)", "f(**a, b=1)", "[*a]", "{**a}", "a: int = 1",
         "def f(a: int): pass", "def f() -> int: pass", "def f(*, a): pass", "a = 1_000", "raise A from b", "(a := b)",
+        "class A: pass",
     ],
 )  # fmt: skip
 def test_what_python_2_does_not_read_is_found(text):
