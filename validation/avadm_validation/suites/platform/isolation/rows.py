@@ -73,10 +73,16 @@ def _filled(value: object, words: Mapping[str, object]) -> object:
     return value.format_map(words)
 
 
-def command(rows: Iterable[Attack]) -> list[str]:
-    """Return the command that tries them, short enough for the arguments of a run (4,096 characters each)."""
+def command(rows: Iterable[Attack], *, stays: bool = False) -> list[str]:
+    """Return the command that tries them, short enough for the arguments of a run (4,096 characters each).
+
+    Args:
+        rows: what is tried.
+        stays: whether it is there until it is ended, so that it can be looked at from outside.
+    """
     program = (HERE / "attacker.py").read_bytes()
-    return ["python3", "-c", _LOADER, _packed(program), _packed(_json(rows))]
+    loader = f"{_LOADER};import time;time.sleep(3600)" if stays else _LOADER
+    return ["python3", "-c", loader, _packed(program), _packed(_json(rows))]
 
 
 def _json(rows: Iterable[Attack]) -> bytes:

@@ -190,12 +190,13 @@ class _Scene:
     def _attackers(self, rows: Sequence[Attack]) -> dict[str, str]:
         """Start what attacks, and what looks at its cards without having asked for any; return kind to run."""
         image = reach.target(self.ctx).image
-        line = command([*rows, *LOOK])
+        # A pod that has ended would be removed before it is looked at from outside.
+        line = command([*rows, *LOOK], stays=True)
         with_gpu = {"image": image, "command": line, "node": self.node, "roles": [role(1)], "env": OLD}
         jobs: dict[str, dict[str, Any]] = {
             "training": with_gpu,
             "workbench": {**with_gpu, "kind": "workbench"},
-            "plain": {"image": image, "command": command(LOOK), "roles": [role()], "env": OLD},
+            "plain": {"image": image, "command": command(LOOK, stays=True), "roles": [role()], "env": OLD},
         }
         runs = {kind: self.own.start(kind, job) for kind, job in jobs.items()}
         try:
