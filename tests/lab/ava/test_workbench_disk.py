@@ -1,0 +1,90 @@
+"""A workbench's disk on its node: kept over runs, grown while it runs, never shrunk, and gone with the workbench alone."""
+
+import json
+import time
+
+import pytest
+
+from ava.client import Refused
+from tests.lab.ava.bench import Kernel
+from tests.lab.ava.bench_people import SPEC
+from tests.lab.waiting import until
+
+pytestmark = pytest.mark.lab
+GIB, MIB = 2**30, 2**20
+SIZE = "import os; s = os.statvfs('/disk'); print(s.f_blocks * s.f_frsize // 2**20)"
+WRITE = "open('/disk/kept', 'w').write('mine'); print(oct(os.stat('/disk').st_mode & 0o777))"
+
+
+@pytest.fixture
+def quota(people):
+    eve = people.eve
+    before = next(g for g in eve.ava.groups() if g.name == eve.name).quota.model_dump()
+    eve.admin.set_quota(eve.name, before | {"disk": 2 * GIB})
+    yield
+    eve.admin.set_quota(eve.name, before)
+
+
+def kernel(eve, url):
+    eve.enter(url)
+    return Kernel(eve.browser, url)
+
+
+def node_of(eve, run):
+    return next(p.node for p in eve.ava.pods(run))
+
+
+def test_a_disk_is_kept_grown_and_gone_with_its_workbench_alone(people, platform, quota):
+    eve, lab = people.eve, platform.lab
+    one = eve.ava.define("disk", SPEC | {"disk": GIB})
+    try:
+        began = time.monotonic()
+        run = eve.ava.start_definition(one.id)
+        until(lambda: eve.ava.run(run.id).state == "running", 120)
+        print(f"first start, with a disk of 1 GiB made: {time.monotonic() - began:.1f} s")
+        bench = eve.ava.workbench(one.id)
+        inside = kernel(eve, bench.url)
+        assert 800 < int(inside.run(SIZE)) < 1024
+        inside.run(WRITE)
+        until(lambda: eve.ava.workbench(one.id).disk.size == GIB, 60)
+        node = eve.ava.workbench(one.id).disk.node
+        assert node_of(eve, run.id) == node
+
+        eve.ava.grow_disk(one.id, GIB + 512 * MIB)
+        began = time.monotonic()
+        until(lambda: int(inside.run(SIZE)) > 1024, 60)
+        print(f"grown while it ran: {time.monotonic() - began:.1f} s after it was asked for")
+        assert inside.run("print(open('/disk/kept').read())").strip() == "mine"
+        until(lambda: eve.ava.workbench(one.id).disk.size == GIB + 512 * MIB, 60)
+        with pytest.raises(Refused) as refused:
+            eve.ava.grow_disk(one.id, GIB)
+        assert [p.code for p in refused.value.problems] == ["disk-shrinks"]
+        with pytest.raises(Refused) as refused:
+            eve.ava.grow_disk(one.id, 3 * GIB)
+        assert [p.code for p in refused.value.problems] == ["disk-quota"]
+
+        eve.stop(run.id)
+        again = eve.ava.start_definition(one.id)
+        until(lambda: eve.ava.run(again.id).state == "running", 120)
+        assert node_of(eve, again.id) == node
+        inside = kernel(eve, eve.ava.workbench(one.id).url)
+        assert inside.run("print(open('/disk/kept').read())").strip() == "mine"
+        assert int(inside.run(SIZE)) > 1024
+        eve.stop(again.id)
+        (claim,) = claims(platform, one.id)
+    finally:
+        for left in eve.ava.runs(definition=one.id):
+            if left.state not in ("stopped", "failed", "succeeded"):
+                eve.stop(left.id)
+        eve.ava.delete_definition(one.id)
+    volume = claim["spec"]["volumeName"]
+    until(lambda: not claims(platform, one.id), 60)
+    until(lambda: volume not in lab.sh(platform.master, "kubectl get pv -o name"), 60)
+    until(lambda: volume not in lab.sh(node, "ls /var/lib/avadm/local"), 60)
+
+
+def claims(platform, definition):
+    found = json.loads(
+        platform.lab.sh(platform.master, "kubectl get pvc --all-namespaces -l ava.io/managed=true -o json")
+    )
+    return [c for c in found["items"] if c["metadata"]["labels"]["ava.io/definition"] == definition]
