@@ -1,0 +1,85 @@
+"""`ava data make` and `show` for data sets from elsewhere: what is not there is said at once, and how much is cached."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ava.domain.data_sets import Elsewhere
+from tests.unit.ava.api.site import NOW, WORD
+from tests.unit.ava.cli.test_ava_cli import Run, ava  # noqa: F401 - a fixture
+from tests.unit.ava.served import Served
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path, config={"snapshots": True, "nfs_servers": ["nfs.test"]})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def admin(ava: Run, served: Served) -> Run:  # noqa: F811
+    assert ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n").code == 0
+    return ava
+
+
+def later(served: Served, **seen: str) -> None:
+    """Have something be known of the one data set a moment after it was made."""
+
+    def look() -> None:
+        end = time.monotonic() + 10
+        while not (found := served.store.data_sets().items) and time.monotonic() < end:
+            time.sleep(0.05)
+        served.store.elsewhere_seen(Elsewhere(found[0].id, **seen))  # type: ignore[arg-type]
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def test_a_snapshot_is_waited_for_until_nodes_can_mount_it(admin: Run, served: Served) -> None:
+    later(served, volume="pvc-1")
+    answer = admin("data", "make", "faces", "--rbd", "faces@v1")
+    (one,) = served.store.data_sets().items
+    assert (answer.code, answer.out.strip()) == (0, one.id)
+    assert one.source == {"kind": "rbd", "image": "faces", "snapshot": "v1"}
+    shown = admin("data", "show", "faces").out
+    assert "snapshot faces@v1" in shown
+    assert "can be read:  yes" in shown
+
+
+def test_one_that_is_not_there_ends_with_the_reason(admin: Run, served: Served) -> None:
+    later(served, trouble="the image rbd/faces has no snapshot v2")
+    answer = admin("data", "make", "faces", "--rbd", "faces@v2")
+    assert answer.code != 0
+    assert "has no snapshot v2" in answer.err
+    assert "has no snapshot v2" in admin("data", "show", "faces").err
+
+
+def test_nobody_waits_longer_than_is_said(admin: Run) -> None:
+    answer = admin("data", "make", "faces", "--rbd", "faces@v1", "--wait", "0")
+    assert answer.code != 0
+    assert "not yet" in answer.err
+
+
+def test_how_much_is_cached_is_shown_with_its_age(admin: Run, served: Served) -> None:
+    assert admin("data", "make", "faces", "--cache", "s3/faces").code == 0
+    assert "not measured yet" in admin("data", "show", "faces").out
+    (one,) = served.store.data_sets().items
+    served.store.elsewhere_seen(Elsewhere(one.id, size=4 * 2**20, cached=3 * 2**20, seen=NOW))
+    assert "75 % (3 MiB of 4 MiB)" in admin("data", "show", "faces").out
+
+
+def test_a_servers_folder_is_named_as_mount_names_it(admin: Run) -> None:
+    assert admin("data", "make", "old", "--nfs", "nfs.test:/export").code == 0
+    assert "NFS nfs.test:/export" in admin("data", "show", "old").out
+    refused = admin("data", "make", "other", "--nfs", "other.test:/export")
+    assert refused.code != 0 and "nfs_servers" in refused.err
+
+
+def test_a_data_set_has_one_source(admin: Run) -> None:
+    answer = admin("data", "make", "x", "--rbd", "a@b", "--nfs", "nfs.test:/a")
+    assert (answer.code, "one of" in answer.err) == (2, True)
