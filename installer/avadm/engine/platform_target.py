@@ -22,12 +22,15 @@ REACHED = frozenset({53, 80, 443})
 """Ports that a user's container may reach beside the object store's: names, and the ingress as everybody outside."""
 
 
-def closed(site: Site) -> tuple[Listener, ...]:
-    """Return each TCP port of the components' table that no user's container may reach; on a GPU node where it is there."""
+def closed(site: Site, first: str = "") -> tuple[Listener, ...]:
+    """Return each TCP port of the components' table that no user's container may reach.
+
+    Where several nodes have it, of the node ``first`` or a GPU node.
+    """
     store = site.components.object_store
     reached = REACHED | ({store.port} if store is not None else set())
     found: dict[str, Listener] = {}
-    for node in sorted(site.nodes, key=lambda n: "gpu" not in n.roles):
+    for node in sorted(site.nodes, key=lambda n: (n.name != first, "gpu" not in n.roles)):
         for number, port in listeners(site, node):
             if port.protocol == "tcp" and port.at in (At.NODE, At.BOTH) and number not in reached:
                 name = f"port-{number}-{port.program.replace(' ', '-')}"

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 from ava.client import Client
-from avadm.components import At, listeners
+from avadm.engine.platform_target import closed
 from avadm.sitefile.load import load
 from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
+from avadm_validation.suites.platform.isolation.victim import command as victim_command
 from tests.lab.ava.bench import Ssh
 from tests.lab.ava.bench_people import SPEC
 from tests.lab.ava.conftest import image_of
@@ -24,20 +25,6 @@ GIB = 2**30
 SMALL = {"cpu": 50, "memory": 128 * 2**20}
 NODE = "comp3"
 METADATA = "169.254.169.254"
-REACHED = {53, 80, 443}
-"""Ports that a tenant's container may reach beside the object store's: names, and the ingress as everybody outside."""
-VOID = {"core-pattern", "disk", "sysrq", "kernel-memory"}
-"""What the lab's nodes, containers themselves, have closed to their own root."""
-VICTIM = """
-import ctypes, http.server, os, socket, sys
-mark, key = sys.argv[1], int(sys.argv[2])
-for folder in ("/tmp/", "/dev/shm/"):
-    open(folder + mark, "w").write("theirs"); os.chmod(folder + mark, 0o666)
-if ctypes.CDLL(None).shmget(key, 4096, 0o1666) < 0: sys.exit("no shared memory")
-link = socket.socket(socket.AF_UNIX); link.bind("\\0" + mark); link.listen(5)
-print("ready", *[n for n in os.listdir("/dev") if n.startswith("nvidia") and n[6:].isdigit()], flush=True)
-http.server.HTTPServer(("", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()
-"""
 
 
 class Tenant:
@@ -83,7 +70,7 @@ class Scene:
         self.platform, self.lab = platform, lab
         self._rows, self._opened = [], {}
         self.mark, key = f"mark{secrets.token_hex(6)}", 7_000_000 + secrets.randbelow(1_000_000)
-        run = victim.start(["python3", "-c", VICTIM, self.mark, str(key)])
+        run = victim.start(victim_command(self.mark, key))
         said = victim.until(run, lambda: [x for x in victim.lines(run) if x.startswith("ready")])[0].split()
         assert len(said) == 2, f"the victim has one card: {said}"
         pods = platform.ctl(f"get pods --all-namespaces --selector=ava.io/run={run}")["items"]
@@ -142,24 +129,18 @@ class Scene:
         assert sorted(tried) == sorted(row.id for row in self._rows)
         # A row that cannot get through anywhere shows nothing.
         void = {row.id for row in self._rows if not self._opened[row.id]["open"]} - self.sometimes
-        assert void <= VOID, "\n".join(str(self._opened[name]) for name in sorted(void))
+        # The lab's nodes, containers themselves, have these closed to their own root.
+        assert void <= {row.id for row in self._rows if row.machine}, "\n".join(
+            str(self._opened[name]) for name in sorted(void)
+        )
         got = [line for line in tried.values() if line["open"]]
         assert got == [], "\n".join(map(str, got))
 
     def _ports(self):
-        """Return a row for each TCP port of the table: at the tenant's own node where it is open there, else elsewhere."""
-        found, self.sometimes = {}, set()
-        site = load(self.lab.site_path).site
-        reached = {*REACHED, site.components.object_store.port}
-        for node in sorted(site.nodes, key=lambda n: n.name != NODE):
-            for number, port in listeners(site, node):
-                if port.protocol == "tcp" and port.at in (At.NODE, At.BOTH) and number not in reached:
-                    name = f"port-{number}-{port.program.replace(' ', '-')}"
-                    row = Attack(name, "A-SC3", "connect", node.name, (str(node.address), number))
-                    found.setdefault(name, row)
-                    if not port.always:
-                        self.sometimes.add(name)
-        return list(found.values())
+        """Return a row for each TCP port of the table that is not a tenant's to reach, as acceptance has it."""
+        ports = closed(load(self.lab.site_path).site, NODE)
+        self.sometimes = {port.name for port in ports if not port.always}
+        return [Attack(p.name, "A-SC3", "connect", p.node, (p.address, p.port)) for p in ports]
 
     def _control(self, rows):
         """Return what gets through where it may: id to the line that was said."""
