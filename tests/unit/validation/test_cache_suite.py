@@ -12,6 +12,7 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.alluxio import run
 from avadm_validation.suites.alluxio.checks import CHECKS, PRECONDITIONS
 from tests.controls.cache import FAULTS
+from tests.unit.validation.executing import execute
 
 SMALL = {"size": 1024, "large_size": 4096, "small_size": 512, "large_count": 2, "small_count": 3, "count": 3}
 SHORT = {"settle_s": 0, "more_s": 0.2, "beyond_s": 0.2, "for_s": 0.6, "kill_s": 0.1, "repetitions": 2}
@@ -39,7 +40,7 @@ def suite(folder, cache):
 def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
     cache = FakeCache(tmp_path / "nodes")
     made = suite(tmp_path, cache)
-    checks = run.execute(made)
+    checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     report = sealed(made, checks, made.folder, suite="alluxio", effort="quick")
@@ -50,7 +51,7 @@ def test_a_good_cache_passes_and_its_report_verifies(tmp_path):
 
 
 def test_the_first_and_the_second_read_have_an_interval_for_large_and_small_files(tmp_path):
-    checks = run.execute(suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-HIT"])
+    checks = execute(run, suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-HIT"])
     metrics = {m.name: m for m in checks[1].metrics}
     for kind in ("large", "small"):
         assert metrics[f"{kind}-cephfs"].ci95 is not None
@@ -62,7 +63,7 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     cache = FakeCache(tmp_path / "nodes")
     fault.plant(cache)
     only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in run.execute(suite(tmp_path, cache), only)}
+    checks = {c.id: c for c in execute(run, suite(tmp_path, cache), only)}
     check = checks[fault.check]
     assert check.verdict == fault.verdict, check.reasons
     assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics), check.reasons
@@ -79,13 +80,13 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
         for name in ("avadm-accept-20260101x1", "mine"):
             (place / name).mkdir(parents=True)
             (place / name / "f000000").write_text("x")
-    run.execute(suite(tmp_path, cache), ["A-AL-CHANGE"])
+    execute(run, suite(tmp_path, cache), ["A-AL-CHANGE"])
     assert clean(cache.store) and clean(cache.bucket)
     assert (cache.store / "mine/f000000").exists() and (cache.bucket / "mine/f000000").exists()
 
 
 def test_a_change_is_tried_in_cephfs_and_in_a_bucket(tmp_path):
-    checks = run.execute(suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-CHANGE"])
+    checks = execute(run, suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-CHANGE"])
     metrics = {m.name: m for m in checks[1].metrics}
     assert {"seen-cephfs", "seen-s3"} < metrics.keys()
     assert all(0 <= metrics[f"seen-{name}"].mean < 1 for name in ("cephfs", "s3"))
@@ -97,7 +98,7 @@ def test_a_change_is_tried_in_cephfs_and_in_a_bucket(tmp_path):
 def test_a_change_is_tried_where_somebody_can_write_behind_the_cache(tmp_path, cephfs, objects):
     cache = FakeCache(tmp_path / "nodes")
     cache.cephfs_there, cache.objects_there = cephfs, objects
-    check = run.execute(suite(tmp_path, cache), ["A-AL-CHANGE"])[1]
+    check = execute(run, suite(tmp_path, cache), ["A-AL-CHANGE"])[1]
     seen = {m.name for m in check.metrics if m.name.startswith("seen")}
     assert seen == {*(["seen-cephfs"] if cephfs else []), *(["seen-s3"] if objects else [])}
     assert check.verdict == (Verdict.PASS if seen else Verdict.BLOCKED), check.reasons
@@ -107,7 +108,7 @@ def test_what_was_written_to_a_bucket_that_the_cache_may_not_change_is_removed_b
     cache = FakeCache(tmp_path / "nodes")
     cache.bucket_read_only = True
     made = suite(tmp_path, cache)
-    check = run.execute(made, ["A-AL-CHANGE"])[1]
+    check = execute(run, made, ["A-AL-CHANGE"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     assert made.left == []
     assert [p.name for p in cache.bucket.iterdir()] == ["kept"]
@@ -116,7 +117,7 @@ def test_what_was_written_to_a_bucket_that_the_cache_may_not_change_is_removed_b
 def test_an_owners_keys_are_in_no_command_line_and_in_no_file_of_the_report(tmp_path):
     cache = FakeCache(tmp_path / "nodes")
     made = suite(tmp_path, cache)
-    run.execute(made, ["A-AL-CHANGE"])
+    execute(run, made, ["A-AL-CHANGE"])
     assert not [c for _, c in cache.ran if OWNER[1] in c]
     texts = [p.read_text() for p in made.folder.rglob("*") if p.is_file()]
     assert texts

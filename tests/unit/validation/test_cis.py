@@ -20,6 +20,7 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.cis import run
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
 from avadm_validation.suites.cis.extract import complies
+from tests.unit.validation.executing import execute
 
 TOOL = Path(__file__).parents[3] / "validation/avadm_validation/tools/cisread.py"
 SCORED = [c for c in controls().values() if c.scored]
@@ -36,7 +37,7 @@ def ids(found):
 
 
 def test_a_good_cluster_passes_every_section(tmp_path):
-    checks = run.execute(suite(tmp_path, Cluster()))
+    checks = execute(run, suite(tmp_path, Cluster()))
     assert ids(checks) == [f"CIS-{number}" for number in SECTIONS]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
 
@@ -46,7 +47,7 @@ def test_a_planted_fault_is_seen(tmp_path, control):
     cluster = Cluster()
     node = "m2" if control.role != "node" else "w1"
     break_control(cluster.docs[node], control)
-    (check,) = run.execute(suite(tmp_path, cluster), [f"CIS-{control.section}"])
+    (check,) = execute(run, suite(tmp_path, cluster), [f"CIS-{control.section}"])
     (metric,) = [m for m in check.metrics if m.name == control.id]
     wanted = Verdict.EXCEPTED if control.id in exceptions() else Verdict.FAIL
     assert (metric.verdict, metric.mean) == (wanted, 1.0)
@@ -63,7 +64,7 @@ def test_what_does_not_run_keeps_to_nothing(tmp_path, process):
     for doc in cluster.docs.values():
         del doc["processes"][process]
     wanted = [c for c in SCORED if c.process == process]
-    checks = run.execute(suite(tmp_path, cluster), [f"CIS-{wanted[0].section}"])
+    checks = execute(run, suite(tmp_path, cluster), [f"CIS-{wanted[0].section}"])
     failing = {m.name for m in checks[0].metrics if m.mean}
     assert {c.id for c in wanted} <= failing
 
@@ -72,7 +73,7 @@ def test_an_excepted_failure_beside_one_that_is_not_is_a_failure(tmp_path):
     cluster = Cluster()
     for number in ("1.1.11", "1.1.1"):
         break_control(cluster.docs["m1"], controls()[number])
-    (check,) = run.execute(suite(tmp_path, cluster), ["CIS-1.1"])
+    (check,) = execute(run, suite(tmp_path, cluster), ["CIS-1.1"])
     assert check.verdict is Verdict.FAIL
     assert "1.1.1:" in check.remedy
     assert "1.1.11:" not in check.remedy
@@ -83,7 +84,7 @@ def test_nodes_that_cannot_be_read_are_no_pass_and_are_all_named(tmp_path):
     made.fleet.answers = {
         ASKED: lambda node, _: {"m1": {"rc": 1, "stderr": "no python3"}, "m2": "{}", "w1": {}}[node]
     }
-    checks = run.execute(made)
+    checks = execute(run, made)
     assert {c.verdict for c in checks} == {Verdict.FAIL}
     (kubelet,) = [c for c in checks if c.id == "CIS-2.1"]
     assert kubelet.reasons == ["could not be measured: m1: no python3; w1: exit status 0, nothing printed"]
@@ -92,13 +93,13 @@ def test_nodes_that_cannot_be_read_are_no_pass_and_are_all_named(tmp_path):
 def test_a_node_that_tells_nothing_keeps_to_nothing(tmp_path):
     cluster = Cluster()
     cluster.docs["m2"] = {"processes": {}, "units": {}, "files": {}, "encryption": []}
-    for check in run.execute(suite(tmp_path, cluster), ["CIS-1.1", "CIS-1.4", "CIS-1.5"]):
+    for check in execute(run, suite(tmp_path, cluster), ["CIS-1.1", "CIS-1.4", "CIS-1.5"]):
         assert {m.mean for m in check.metrics} == {1.0}
 
 
 def test_nodes_are_asked_once_a_section_and_nothing_is_put_there(tmp_path):
     made = suite(tmp_path, Cluster())
-    run.execute(made, ["CIS-2.1"])
+    execute(run, made, ["CIS-2.1"])
     assert [(n, c.startswith(ASKED)) for n, c in made.fleet.ran] == [(n, True) for n in NODES]
 
 
@@ -106,7 +107,7 @@ def test_the_report_is_computed_again_with_its_exceptions(tmp_path):
     cluster = Cluster()
     break_control(cluster.docs["m1"], controls()["1.1.11"])
     made = suite(tmp_path, cluster)
-    checks = run.execute(made)
+    checks = execute(run, made)
     report = sealed(made, checks, tmp_path, suite="cis", effort="quick")
     assert report.good, "an excepted control leaves nothing to do"
     assert verify(report, tmp_path, compute, facts, made.criteria) == []

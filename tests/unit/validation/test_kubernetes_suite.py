@@ -14,6 +14,7 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.kubernetes import run
 from avadm_validation.suites.kubernetes.checks import CHECKS, PRECONDITIONS
 from tests.controls.kubernetes import FAULTS
+from tests.unit.validation.executing import execute
 
 EFFORTS = Runner.efforts
 
@@ -37,7 +38,7 @@ report = partial(sealed, suite="kubernetes", effort="quick")
 
 def test_a_good_cluster_passes_and_its_report_verifies(tmp_path):
     made, fleet = suite(tmp_path, FakeCluster())
-    checks = run.execute(made)
+    checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
@@ -56,12 +57,12 @@ def test_a_container_whose_group_the_kernel_names_was_killed_for_its_memory(tmp_
         "oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/kubepods/burstable/podx/hog,task=python3\n"
     )
     made, _ = suite(tmp_path, cluster)
-    assert {c.id: c.verdict for c in run.execute(made)}["K-MEM"] == Verdict.PASS
+    assert {c.id: c.verdict for c in execute(run, made)}["K-MEM"] == Verdict.PASS
 
 
 def test_an_edit_of_what_a_pod_answered_shows(tmp_path):
     made, _ = suite(tmp_path, FakeCluster())
-    done = report(made, run.execute(made), tmp_path)
+    done = report(made, execute(run, made), tmp_path)
     path = next((tmp_path / "raw" / "K-PODS").glob("*-pairs-*"))
     path.write_text(path.read_text().replace('"status": 200', '"status": 500'))
     problems = verify(done, tmp_path, compute, facts, made.criteria)
@@ -82,7 +83,7 @@ def test_pods_have_the_image_by_the_digest_that_the_registry_has(tmp_path, diges
     cluster = FakeCluster()
     cluster.digest = digest
     made, fleet = suite(tmp_path, cluster)
-    run.execute(made, ["K-PODS"])
+    execute(run, made, ["K-PODS"])
     applied = [c for c in fleet.commands("kubectl apply") if '"image"' in c]
     assert applied
     assert all(f'"image": "{image}"' in command for command in applied)
@@ -96,7 +97,7 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     fault.plant(cluster)
     made, _ = suite(tmp_path, cluster)
     only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in run.execute(made, only)}
+    checks = {c.id: c for c in execute(run, made, only)}
     check = checks[fault.check]
     assert check.verdict == fault.verdict, check.reasons
     assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics)
@@ -112,26 +113,26 @@ def test_every_check_has_a_fault(check):
 
 def test_what_the_site_has_not_is_left_out_with_a_note_or_not_run_when_asked_for(tmp_path):
     made, _ = suite(tmp_path, FakeCluster(), gpu_nodes=(), ingress="")
-    ids = [c.id for c in run.execute(made)]
+    ids = [c.id for c in execute(run, made)]
     assert "K-GPU" not in ids and "K-INGRESS" not in ids
     assert len(made.left) == 2 and "gpu" in made.left[1]
     (tmp_path / "again").mkdir()
     made, _ = suite(tmp_path / "again", FakeCluster(), gpu_nodes=(), classes=("cephfs",))
-    done = run.execute(made, ["K-GPU", "K-VOL", "K-VOL-RBD"])
+    done = execute(run, made, ["K-GPU", "K-VOL", "K-VOL-RBD"])
     assert [c.verdict for c in done] == [Verdict.PASS, Verdict.NOT_RUN, Verdict.PASS, Verdict.NOT_RUN]
     assert done[3].reasons == ["the site has no storage class rbd"]
 
 
 def test_volumes_of_a_class_that_has_no_second_node_are_blocked(tmp_path):
     made, _ = suite(tmp_path, FakeCluster(), mounters=("n1",))
-    checks = run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
+    checks = execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
     assert [c.verdict for c in checks] == [Verdict.BLOCKED, Verdict.BLOCKED, Verdict.PASS]
 
 
 def test_all_storage_classes_are_driven_once_and_nothing_of_them_is_left(tmp_path):
     cluster = FakeCluster()
     made, fleet = suite(tmp_path, cluster)
-    run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])
+    execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])
     assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
     assert cluster.volumes.pods == {}
     deleted = " ".join(fleet.commands("delete persistentvolumeclaims"))
@@ -142,7 +143,7 @@ def test_what_stops_the_one_pass_over_all_classes_is_told_by_each_of_their_check
     made, fleet = suite(tmp_path, FakeCluster())
     why = {"rc": 1, "stderr": "Internal error occurred: 2 default StorageClasses were found"}
     fleet.answers = {'"PersistentVolumeClaim"': why, **fleet.answers}
-    checks = run.execute(made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
+    checks = execute(run, made, ["K-VOL", "K-VOL-RBD", "K-VOL-LOCAL"])[1:]
     assert {c.verdict for c in checks} == {Verdict.FAIL}
     assert all("2 default StorageClasses" in c.reasons[0] for c in checks)
     assert len(fleet.commands('"PersistentVolumeClaim"')) == 1
@@ -153,14 +154,14 @@ def test_the_default_class_is_that_of_the_site_file(tmp_path, default):
     cluster = FakeCluster()
     cluster.volumes.marked = [default] if default else []
     made, _ = suite(tmp_path, cluster, default_class=default)
-    assert run.execute(made, ["K-VOL"])[1].verdict is Verdict.PASS
+    assert execute(run, made, ["K-VOL"])[1].verdict is Verdict.PASS
     named = [c["spec"].get("storageClassName") for c in cluster.volumes.claims.values()]
     assert named.count(None) == bool(default)
 
 
 def test_without_a_node_outside_the_way_in_is_blocked(tmp_path):
     made, _ = suite(tmp_path, FakeCluster(), outside="")
-    assert run.execute(made, ["K-INGRESS"])[1].verdict is Verdict.BLOCKED
+    assert execute(run, made, ["K-INGRESS"])[1].verdict is Verdict.BLOCKED
 
 
 def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
@@ -170,7 +171,7 @@ def test_the_namespaces_are_removed_after_ctrl_c_too(tmp_path, monkeypatch):
     monkeypatch.setattr("avadm_validation.suites.kubernetes.checks.svc.run", stopped)
     made, fleet = suite(tmp_path, FakeCluster())
     with pytest.raises(KeyboardInterrupt):
-        run.execute(made, ["K-SVC"])
+        execute(run, made, ["K-SVC"])
     assert len(fleet.commands("kubectl delete namespace")) == 2
 
 
@@ -178,6 +179,6 @@ def test_a_namespace_that_stays_is_told(tmp_path):
     cluster = FakeCluster()
     made, fleet = suite(tmp_path, cluster)
     fleet.answers["kubectl delete namespace"] = "namespaces/avadm-accept\n"
-    (first, check) = run.execute(made, ["K-NODES"])
+    (first, check) = execute(run, made, ["K-NODES"])
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert "namespaces/avadm-accept is still there" in made.left[0]

@@ -15,6 +15,7 @@ from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.objects import run
 from avadm_validation.suites.objects.checks import CHECKS, PRECONDITIONS, today
 from tests.controls.objects import FAULTS
+from tests.unit.validation.executing import execute
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ report = partial(sealed, suite="objects", effort="quick")
 
 def test_a_good_store_passes_and_its_report_verifies(tmp_path):
     made, _ = suite(tmp_path, FakeStore())
-    checks = run.execute(made)
+    checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
@@ -55,7 +56,7 @@ def test_a_good_store_passes_and_its_report_verifies(tmp_path):
 
 def test_an_edit_of_what_a_client_measured_shows(tmp_path):
     made, _ = suite(tmp_path, FakeStore())
-    done = report(made, run.execute(made), tmp_path)
+    done = report(made, execute(run, made), tmp_path)
     path = next((tmp_path / "raw" / "A-S3-1").glob("*-functions-*"))
     path.write_text(path.read_text().replace('"a": "1"', '"a": "9"', 1))
     problems = verify(done, tmp_path, compute, facts, made.criteria)
@@ -68,7 +69,7 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
     store = FakeStore()
     fault.plant(store)
     made, _ = suite(tmp_path, store)
-    checks = {c.id: c for c in run.execute(made)}
+    checks = {c.id: c for c in execute(run, made)}
     found = checks[fault.check]
     assert found.verdict == fault.verdict, found.reasons
     bad = {m.name for m in found.metrics if m.verdict not in (None, Verdict.PASS)}
@@ -79,7 +80,7 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
 
 def test_no_key_is_in_a_command_line_or_in_a_file(tmp_path):
     made, fleet = suite(tmp_path, FakeStore())
-    run.execute(made)
+    execute(run, made)
     secrets = {KEYS[1], LIMITED[1]}
     assert not [c for _, c in fleet.ran if any(s in c for s in secrets)]
     texts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file()]
@@ -90,7 +91,7 @@ def test_no_key_is_in_a_command_line_or_in_a_file(tmp_path):
 
 def test_the_gateway_that_is_stopped_starts_again_by_itself_and_by_us(tmp_path):
     made, fleet = suite(tmp_path, FakeStore())
-    run.execute(made, ["A-S3-5"])
+    execute(run, made, ["A-S3-5"])
     (stop,) = fleet.commands("systemctl stop")
     assert "systemd-run" in stop.partition("systemctl stop")[0]
     assert fleet.commands("systemctl start ceph-radosgw@rgw.s1; sleep")
@@ -104,7 +105,7 @@ def test_buckets_are_removed_at_the_end_even_where_a_check_breaks(tmp_path, monk
 
     monkeypatch.setattr(CHECKS[0], "run", broken)
     made, fleet = suite(tmp_path, store)
-    checks = {c.id: c for c in run.execute(made)}
+    checks = {c.id: c for c in execute(run, made)}
     assert checks["A-S3-1"].verdict is Verdict.FAIL
     assert [verb for _, verb, _ in store.jobs][-1] == "sweep"
     assert "rm -rf" in fleet.ran[-1][1]
@@ -117,9 +118,9 @@ def test_the_suites_users_are_made_for_the_run_and_removed_with_all_they_have(tm
     if killed:
         monkeypatch.setattr(CHECKS[0], "run", lambda ctx: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            run.execute(suite(tmp_path, store)[0])
+            execute(run, suite(tmp_path, store)[0])
     else:
-        run.execute(suite(tmp_path, store)[0])
+        execute(run, suite(tmp_path, store)[0])
     assert store.users == ["lab-ai", "avadm-acceptor"]
     acts = [" ".join(a[:2]) + " " + a[2].partition("=")[2] for a in store.admin if a[0] == "user"]
     assert acts == [
@@ -141,7 +142,7 @@ def test_users_that_cannot_be_removed_are_told(tmp_path):
     store = FakeStore()
     made, _ = suite(tmp_path, store)
     store.radosgw = lambda words: {"rc": 1, "stderr": "no answer"}
-    (first, *_) = run.execute(made, ["A-S3-2"])
+    (first, *_) = execute(run, made, ["A-S3-2"])
     assert first.verdict is Verdict.BLOCKED
     assert any("users of the object store may have stayed" in text for text in made.left)
 
@@ -158,7 +159,7 @@ def test_what_stays_is_told(tmp_path):
 
     run.PRECONDITIONS.run, before = then_stuck, first
     try:
-        run.execute(made, ["A-S3-2"])
+        execute(run, made, ["A-S3-2"])
     finally:
         run.PRECONDITIONS.run = before
     assert made.left == ["bucket avadm-accept-x (AccessDenied) could not be removed"]
@@ -166,7 +167,7 @@ def test_what_stays_is_told(tmp_path):
 
 def test_a_store_that_others_run_is_measured_without_what_is_theirs(tmp_path):
     made, _ = suite(tmp_path, FakeStore(), gateways={}, keys=KEYS, quota_bytes=0, ca="")
-    checks = {c.id: c.verdict for c in run.execute(made)}
+    checks = {c.id: c.verdict for c in execute(run, made)}
     assert checks == dict.fromkeys(["A-S3-PRE", "A-S3-1", "A-S3-2", "A-S3-4", "A-S3-6"], Verdict.PASS)
     assert [n.split(" was left out")[0] for n in made.left] == ["A-S3-3", "A-S3-5"]
 
@@ -174,7 +175,7 @@ def test_a_store_that_others_run_is_measured_without_what_is_theirs(tmp_path):
 def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
     store = FakeStore()
     made, _ = suite(tmp_path, store)
-    run.execute(made, ["A-S3-4"])
+    execute(run, made, ["A-S3-4"])
     gets = [job for _, verb, job in store.jobs if verb == "load" and job["op"] == "get"]
     assert gets
     puts = [
@@ -188,7 +189,7 @@ def test_reads_ask_for_no_more_objects_than_were_written(tmp_path):
 def test_what_the_controller_cannot_reach_is_left_out_and_told(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "reached", lambda url: False)
     made, _ = suite(tmp_path, FakeStore())
-    assert "A-S3-6" not in [c.id for c in run.execute(made)]
+    assert "A-S3-6" not in [c.id for c in execute(run, made)]
     assert any(
         "A-S3-6 was left out: the controller does not reach https://10.0.0.1:7443" in n for n in made.left
     )

@@ -18,6 +18,7 @@ from avadm_validation.registry import criteria
 from avadm_validation.suites.platform import pace, reach, run, tenant, ways
 from avadm_validation.suites.platform.checks import CHECKS, PRECONDITIONS
 from tests.controls.platform import FAULTS
+from tests.unit.validation.executing import execute
 
 report = partial(sealed, suite="platform", effort="quick")
 EFFORTS = Runner.efforts
@@ -45,7 +46,7 @@ def suite(folder, world, effort="quick", **changes):
 
 def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
     made, _ = suite(tmp_path, world)
-    checks = run.execute(made)
+    checks = execute(run, made)
     assert [c.id for c in checks] == [c.ID for c in (PRECONDITIONS, *CHECKS)]
     assert {c.id: c.reasons for c in checks if c.verdict is not Verdict.PASS} == {}
     assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
@@ -54,7 +55,7 @@ def test_a_good_platform_passes_and_its_report_verifies(tmp_path, world):
 
 def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
     made, _ = suite(tmp_path, world)
-    run.execute(made)
+    execute(run, made)
     assert world.groups == {}
     # Whichever of the two checks comes first makes what both judge.
     (first,) = {name[-4:-1] for name in world.users if name.endswith(("sc3a", "sc6a"))}
@@ -72,7 +73,7 @@ def test_nothing_is_left_but_accounts_that_nobody_can_use(tmp_path, world):
 
 def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
     made, fleet = suite(tmp_path, world)
-    run.execute(made)
+    execute(run, made)
     words = {u["password"] for u in world.users.values()}
     texts = [p.read_text() for p in tmp_path.rglob("*") if p.is_file()] + [c for _, c in fleet.ran]
     assert len(words) == len(world.users)
@@ -82,7 +83,7 @@ def test_no_raw_file_and_no_command_has_a_password(tmp_path, world):
 def test_the_only_administrator_of_a_platform_stays_and_is_told_of(tmp_path, world):
     world.last_admin = True
     made, _ = suite(tmp_path, world)
-    run.execute(made, ["A-OT1"])
+    execute(run, made, ["A-OT1"])
     assert "the platform's only administrator" in made.left[0]
 
 
@@ -91,7 +92,7 @@ def test_what_a_killed_run_left_is_taken_away_by_the_next(tmp_path, world):
     world.users[old] = {"state": "active", "default": "accept-old", "password": "x"}
     world.groups["accept-old"] = {"quota": {}, "members": [old]}
     made, _ = suite(tmp_path, world)
-    checks = run.execute(made, ["A-OT1"])
+    checks = execute(run, made, ["A-OT1"])
     assert [c.verdict for c in checks] == [Verdict.PASS, Verdict.PASS]
     assert "accept-old" not in world.groups
     assert world.users[old]["state"] == "disabled"
@@ -103,7 +104,7 @@ def test_a_planted_fault_is_seen(tmp_path, world, fault):
     full = fault.check == "A-SC2" and "harmed" in fault.text
     made, _ = suite(tmp_path, world, "full" if full else "quick")
     only = [] if fault.check == PRECONDITIONS.ID else [fault.check]
-    checks = {c.id: c for c in run.execute(made, only)}
+    checks = {c.id: c for c in execute(run, made, only)}
     check = checks[fault.check]
     assert check.verdict == fault.verdict, check.reasons
     assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} >= set(fault.metrics), check.reasons
@@ -115,7 +116,7 @@ def test_a_planted_fault_is_seen(tmp_path, world, fault):
 def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_path, world):
     made, _ = suite(tmp_path, world)
     made.criteria = Criteria.load("stated")
-    check = run.execute(made, ["A-SC2"])[1]
+    check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.INCONCLUSIVE
     assert "only 5 of 50 repetitions" in check.reasons[0]
     assert any("kubelet is dead" in reason for reason in check.reasons)
@@ -124,7 +125,7 @@ def test_fewer_stops_than_the_specification_asks_for_are_never_a_pass_of_it(tmp_
 def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, world):
     made, fleet = suite(tmp_path, world, "full")
     made.criteria = Criteria.load("stated")
-    check = run.execute(made, ["A-SC2"])[1]
+    check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     metrics = {m.name: m for m in check.metrics}
     assert len(metrics["freed"].samples) == 52
@@ -150,7 +151,7 @@ def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeyp
     monkeypatch.setattr("avadm_validation.suites.platform.lanes._mend", broken)
     made, fleet = suite(tmp_path, world, "full")
     with pytest.raises(KeyboardInterrupt):
-        run.execute(made, ["A-SC2"])
+        execute(run, made, ["A-SC2"])
     assert fleet.commands("systemctl start kubelet && {")
     assert world.hung == set()
 
@@ -158,7 +159,7 @@ def test_a_node_is_mended_also_where_the_run_breaks_off(tmp_path, world, monkeyp
 def test_a_node_that_others_use_is_not_harmed(tmp_path, world):
     world.others.update(gpu1=1, gpu2=1)
     made, fleet = suite(tmp_path, world, "full")
-    check = run.execute(made, ["A-SC2"])[1]
+    check = execute(run, made, ["A-SC2"])[1]
     assert not fleet.commands("systemctl stop kubelet") + fleet.commands("fusehang.py begin")
     assert sum("not harmed for them" in reason for reason in check.reasons) == 2
 
@@ -166,7 +167,7 @@ def test_a_node_that_others_use_is_not_harmed(tmp_path, world):
 def test_one_idle_node_is_harmed_in_two_ways_one_after_the_other(tmp_path, world):
     world.others.update(gpu1=1)
     made, _ = suite(tmp_path, world, "full")
-    check = run.execute(made, ["A-SC2"])[1]
+    check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     rows = {k: (tmp_path / f"raw/A-SC2/journal-{k}.jsonl").read_text().splitlines() for k in ("hung", "dead")}
     times = {k: [json.loads(row)["t"] for row in found] for k, found in rows.items()}
@@ -178,7 +179,7 @@ def test_one_idle_node_is_harmed_in_two_ways_one_after_the_other(tmp_path, world
 def test_gpus_that_others_have_block(tmp_path, world, check):
     world.others.update(GPUS)
     made, _ = suite(tmp_path, world)
-    done = run.execute(made, [check])[1]
+    done = execute(run, made, [check])[1]
     assert done.verdict is Verdict.BLOCKED, done.reasons
     assert "gpu1" in done.reasons[0]
 
@@ -186,14 +187,14 @@ def test_gpus_that_others_have_block(tmp_path, world, check):
 def test_a_node_that_is_not_ready_is_not_measured_on(tmp_path, world):
     world.ready["gpu1"] = False
     made, _ = suite(tmp_path, world)
-    done = {c.id: c.verdict for c in run.execute(made, ["A-SC2", "A-SC7"])}
+    done = {c.id: c.verdict for c in execute(run, made, ["A-SC2", "A-SC7"])}
     assert done == {"A-SC-PRE": Verdict.PASS, "A-SC2": Verdict.PASS, "A-SC7": Verdict.BLOCKED}
 
 
 def test_without_logs_the_run_that_waited_counts(tmp_path, world):
     world.logs_there = False
     made, _ = suite(tmp_path, world)
-    check = run.execute(made, ["A-SC2"])[1]
+    check = execute(run, made, ["A-SC2"])[1]
     assert check.verdict is Verdict.PASS, check.reasons
     assert {m.name: m.mean for m in check.metrics}[
         "unknown-cards"
@@ -202,7 +203,7 @@ def test_without_logs_the_run_that_waited_counts(tmp_path, world):
 
 def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
     made, _ = suite(tmp_path, world)
-    done = report(made, run.execute(made, ["A-SC2"]), tmp_path)
+    done = report(made, execute(run, made, ["A-SC2"]), tmp_path)
     path = tmp_path / "raw" / "A-SC2" / "journal-deaf.jsonl"
     rows = [json.loads(row) for row in path.read_text().splitlines()]
     for row in rows:
@@ -215,7 +216,7 @@ def test_an_edit_of_what_the_platform_answered_shows(tmp_path, world):
 
 def test_a_site_without_gpus_leaves_out_what_needs_them(tmp_path, world):
     made, _ = suite(tmp_path, world, gpu_nodes=())
-    assert [c.id for c in run.execute(made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1", "A-OT2", "A-OT3"]
+    assert [c.id for c in execute(run, made)] == ["A-SC-PRE", "A-SC4", "A-SC5", "A-OT1", "A-OT2", "A-OT3"]
     assert len(made.left) == 7
 
 

@@ -14,6 +14,7 @@ from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.storage import run
 from avadm_validation.suites.storage.guard import STOP
+from tests.unit.validation.executing import execute
 
 HELD = {
     "status": "HEALTH_WARN",
@@ -24,7 +25,7 @@ HELD = {
 def test_scrubs_are_held_off_before_the_preconditions_want_quiet(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(status={"health": HELD}))
-    first, _ = run.execute(suite(tmp_path, fleet))
+    first, _ = execute(run, suite(tmp_path, fleet))
     assert first.verdict is Verdict.PASS, first.reasons
     commands = [c for _, c in fleet.ran]
     assert next(i for i, c in enumerate(commands) if "osd set" in c) < commands.index(
@@ -44,7 +45,7 @@ def test_a_running_scrub_is_waited_for(tmp_path, monkeypatch):
             )
         }
 
-    first, _ = run.execute(suite(tmp_path, FakeFleet({**answers(), "ceph status": status})))
+    first, _ = execute(run, suite(tmp_path, FakeFleet({**answers(), "ceph status": status})))
     assert first.verdict is Verdict.PASS, first.reasons
 
 
@@ -69,7 +70,7 @@ def test_no_other_warning_is_tolerated(tmp_path, monkeypatch, health):
         Runner, "efforts", lambda self, package: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()}
     )
     fleet = FakeFleet(answers(status={"health": health}))
-    first, _ = run.execute(suite(tmp_path, fleet))
+    first, _ = execute(run, suite(tmp_path, fleet))
     assert first.verdict is Verdict.BLOCKED
 
 
@@ -89,7 +90,7 @@ def test_nobody_listening_stops_no_restoring(tmp_path, monkeypatch):
         "config-key get": lambda n, c: noted if fleet.commands("osd set") else {"rc": 2},
     }
     with pytest.raises(SystemExit):
-        run.execute(ran)
+        execute(run, ran)
     assert fleet.commands("osd unset noscrub") and fleet.commands("images()")[-1].count("avadm-accept-run1")
 
 
@@ -99,7 +100,7 @@ def test_what_could_not_be_put_back_is_told(tmp_path, monkeypatch, capsys):
     failing = {"osd unset": lambda n, c: {"rc": 1 if fleet.commands("osd set") else 0, "stderr": "no quorum"}}
     fleet.answers = {**failing, "images()": "image avadm-accept-run1-bench-c1-0", **fleet.answers}
     ran = suite(tmp_path, fleet)
-    run.execute(ran)
+    execute(run, ran)
     assert any("noscrub" in text and "no quorum" in text for text in ran.left)
     assert any("image avadm-accept-run1-bench-c1-0 could not be taken away" in text for text in ran.left)
     assert "no quorum" in capsys.readouterr().err
@@ -114,7 +115,7 @@ def test_an_unreachable_mon_is_not_taken_for_no_note(tmp_path, monkeypatch):
         "config-key get": lambda n, c: gone if fleet.commands("osd set") else {"rc": 2},
     }
     ran = suite(tmp_path, fleet)
-    run.execute(ran)
+    execute(run, ran)
     assert any("may still be set" in text for text in ran.left)
 
 

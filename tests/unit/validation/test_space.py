@@ -13,6 +13,7 @@ from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.model import Verdict
 from avadm_validation.suites.storage import run
 from avadm_validation.suites.storage.space import bench_clients, fill_limit, most_files, needed, size_of
+from tests.unit.validation.executing import execute
 
 STORAGE = "avadm_validation.suites.storage"
 ROOM = Target("s", "p", "site", tuple(f"c{i}" for i in range(216)), "m", ("m",))
@@ -47,7 +48,7 @@ def test_too_little_space_blocks_and_says_how_much(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "avadm_validation.suites.storage.run.needed", lambda t, p: {"images": 6e11, "files": 1e11}
     )
-    first, check = run.execute(suite(tmp_path, FakeFleet(answers())))  # 1 TB is free
+    first, check = execute(run, suite(tmp_path, FakeFleet(answers())))  # 1 TB is free
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert any("free space: 1,000 GB" in r and "700 GB" in r and "images 600 GB" in r for r in first.reasons)
 

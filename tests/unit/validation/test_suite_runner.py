@@ -14,6 +14,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.storage import run
+from tests.unit.validation.executing import execute
 
 OK = {
     "health": {"status": "HEALTH_OK"},
@@ -75,7 +76,7 @@ def measured(ctx):
 
 def test_good(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
-    first, check = run.execute(suite(tmp_path, FakeFleet(answers())))
+    first, check = execute(run, suite(tmp_path, FakeFleet(answers())))
     assert (first.verdict, check.verdict) == (Verdict.PASS, Verdict.PASS), first.reasons
     assert check.measured == 1 and not check.stated.judged
 
@@ -98,7 +99,7 @@ def test_an_unmet_precondition_blocks_and_never_passes(tmp_path, monkeypatch, ch
     monkeypatch.setattr(
         Runner, "efforts", lambda self, package: {c: {**p, "settle_s": 0} for c, p in EFFORTS.items()}
     )
-    first, check = run.execute(suite(tmp_path, FakeFleet(answers(**changes))))
+    first, check = execute(run, suite(tmp_path, FakeFleet(answers(**changes))))
     assert (first.verdict, check.verdict) == (Verdict.BLOCKED, Verdict.BLOCKED)
     assert not ran and first.remedy
 
@@ -121,7 +122,7 @@ def broken(ctx):
 @pytest.mark.parametrize("act", [no_value, unreachable, broken])
 def test_what_is_not_measured_fails(tmp_path, monkeypatch, act):
     with_check(monkeypatch, act)
-    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
     assert check.verdict is Verdict.FAIL and check.reasons
 
 
@@ -138,7 +139,7 @@ def test_an_inconclusive_check_is_measured_again_once_and_longer(tmp_path, monke
     with_check(monkeypatch, unsure_at_first)
     own = {"again": 3, "duration_s": 0.5, "max_files": 60}
     monkeypatch.setattr(Runner, "efforts", lambda self, package: {**EFFORTS, "A-BD6": own})
-    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
     assert seen == [(0.5, 60), (1.5, 180)]
     assert check.verdict is second
     assert any("measured again with windows 3 times as long" in r for r in check.reasons)
@@ -157,7 +158,7 @@ def test_what_others_would_disturb_is_measured_first_and_reported_in_its_place(t
     monkeypatch.setattr(run, "MEASURED_FIRST", (quiet,))
     monkeypatch.setitem(EFFORTS, "A-BD5", EFFORTS["A-BD6"])
     ran = suite(tmp_path, FakeFleet(answers()))
-    results = run.execute(ran)
+    results = execute(run, ran)
     assert began == ["A-BD6", "A-BD5"]
     assert [r.id for r in results] == ["preconditions", "A-BD5", "A-BD6"]
     told = problems(written(ran, results, tmp_path), tmp_path)
@@ -172,20 +173,20 @@ def test_a_failed_check_is_not_measured_again(tmp_path, monkeypatch):
         return no_value(ctx)
 
     with_check(monkeypatch, wrong)
-    _, check = run.execute(suite(tmp_path, FakeFleet(answers())))
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
     assert (check.verdict, ran) == (Verdict.FAIL, [1])
 
 
 def test_a_site_without_the_service_is_not_run(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
-    _, check = run.execute(suite(tmp_path, FakeFleet(answers()), pool=None))
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers()), pool=None))
     assert check.verdict is Verdict.NOT_RUN
 
 
 def test_flags_are_noted_before_they_are_set(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(flags="noscrub,sortbitwise"))
-    run.execute(suite(tmp_path, fleet))
+    execute(run, suite(tmp_path, fleet))
     (line,) = fleet.commands("osd set")
     assert line.index("config-key set") < line.index("osd set nodeep-scrub")
     assert "osd set noscrub" not in line  # the site's own stays the site's
@@ -194,7 +195,7 @@ def test_flags_are_noted_before_they_are_set(tmp_path, monkeypatch):
 def test_what_a_killed_run_left_is_restored(tmp_path, monkeypatch):
     with_check(monkeypatch, measured)
     fleet = FakeFleet(answers(noted='{"run": "old", "flags": ["noscrub", "nodeep-scrub", "pause; reboot"]}'))
-    run.execute(suite(tmp_path, fleet))
+    execute(run, suite(tmp_path, fleet))
     line = fleet.commands("osd unset")[0]
     assert "osd unset noscrub && ceph osd unset nodeep-scrub && ceph config-key rm" in line
     assert "reboot" not in line
@@ -208,7 +209,7 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
     with_check(monkeypatch, stop)
     fleet = FakeFleet(answers())
     try:
-        run.execute(suite(tmp_path, fleet))
+        execute(run, suite(tmp_path, fleet))
     except KeyboardInterrupt:
         assert error is KeyboardInterrupt
     assert "rm -rf --one-file-system /tmp/avadm-accept-run1*" in fleet.commands("pids()")[-1]
@@ -218,7 +219,7 @@ def test_everything_is_put_back_after_an_interruption_too(tmp_path, monkeypatch,
 def report_of(tmp_path, monkeypatch, act=measured):
     with_check(monkeypatch, act)
     ran = suite(tmp_path, FakeFleet(answers()))
-    return written(ran, run.execute(ran), tmp_path)
+    return written(ran, execute(run, ran), tmp_path)
 
 
 def written(ran, checks, folder):

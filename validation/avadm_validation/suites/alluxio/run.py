@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, begun, make
+from avadm_validation.measuring.schedule import Session, begun
 from avadm_validation.measuring.suite import Lack, Suite
-from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.alluxio.cache import Cache
 from avadm_validation.suites.alluxio.checks import BESIDE, CHECKS, PRECONDITIONS
 
@@ -28,11 +27,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
             swept = [Cache(runner.context(c.ID, params[c.ID])) for c in CHECKS[:1]]
             stayed = [text for one in swept for text in one.sweep()]
             runner.put_back(stayed)
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

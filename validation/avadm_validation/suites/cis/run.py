@@ -12,10 +12,9 @@ from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.protocol.fleet import Result
-from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.cis.controls import SECTIONS, Control, controls, criteria, exceptions
 from avadm_validation.suites.cis.extract import complies, seen
 
@@ -113,11 +112,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
         [c for c in CHECKS if not only or c.ID in only],
         BESIDE,
     )
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, begun, make
+from avadm_validation.measuring.schedule import Session, begun
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import KubeTarget
-from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.kubernetes.checks import BESIDE, CHECKS, PRECONDITIONS
 from avadm_validation.suites.kubernetes.cluster import Cluster
 
@@ -62,11 +61,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     finally:
         with shielded():
             runner.put_back(sweep())
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

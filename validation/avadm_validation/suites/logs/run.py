@@ -12,10 +12,9 @@ from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.measuring.runner import Runner
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import LogTarget
-from avadm_validation.protocol.model import CheckResult
 
 LINES = 20
 """Lines of each node."""
@@ -167,11 +166,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
         chosen = [check for check in chosen if check.ID != Loss.ID]
         runner.left.append(f"{Loss.ID} was left out: the site has no second store of logs.")
     yield Session(lambda check: runner.one(check, {}), chosen, BESIDE)
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

@@ -9,10 +9,9 @@ from urllib.parse import urlsplit
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, begun, make
+from avadm_validation.measuring.schedule import Session, begun
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import ObjectTarget
-from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.objects import users
 from avadm_validation.suites.objects.checks import BESIDE, CHECKS, PRECONDITIONS
 from avadm_validation.suites.objects.store import S3Client
@@ -62,11 +61,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
             stayed = store.sweep(float(ctx.params["sweep_s"]))
             stayed += users.remove(ctx, float(ctx.params["sweep_s"]))
             runner.put_back(stayed)
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

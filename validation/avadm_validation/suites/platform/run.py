@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from ava.client import Client
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, begun, make
+from avadm_validation.measuring.schedule import Session, begun
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import PlatformTarget
-from avadm_validation.protocol.model import CheckResult
 from avadm_validation.suites.platform import harm, tenant
 from avadm_validation.suites.platform.checks import BESIDE, CHECKS, PRECONDITIONS
 from avadm_validation.suites.platform.isolation import judging
@@ -58,11 +57,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
                 ctx.tell("end what runs, take the users and groups away")
                 runner.put_back(tenant.leave(admin, float(ctx.params["end_s"])))
                 admin.close()
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(

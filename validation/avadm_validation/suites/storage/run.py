@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.runner import Runner, shielded
-from avadm_validation.measuring.schedule import Session, make
+from avadm_validation.measuring.schedule import Session
 from avadm_validation.measuring.suite import Lack, Suite
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.model import CheckResult
@@ -59,11 +59,6 @@ def session(runner: Runner, only: Sequence[str] = ()) -> Iterator[Session]:
     finally:
         with shielded():
             runner.put_back([*stayed, *guard.leave()])
-
-
-def execute(runner: Runner, only: Sequence[str] = ()) -> list[CheckResult]:
-    """Make this suite's checks, or those that are named, within a run."""
-    return make(runner, [(session, only)])
 
 
 SUITE = Suite(
