@@ -4,12 +4,16 @@ import io
 import json
 import math
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from avadm_validation.measuring.context import MeasureError
 from avadm_validation.measuring.extract import compute
 from avadm_validation.suites.platform import command_line
+from avadm_validation.suites.platform.checks.ot3 import Follower
+from avadm_validation.suites.platform.journal import Journal
 
 
 def journal(*lines, opened=100.0):
@@ -45,6 +49,24 @@ def test_what_was_not_looked_at_has_no_number():
     assert math.isnan(number("ava_log_first", journal()))
     assert math.isnan(number("ava_log_wrong", {"journal": ['{"t": 1, "do": "page"}']}))
     assert math.isnan(number("ava_log_others", journal()))
+
+
+def follower(read):
+    return Follower(Journal(None, "g"), "w", read)
+
+
+def test_a_log_that_never_ends_or_breaks_off_keeps_nobody():
+    done = threading.Event()
+    with pytest.raises(MeasureError, match="did not end"):
+        follower(lambda: iter(lambda: str(done.wait(0.01)), "True")).ended(0.05)
+    done.set()
+
+    def broken():
+        yield "line 0 1.0"
+        raise OSError("reset")
+
+    with pytest.raises(MeasureError, match="broke off.*reset"):
+        follower(broken).ended(5)
 
 
 def test_the_command_line_is_told_the_token_by_standard_input_and_keeps_it_nowhere(monkeypatch, tmp_path):

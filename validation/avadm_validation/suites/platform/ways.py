@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,7 +18,9 @@ from avadm_validation.suites.platform import reach
 from avadm_validation.suites.platform.tenant import Tenant
 
 LONGEST_S = 120.0
-"""Seconds after which a log that does not end is given up."""
+"""Seconds that a log may take to end, once its run has had its time to begin."""
+KILLED_S = 900.0
+"""Seconds after which the command line is ended in any case."""
 _PROGRAM = "avadm_validation.suites.platform.command_line"
 
 
@@ -78,13 +81,16 @@ def by_command_line(ctx: Context, who: Tenant, run: str) -> Iterator[str]:
     argv = [sys.executable, "-u", "-m", _PROGRAM, "logs", "--follow", run]
     pipe = subprocess.PIPE
     with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=own) as program:
+        killer = threading.Timer(KILLED_S, program.kill)
+        killer.start()
         try:
             assert program.stdin is not None and program.stdout is not None and program.stderr is not None  # noqa: S101
             program.stdin.write(json.dumps({**given, "token": who.token}))
             program.stdin.close()
             for line in program.stdout:
                 yield line.rstrip("\n")
-            if program.wait(LONGEST_S):
+            if program.wait():
                 raise MeasureError(f"ava logs: {program.stderr.read().strip()[-300:]}")
         finally:
+            killer.cancel()
             program.kill()

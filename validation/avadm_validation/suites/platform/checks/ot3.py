@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
@@ -33,26 +33,57 @@ def run(ctx: Context) -> Outcome:
     quota = {"gpu": 0, "cpu": None, "memory": None}
     with tenant(ctx, [quota]) as who, tenant(ctx, [quota], part="other") as other:
         journal = Journal(who.user, who.groups[0])
-        made = journal.start("tell", spec(reach.target(ctx).image, "tell", role()))
-        if not journal.reached([made], "running", seconds=float(ctx.params["place_s"])):
-            raise MeasureError(
-                f"the training does not run: {journal.states[made]} {journal.runs[made].reason}"
-            )
-        ctx.step("follow the log by three ways")
-        with ways.browser(ctx, who) as browser, ThreadPoolExecutor(3) as pool:
-            status, text = browser.page(f"/runs/{made}")
-            journal.note("page", status=status, shows="logs.js" in text and f'data-run="{made}"' in text)
-            readers: dict[str, Read] = {
-                "stream": lambda: (line.text for line in who.user.follow(made, tail=1000)),
-                "browser": lambda: browser.follow(made),
-                "command-line": lambda: ways.by_command_line(ctx, who, made),
-            }
-            ended = [pool.submit(_keep, journal, way, read) for way, read in readers.items()]
-            _others(ctx, journal, made, other)
-            for one in ended:
-                one.result()
-        _afterwards(ctx, journal, made)
-    return _outcome(ctx, {"journal": [journal.save(ctx)]})
+        try:
+            made = journal.start("tell", spec(reach.target(ctx).image, "tell", role()))
+            # Before it runs: the first line is waited for by each way.
+            ctx.step("follow the log by three ways")
+            with ways.browser(ctx, who) as browser:
+                status, text = browser.page(f"/runs/{made}")
+                journal.note("page", status=status, shows="logs.js" in text and f'data-run="{made}"' in text)
+                readers: dict[str, Read] = {
+                    "stream": lambda: (line.text for line in who.user.follow(made, tail=1000)),
+                    "browser": lambda: browser.follow(made),
+                    "command-line": lambda: ways.by_command_line(ctx, who, made),
+                }
+                followed = [Follower(journal, way, read) for way, read in readers.items()]
+                _others(ctx, journal, made, other)
+                for one in followed:
+                    one.ended(float(ctx.params["place_s"]) + ways.LONGEST_S)
+            _afterwards(ctx, journal, made)
+        finally:
+            path = journal.save(ctx)
+    return _outcome(ctx, {"journal": [path]})
+
+
+class Follower:
+    """Notes each line of a log as it comes by one way.
+
+    Args:
+        journal: where they are noted.
+        way: its name.
+        read: yields lines until the log ends.
+    """
+
+    def __init__(self, journal: Journal, way: str, read: Read) -> None:
+        self._journal, self._way, self._read = journal, way, read
+        self._error: Exception | None = None
+        # A daemon: a log that never ends must not keep the check for ever.
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            _keep(self._journal, self._way, self._read)
+        except Exception as error:  # told by the check, whose thread this is not
+            self._error = error
+
+    def ended(self, seconds: float) -> None:
+        """Wait until the log has ended; MeasureError where it does not, or where it broke off."""
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            raise MeasureError(f"the log did not end within {seconds:.0f} s ({self._way})")
+        if self._error is not None:
+            raise MeasureError(f"the log broke off ({self._way}): {self._error}") from self._error
 
 
 def _keep(journal: Journal, way: str, read: Read) -> None:
