@@ -65,7 +65,7 @@ def test_a_log_that_never_ends_or_breaks_off_keeps_nobody():
         yield "line 0 1.0"
         raise OSError("reset")
 
-    with pytest.raises(MeasureError, match="broke off.*reset"):
+    with pytest.raises(MeasureError, match=r"broke off.*reset"):
         follower(broken).ended(5)
 
 
