@@ -31,7 +31,7 @@ ANNOTATION = "ava.io/leader"
 class Lease:
     """Times of the election, seconds.
 
-    By default a dead leader's successor acts 10 to 14 s after its death, and a leader bears an API server that is away for 8 s.
+    By default a dead leader's successor acts 12 to 16 s after its death, and a leader bears an API server that is away for 10 s.
 
     Attributes:
         length: after so long without a renewal somebody else may take over.
@@ -39,7 +39,7 @@ class Lease:
         every: time between renewals and between looks of the contenders.
     """
 
-    length: float = 12.0
+    length: float = 14.0
     margin: float = 4.0
     every: float = 2.0
 
