@@ -6,6 +6,7 @@ from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.storage.filemetrics import failed, held_out, reached
 from avadm_validation.suites.storage.imagefs import NoMapper, formatted
 
 ID = "A-BD3"
@@ -49,20 +50,8 @@ def run(ctx: Context) -> Outcome:
                 "cluster",
                 [ctx.sample("dumped", {"doc": [dumped]}, key="Inode count")],
             ),
-            metric(
-                "errors",
-                ("failed operations", "失败操作数"),
-                "operations",
-                "aggregate",
-                [ctx.sample("errors", {"clients": made})],
-            ),
-            metric(
-                "reached",
-                ("files really created", "实际创建文件数"),
-                "files",
-                "cluster",
-                [ctx.sample("made", {"clients": made})],
-            ),
+            failed(ctx, made),
+            reached(ctx, made),
             metric(
                 "files",
                 ("files that fit, by growth", "按增长推算可容纳文件数"),
@@ -73,16 +62,7 @@ def run(ctx: Context) -> Outcome:
                     for i, f in enumerate(filled)
                 ],
             ),
-            metric(
-                "held-out",
-                (
-                    "largest point lies in the interval that the smaller ones predict (1 = yes)",
-                    "留出点落在预测区间内",
-                ),
-                "bool",
-                "cluster",
-                [ctx.sample("held_out_used", held)],
-            ),
+            held_out(ctx.sample("held_out_used", held)),
         ],
         reasons=[
             f"largest n reached: {done:,} of 500,000,000; beyond {stats.MAX_DECADES:.0f} decades no projection is made"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.storage.filemetrics import created, failed, missing, stat_p99
 from avadm_validation.suites.storage.imagefs import NoMapper, UnknownFeature, formatted
 from avadm_validation.suites.storage.measure import counts, course, samples
 from avadm_validation.suites.storage.tools import filegen
@@ -51,27 +52,9 @@ def run(ctx: Context) -> Outcome:
         method=f"ext4 with large_dir and dir_index on an image by {fs.mapper}: {n:,} files of {p['size']} B in one directory "
         f"by one client; readdir; {int(p['stats']):,} random stats",
         metrics=[
-            metric(
-                "made",
-                ("files created", "创建文件数"),
-                "files",
-                "aggregate",
-                [ctx.sample("made", {"clients": made})],
-            ),
-            metric(
-                "errors",
-                ("failed operations", "失败操作数"),
-                "operations",
-                "aggregate",
-                [ctx.sample("errors", {"clients": [*made, *stats]})],
-            ),
-            metric(
-                "missing",
-                ("created files that readdir does not show", "readdir 缺失的文件数"),
-                "files",
-                "cluster",
-                [ctx.sample("missing", {"clients": made, "doc": counted})],
-            ),
+            created(ctx, made),
+            failed(ctx, [*made, *stats]),
+            missing(ctx, made, counted),
             metric(
                 "large-dir",
                 ("features large_dir and dir_index are set (1 = yes)", "large_dir 与 dir_index 特性"),
@@ -79,13 +62,7 @@ def run(ctx: Context) -> Outcome:
                 "cluster",
                 [ctx.sample("contains", {"doc": [dumped]}, text=word) for word in ("large_dir", "dir_index")],
             ),
-            metric(
-                "stat-p99",
-                ("random stat, 99th percentile", "随机 stat p99"),
-                "ms",
-                "client",
-                [ctx.sample("latency", {"clients": stats}, q=0.99)],
-            ),
+            stat_p99(ctx, stats),
             metric(
                 "create",
                 ("creates per second", "创建速率"),

@@ -6,6 +6,7 @@ import shlex
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.filemetrics import failed
 from avadm_validation.suites.storage.measure import course, create, put_aside, read_others, samples
 
 ID = "A-FS1"
@@ -23,7 +24,6 @@ def run(ctx: Context) -> Outcome:
         cross = _fio(ctx)
     finally:
         put_aside(ctx, clients, ctx.work)
-    both = {"clients": [*made, *read]}
     return Outcome(
         method=f"filegen: {len(clients)} clients × {p['procs']} processes, files of {p['size']} B; create+write+close "
         f"(no fsync), then open+read+close by another client than wrote; {p['repetitions']} windows of "
@@ -43,13 +43,7 @@ def run(ctx: Context) -> Outcome:
                 "aggregate",
                 samples(ctx, "rate", read),
             ),
-            metric(
-                "errors",
-                ("failed operations", "失败操作数"),
-                "operations",
-                "aggregate",
-                [ctx.sample("errors", both)],
-            ),
+            failed(ctx, [*made, *read]),
             metric(
                 "create-p99",
                 ("create, 99th percentile", "创建 p99 延迟"),

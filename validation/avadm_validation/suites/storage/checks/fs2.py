@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.filemetrics import failed
 from avadm_validation.suites.storage.measure import course, create, put_aside, read_others, samples
 
 ID = "A-FS2"
@@ -38,16 +39,7 @@ def run(ctx: Context) -> Outcome:
         for who in ("aggregate", "client")
         for way in ("write", "read")
     ]
-    everything = {"clients": [x for group in paths.values() for x in group]}
-    metrics.append(
-        metric(
-            "errors",
-            ("failed operations", "失败操作数"),
-            "operations",
-            "aggregate",
-            [ctx.sample("errors", everything)],
-        )
-    )
+    metrics.append(failed(ctx, [x for group in paths.values() for x in group]))
     mib = int(p["size"]) / 2**20
     return Outcome(
         method=f"filegen: files of {mib:g} MiB, {p['procs']} processes per client; write+fsync+close, then read by "

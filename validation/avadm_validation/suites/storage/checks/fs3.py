@@ -10,6 +10,7 @@ from avadm_validation.measuring.extract import at, document
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol import stats
 from avadm_validation.protocol.model import Sample, Series
+from avadm_validation.suites.storage.filemetrics import failed, held_out, reached
 from avadm_validation.suites.storage.mds import active, daemon
 from avadm_validation.suites.storage.measure import put_aside
 from avadm_validation.suites.storage.tools import filegen
@@ -73,30 +74,9 @@ def run(ctx: Context) -> Outcome:
     inputs = {"base": [base], "doc": [path for _, path, _ in points], "made": made}
     held = ctx.sample("held_out", inputs, path="pool.bytes")
     metrics = [
-        metric(
-            "reached",
-            ("files really created", "实际创建文件数"),
-            "files",
-            "cluster",
-            [ctx.sample("made", {"clients": made})],
-        ),
-        metric(
-            "errors",
-            ("failed operations", "失败操作数"),
-            "operations",
-            "aggregate",
-            [ctx.sample("errors", {"clients": made})],
-        ),
-        metric(
-            "held-out",
-            (
-                "largest point lies in the interval that the smaller ones predict (1 = yes)",
-                "留出点落在预测区间内",
-            ),
-            "bool",
-            "cluster",
-            [held],
-        ),
+        reached(ctx, made),
+        failed(ctx, made),
+        held_out(held),
         metric(
             "mds-bytes-per-file",
             ("MDS cache memory per new file", "每文件 MDS 缓存内存"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from avadm_validation.measuring.context import Context, Outcome
 from avadm_validation.measuring.metrics import metric
+from avadm_validation.suites.storage.filemetrics import created, failed, missing, stat_p99
 from avadm_validation.suites.storage.mds import active, daemon
 from avadm_validation.suites.storage.measure import counts, course, samples
 from avadm_validation.suites.storage.tools import filegen
@@ -67,34 +68,10 @@ def run(ctx: Context) -> Outcome:
         f"{int(p['stats']) * procs * len(clients):,} random stats, each client of another's files; fragments by the MDS's "
         f"admin socket{', after it was told to split' if p['split'] == 'forced' else ''}",
         metrics=[
-            metric(
-                "made",
-                ("files created", "创建文件数"),
-                "files",
-                "aggregate",
-                [ctx.sample("made", {"clients": made})],
-            ),
-            metric(
-                "errors",
-                ("failed operations", "失败操作数"),
-                "operations",
-                "aggregate",
-                [ctx.sample("errors", {"clients": [*made, *stats]})],
-            ),
-            metric(
-                "missing",
-                ("created files that readdir does not show", "readdir 缺失的文件数"),
-                "files",
-                "cluster",
-                [ctx.sample("missing", {"clients": made, "doc": counted})],
-            ),
-            metric(
-                "stat-p99",
-                ("random stat, 99th percentile", "随机 stat p99"),
-                "ms",
-                "client",
-                [ctx.sample("latency", {"clients": stats}, q=0.99)],
-            ),
+            created(ctx, made),
+            failed(ctx, [*made, *stats]),
+            missing(ctx, made, counted),
+            stat_p99(ctx, stats),
             metric(
                 "fragments",
                 ("fragments of the directory", "目录分片数"),
