@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 from fastapi import APIRouter, Response
 
-from ava.api.routes import definitions, runs, services
+from ava.api.routes import definitions, runs, services, workbenches
 from ava.api.routes.common import Ref
 from ava.api.schemas.services import ServiceOut
 from ava.api.schemas.work import RunOut
@@ -23,7 +23,7 @@ def trainings(visit: Someone) -> Response:
 
 
 @routes.get("/workbenches")
-def workbenches(visit: Someone) -> Response:
+def list_workbenches(visit: Someone) -> Response:
     """Show one's own workbenches."""
     return _list(visit, "workbench")
 
@@ -93,6 +93,7 @@ def show(id: Ref, visit: Someone) -> Response:
         first=not query.after,
         text=text,
         mine=mine,
+        bench=workbenches.show_workbench(found.id, visit.who) if found.kind == "workbench" else None,
         key=forms.new_key(),
     )
 

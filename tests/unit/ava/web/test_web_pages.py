@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from ava.domain.model import UserState
-from tests.unit.ava.api.site import SPEC, WORD, Site, frame_of_all, person
+from ava.domain.model import Kind, Quota, UserState
+from ava.domain.spec import Spec
+from tests.unit.ava.api.site import GIB, SPEC, WORD, Site, frame_of_all, person
 from tests.unit.ava.web.browser import Browser, whole
 
 MINE = (
@@ -214,3 +215,18 @@ def test_first_steps_are_told_where_there_is_nothing(site: Site) -> None:
 def test_the_site_changes_nothing_of_the_interfaces_own_document(site: Site) -> None:
     assert whole().openapi() == frame_of_all().openapi()
     assert not [path for path in whole().openapi()["paths"] if not path.startswith("/api/v1/")]
+
+
+def test_a_workbench_shows_its_disk_and_what_is_in_the_way(site: Site) -> None:
+    spec = SPEC | {"kind": "workbench", "disk": 4 * GIB}
+    one = site.store.put_definition("ann", Kind.WORKBENCH, "bench", spec, site.now)
+    browser = Browser(site).log_in("ann")
+    assert "of 4 GiB" in browser.open(f"/definitions/{one.id}").text
+    site.store.set_quota("vision", Quota(8, 64_000, 2**40, disk=None), site.now)
+    asks = Spec.model_validate(spec).asks()
+    said = {"queue": "default", "priority": 50, "cluster": "default"}
+    site.store.submit(one.id, "k", site.now, asks=asks, spec=spec, **said)
+    site.store.disk_seen(one.id, "w<b>1", 2 * GIB, "The node w<b>1 has 1 GiB left.")
+    page = browser.open(f"/definitions/{one.id}").text
+    assert "2 GiB of 4 GiB" in page
+    assert "The node w&lt;b&gt;1 has 1 GiB left." in page
