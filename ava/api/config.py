@@ -172,6 +172,23 @@ class Oidc(Strict):
     ca: Path | None = None
 
 
+class UserRegistry(Strict):
+    """The site's registry as users push to it.
+
+    Attributes:
+        host: HOST:PORT that users push to; also the service that its tokens are for.
+        pulled: HOST:PORT under which nodes pull the same images; one of ``registries``.
+        key, certificate: what its tokens are signed with, and the certificate that the registry trusts.
+        issuer: as the registry knows it.
+    """
+
+    host: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?:[0-9]{1,5}$")]
+    pulled: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?$")]
+    key: Path
+    certificate: Path
+    issuer: str = "ava"
+
+
 class Config(Strict):
     """All settings.
 
@@ -189,6 +206,7 @@ class Config(Strict):
         nfs_servers: from which data sets may be read; empty: from none.
         services_domain: services have host names below it; empty: they have no addresses.
         registries: by ``HOST[:PORT]``; asked what an image runs by itself.
+        user_registry: where users push images; None: they cannot.
         registration: whether people may register themselves (an administrator still approves each).
         workbenches: None: nobody gets into them.
     """
@@ -208,6 +226,7 @@ class Config(Strict):
     snapshots: bool = False
     nfs_servers: tuple[Server, ...] = ()
     registries: dict[str, Registry] = Field(default_factory=dict)
+    user_registry: UserRegistry | None = None
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366

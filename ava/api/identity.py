@@ -6,6 +6,7 @@ the secret, of which 256 bits are random.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -160,6 +161,26 @@ def caller(request: Request) -> Caller:
                 "Send the token that the log-in (or GET /api/v1/sessions/current) has answered.",
             ),
         )
+    return known
+
+
+def by_basic(request: Request) -> Caller | None:
+    """Return who asks by HTTP basic authentication, a name and one of that person's tokens; None where it is not used.
+
+    Raises:
+        Refused: 401 for a token that is not valid (any more) or another person's; a password is none.
+    """
+    scheme, _, word = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, _, token = base64.b64decode(word.strip(), validate=True).decode("utf-8").partition(":")
+    except ValueError:
+        raise matrix.unauthenticated() from None
+    found = _SECRET.match(token.removeprefix(PREFIX))
+    known = _known(services_of(request), "token", found, str(getattr(request.state, "address", "unknown")))
+    if known.me.name != name:
+        raise matrix.unauthenticated()
     return known
 
 

@@ -63,12 +63,9 @@ class Registries:
         """Return what an image of one of them runs; None where it is not there. Unanswered, or KeyError for another registry."""
         host, _, rest = image.partition("/")
         client = self._client(host)
-        name, _, digest = rest.partition("@")
-        head, _, last = name.rpartition("/")
-        last, _, tag = last.partition(":")
-        name = f"{head}/{last}" if head else last
+        name, reference = split(rest)
         try:
-            return self._own(client, host, name, digest or tag or "latest")
+            return self._own(client, host, name, reference or "latest")
         except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError) as error:
             raise Unanswered(f"{type(error).__name__}: {error}") from error
 
@@ -138,32 +135,50 @@ def commanded(spec: Spec, registries: Registries, where: str = "body.spec") -> S
     except KeyError:
         raise _unsaid(spec, where, f"{spec.image}, whose registry is not one of the site's") from None
     except Unanswered:
-        raise Refused(
-            503,
-            Problem(
-                "registry-away",
-                "The registry does not say what this image runs by itself.",
-                f"{where}.image",
-                "no usable answer",
-                "the image's configuration",
-                "Try again later, or say the command.",
-            ),
-        ) from None
+        raise away(where) from None
     if own is None:
-        raise Refused(
-            422,
-            Problem(
-                "image-unknown",
-                "The registry has no such image.",
-                f"{where}.image",
-                spec.image,
-                "an image that is there",
-                "Correct the name or the tag, or push the image.",
-            ),
-        )
+        raise unknown(spec.image, where)
     if not own.command:
         raise _unsaid(spec, where, f"{spec.image}, which runs nothing by itself")
     return spec.model_copy(update={"image": own.image, "command": own.command})
+
+
+def split(name: str) -> tuple[str, str]:
+    """Return repository and reference (tag or digest, "" for none) of ``REPOSITORY[:TAG][@DIGEST]``."""
+    name, _, digest = name.partition("@")
+    head, _, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    return f"{head}/{last}" if head else last, digest or tag
+
+
+def away(where: str) -> Refused:
+    """Return the refusal of a definition about whose image the registry does not answer."""
+    return Refused(
+        503,
+        Problem(
+            "registry-away",
+            "The registry does not say what this image runs by itself.",
+            f"{where}.image",
+            "no usable answer",
+            "the image's configuration",
+            "Try again later, or say the command.",
+        ),
+    )
+
+
+def unknown(image: str, where: str) -> Refused:
+    """Return the refusal of an image that is not there, or not the caller's to know."""
+    return Refused(
+        422,
+        Problem(
+            "image-unknown",
+            "The registry has no such image.",
+            f"{where}.image",
+            image,
+            "an image that is there",
+            "Correct the name or the tag, or push the image.",
+        ),
+    )
 
 
 def _open(spec: Spec) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ava.api.config import Config, Limits
 from ava.api.directory import Directory
@@ -16,6 +16,9 @@ from ava.api.rates import Rates
 from ava.api.registry import Registries
 from ava.api.sealing import Sealer
 from ava.store.interface import Store
+
+if TYPE_CHECKING:
+    from ava.api.registry_tokens import Signer
 
 
 def utc_now() -> datetime:
@@ -51,6 +54,7 @@ class Services:
     directory: Directory | None = None
     registries: Registries = field(default_factory=lambda: Registries({}))
     provider: Provider | None = None
+    signer: Signer | None = None
     clock: Callable[[], datetime] = utc_now
 
     def audit(

@@ -14,6 +14,7 @@ from ava.api.logs.live import LiveLogs
 from ava.api.logs.victoria import KeptLogs
 from ava.api.matrix import table
 from ava.api.oidc import Provider
+from ava.api.registry_tokens import Signer, signer
 from ava.api.sealing import sealer
 from ava.api.services import Services, services
 from ava.domain.problems import Refused
@@ -62,9 +63,14 @@ def provider(config: Config) -> Provider | None:
     return Provider(config.oidc, config.oidc.address + entry.CALLBACK)
 
 
+def pushing(config: Config) -> Signer | None:
+    """Return what signs tokens for the site's registry, None where users push nothing; ConfigError without its key."""
+    return signer(config.user_registry) if config.user_registry is not None else None
+
+
 def make(config: Config) -> Services:
     """Return the services; ConfigError with what is wrong."""
     table()
     seal = sealer(config.sealing_key)
-    ways = {"directory": directory(config), "provider": provider(config)}
+    ways = {"directory": directory(config), "provider": provider(config), "signer": pushing(config)}
     return services(store(config), config, seal, logs=logs(config), **ways)

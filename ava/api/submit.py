@@ -10,6 +10,7 @@ from ava.api import metrics, room
 from ava.api.identity import Caller
 from ava.api.order import predecessors
 from ava.api.registry import commanded
+from ava.api.repositories import chosen
 from ava.api.rules import Site, problems
 from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
@@ -111,7 +112,7 @@ def start(who: Caller, definition: Definition, spec: Spec, key: str | None) -> R
     """
     services = who.services
     services.rates.spend("submit", who.me.name, "runs")
-    kept = plain(commanded(meant(replicated(spec), services.config.images), services.registries))
+    kept = plain(commanded(chosen(who, meant(replicated(spec), services.config.images)), services.registries))
     after = predecessors(who, spec)
     try:
         run = _submit(who, definition, spec, kept, key, after)

@@ -13,8 +13,8 @@ import ldap3
 from ldap3.core.exceptions import LDAPException
 
 from bench.control_plane import Authority, free_port
+from tests.platform.packages import unpacked
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "avadm/platform/slapd"
 PACKAGES = ("slapd", "libltdl7", "libodbc2")
 BASE = "dc=example,dc=org"
 WORD = "a good word"
@@ -69,16 +69,7 @@ userPassword: {word}
 
 def program() -> Path:
     """Return the folder with slapd and the libraries that it brings; CalledProcessError where they cannot be had."""
-    if not (CACHE / "usr/sbin/slapd").exists():
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
-            subprocess.run(
-                ["apt-get", "-q", "download", *PACKAGES], cwd=folder, check=True, capture_output=True
-            )
-            for package in Path(folder).glob("*.deb"):
-                subprocess.run(["dpkg", "-x", package, Path(folder) / "out"], check=True)
-            shutil.copytree(Path(folder) / "out", CACHE, dirs_exist_ok=True)
-    return CACHE
+    return unpacked("slapd", PACKAGES, "usr/sbin/slapd")
 
 
 class Slapd:

@@ -17,6 +17,7 @@ from ava.api.routes import (
     oidc,
     queues,
     registrations,
+    registry,
     runs,
     services,
     sessions,
@@ -45,6 +46,7 @@ ALL = (
     data_sets,
     cluster,
     images,
+    registry,
     audit,
     workbenches,
 )

@@ -127,6 +127,15 @@ class TokenOut(SecretOut):
     token: str
 
 
+class RegistryTokenOut(Answer):
+    """A token for the site's image registry, as docker's token protocol has it; ``expires_in`` seconds after ``issued_at``."""
+
+    token: str
+    access_token: str
+    expires_in: int
+    issued_at: datetime
+
+
 class KeyPut(Request):
     """An ssh public key as in authorized_keys, or a deploy key (private, OpenSSH or PEM, without passphrase)."""
 

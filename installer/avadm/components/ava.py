@@ -16,6 +16,10 @@ LEDGER = "ava-ledger"
 """Duty: the node has the ledger."""
 REGISTRY_CLIENT = "registry-client-ava"
 """Certificate, and owner of its key, that the interface shows to the image registry."""
+REGISTRY_TOKENS = "registry-tokens-ava"
+"""The same, with which it signs users' tokens for the image registry."""
+ISSUER = "ava"
+"""Who gives out these tokens, as they say."""
 METRICS_CLIENT = "metrics-client-ava"
 """The same for Prometheus, which it asks what runs use."""
 IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
@@ -93,6 +97,7 @@ def leaves(site: Site) -> Iterator[Leaf]:
     """Yield the certificates that the interface shows to the image registry and to Prometheus, in which it only reads."""
     if site.components.ava and site.with_role("registry"):
         yield Leaf(REGISTRY_CLIENT, Authority.IMAGES, REGISTRY_CLIENT, "registry:ava")
+        yield Leaf(REGISTRY_TOKENS, Authority.IMAGE_TOKENS, REGISTRY_TOKENS, "ava")
     if site.components.ava and metered(site):
         yield Leaf(METRICS_CLIENT, Authority.METRICS, METRICS_CLIENT, "ava")
 

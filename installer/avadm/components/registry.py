@@ -8,10 +8,12 @@ from avadm.components.commands import running
 from avadm.components.leaves import LOCAL, names
 from avadm.components.model import At, Component, Packages, Peer, Phase, Port, Program
 from avadm.pki.model import Authority, Leaf
-from avadm.site.model import Site
+from avadm.site.model import Node, Site
 from avadm.site.places import registry_name
 
-READERS, METRICS, WRITER, WRITER_METRICS = 5000, 5001, 5002, 5003
+READERS, METRICS, WRITER, WRITER_METRICS, USERS, USERS_METRICS = 5000, 5001, 5002, 5003, 5004, 5005
+PUSHED = "registry-pushed"
+"""Duty: users push images there."""
 _PROGRAM = "docker-registry or registry"
 
 
@@ -38,6 +40,11 @@ def leaves(site: Site) -> Iterator[Leaf]:
         if {"master", "worker", "registry"} & set(node.roles):
             user = f"registry:{node.name}"
             yield Leaf(f"registry-client-{node.name}", Authority.IMAGES, f"node-{node.name}", user)
+
+
+def pushed(site: Site) -> list[Node]:
+    """Return the nodes to whose registry users push: those of a site that has the platform, which gives out tokens."""
+    return site.with_role("registry") if site.components.ava else []
 
 
 COMPONENT = Component(
@@ -81,6 +88,23 @@ COMPONENT = Component(
             always=True,
         ),
         Port(
+            number=USERS,
+            program=_PROGRAM,
+            what="image registry, users' own images",
+            duty=PUSHED,
+            peers=(Peer.OUTSIDE,),
+            tls=True,
+            who="tokens of the platform's API",
+            always=True,
+        ),
+        Port(
+            number=USERS_METRICS,
+            program=_PROGRAM,
+            what="its metrics and debug pages",
+            duty=PUSHED,
+            at=At.LOOPBACK,
+        ),
+        Port(
             number=WRITER_METRICS,
             program=_PROGRAM,
             what="the writer's metrics",
@@ -91,7 +115,9 @@ COMPONENT = Component(
     programs=(
         Program("avadm-registry", ("registry",), running("avadm-registry")),
         Program("avadm-registry-writer", ("registry",), running("avadm-registry-writer")),
+        Program("avadm-registry-users", (PUSHED,), running("avadm-registry-users")),
     ),
+    duties={PUSHED: pushed},
     leaves=leaves,
     certificates=("/etc/docker-registry/*.crt", "/etc/docker/certs.d/*/client.cert"),
 )

@@ -33,6 +33,8 @@ class Authority(str):
     IMAGES: ClassVar[Authority]
     """Readers of the image registry: the nodes' engines."""
     IMAGE_WRITERS: ClassVar[Authority]
+    IMAGE_TOKENS: ClassVar[Authority]
+    """Who gives out tokens for the image registry: the platform's API."""
 
     @property
     def key(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ipaddress import summarize_address_range
 from typing import Any
 
+from avadm.components import ava
+from avadm.components.registry import USERS
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.pki.store import KeyStore
@@ -16,6 +18,8 @@ from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 
 REGISTRY_PORT = 5000
+TOKENS = "/api/v1/registry/token"
+"""Where the platform's API gives out tokens for it."""
 IMAGES = {"pause": "avadm/pause:1", "base-image": "avadm/base:12"}
 """Artifact to the name, with tag, of its image in the registry."""
 
@@ -130,6 +134,13 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
         },
         "docker_registry_authorities": {name: authority},
     }
+    if site.components.ava is not None:
+        out.all["registry_tokens_ca_certificate"] = store.trusted(Authority.IMAGE_TOKENS)
+        out.all["registry_tokens"] = {
+            "realm": f"https://{ava.host(site)}{TOKENS}",
+            "service": f"{places.registry_name(site)}:{USERS}",
+            "issuer": ava.ISSUER,
+        }
     filesystem = site.components.ceph.filesystem
     if site.components.kubernetes.registry_storage == "cephfs" and filesystem:
         mount = filesystem.mount.rstrip("/")

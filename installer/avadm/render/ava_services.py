@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from avadm.components.ava import METRICS_CLIENT, REGISTRY_CLIENT, host
+from avadm.components.ava import ISSUER, METRICS_CLIENT, REGISTRY_CLIENT, REGISTRY_TOKENS, host
 from avadm.components.monitoring import SERVER
-from avadm.components.registry import READERS
+from avadm.components.registry import READERS, USERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.certs import key_pem
@@ -86,6 +86,15 @@ def _registry(given: Given, told: _Told) -> None:
     told.cas["registry-client.crt"] = given.store.leaf(REGISTRY_CLIENT)
     told.secrets["api"]["registry-key"] = key_pem(key_variable(REGISTRY_CLIENT))
     told.openings.append({"part": "api", "networks": [f"{n.address}/32" for n in servers], "port": READERS})
+    told.cas["registry-tokens.crt"] = given.store.leaf(REGISTRY_TOKENS)
+    told.secrets["api"]["registry-tokens-key"] = key_pem(key_variable(REGISTRY_TOKENS))
+    told.settings["api"]["user_registry"] = {
+        "host": f"{places.registry_name(given.site)}:{USERS}",
+        "pulled": f"{places.registry_name(given.site)}:{READERS}",
+        "key": "/etc/ava/services-api/registry-tokens-key",
+        "certificate": f"{CONFIG}/registry-tokens.crt",
+        "issuer": ISSUER,
+    }
     told.settings["api"]["registries"] = {
         f"{places.registry_name(given.site)}:{READERS}": {
             "ca": f"{CONFIG}/registry-ca.crt",

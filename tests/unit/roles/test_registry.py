@@ -3,13 +3,13 @@
 import pytest
 import yaml
 
-from tests.unit.fakes.roles import ROLES, template, variables
+from tests.unit.fakes.roles import ROLES, template, value, variables
 from tests.unit.fakes.running import sh, stub
 
 
-def written(name, server):
+def written(name, server, **more):
     """Return the text of one of a server's files."""
-    have = variables("registry") | {"registry_address": "10.0.0.5"}
+    have = variables("registry") | {"registry_address": "10.0.0.5"} | more
     return template(f"registry/templates/{name}.j2", **have, server=f"{{{{ _registry_{server} }}}}")
 
 
@@ -28,8 +28,63 @@ def test_who_reads_does_not_write(server, address, clients, writes):
     assert (readonly, made["storage"]["delete"]["enabled"]) == (not writes, writes)
 
 
+TOKENS = {"realm": "https://ava.x/t", "service": "registry.x:5004", "issuer": "ava"}
+
+
+def test_users_show_tokens_for_which_one_authority_alone_is_trusted_and_remove_nothing():
+    made = yaml.safe_load(written("config.yml", "users", registry_tokens=TOKENS))
+    assert made["http"]["addr"] == "10.0.0.5:5004"
+    assert made["auth"]["token"] == TOKENS | {"rootcertbundle": "/etc/docker-registry/tokens.crt"}
+    assert "clientcas" not in made["http"]["tls"]
+    assert not made["storage"]["delete"]["enabled"]
+    assert made["http"]["debug"]["addr"].startswith("127.0.0.1:")
+    for server in ("reader", "writer"):
+        assert "auth" not in yaml.safe_load(written("config.yml", server, registry_tokens=TOKENS))
+
+
+@pytest.mark.parametrize(("tokens", "units"), [({}, 2), (TOKENS, 3)])
+def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
+    have = variables("registry") | {"registry_tokens": tokens, "registry_address": "10.0.0.5"}
+    servers = value("{{ _registry_servers }}", **have)
+    assert len(servers) == units
+    lines = value("{{ _registry_gc_service }}", **have).splitlines()
+    # All who write stand still while layers are removed, and go on afterwards.
+    for key, verb in (("ExecStartPre", "stop"), ("ExecStopPost", "start")):
+        [line] = [x for x in lines if x.startswith(f"{key}=")]
+        assert line.split(f" {verb} ")[1].split() == [x["unit"] for x in servers if x["writes"]]
+
+
+@pytest.mark.parametrize(
+    ("free", "active", "collecting", "does"),
+    [
+        (40, True, False, ""),
+        (40, False, False, "start u"),
+        (14, True, False, "stop u"),
+        (14, False, False, ""),
+        (40, False, True, ""),
+        (14, True, True, ""),
+    ],
+)
+def test_users_are_stopped_before_they_fill_the_disk(tmp_path, free, active, collecting, does):
+    done = tmp_path / "done"
+    done.touch()
+    stub(
+        tmp_path / "systemctl",
+        f"""case "$*" in
+*avadm-registry-gc*) echo {"activating" if collecting else "inactive"}; exit {0 if collecting else 3} ;;
+*is-active*) exit {0 if active else 3} ;;
+*) echo "$@" >> {done} ;;
+esac""",
+    )
+    env = stub(tmp_path / "df", f"echo Use%; echo ' {100 - free}%'")
+    ran = sh("bash", ROLES / "registry/files/avadm-registry-room", "u", "/images", "15", env=env)
+    assert ran.returncode == 0, ran.stderr
+    assert done.read_text().strip() == does
+    assert ("less than 15" in ran.stderr) == (does == "stop u")
+
+
 def test_each_unit_serves_its_own_configuration():
-    for server, config in (("reader", "config.yml"), ("writer", "writer.yml")):
+    for server, config in (("reader", "config.yml"), ("writer", "writer.yml"), ("users", "users.yml")):
         text = written("avadm-registry.service", server)
         assert f"serve /etc/docker-registry/{config}\n" in text
         assert "User=docker-registry\n" in text
@@ -66,6 +121,6 @@ def test_nobody_writes_while_layers_are_removed_and_the_writer_comes_back():
         for k in ("ExecStartPre", "ExecStart=", "ExecStopPost")
     )
     assert before < act < after
-    assert lines[before].endswith("systemctl stop {{ _registry_writer.unit }}")
-    assert lines[after].endswith("systemctl start {{ _registry_writer.unit }}")
+    assert lines[before].endswith("systemctl stop {{ _registry_writers }}")
+    assert lines[after].endswith("systemctl start {{ _registry_writers }}")
     assert "User={{ registry_user }}" in lines

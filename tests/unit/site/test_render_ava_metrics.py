@@ -33,7 +33,11 @@ def objects(tmp_path, name, of):
         "ava-init": {"files": {"init": {}}},
         "ava-base": {"version": "1", "files": {"image.tar": ARCHIVE}},
     }
-    words = {"vault_pki_key_metrics_client_ava": WORD, "vault_pki_key_registry_client_ava": "r"}
+    words = {
+        "vault_pki_key_metrics_client_ava": WORD,
+        "vault_pki_key_registry_client_ava": "r",
+        "vault_pki_key_registry_tokens_ava": "t",
+    }
     have = given("ava") | out.all | dict.fromkeys(out.secrets, "made") | words | {"artifacts": kept}
     for _ in range(4):
         have = {k: value(v, **have) if k.startswith(("ava_", "_ava_")) else v for k, v in have.items()}

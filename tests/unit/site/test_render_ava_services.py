@@ -37,6 +37,7 @@ SECRETS = {
     "vault_ava_webhook_secret": "hook word",
     "vault_ava_mail_password": "mail word",
     "vault_pki_key_registry_client_ava": "registry word",
+    "vault_pki_key_registry_tokens_ava": "tokens word",
 }
 
 
@@ -87,6 +88,7 @@ def test_each_process_has_its_own_secrets_as_files(tmp_path):
         for part in ("api", "operator")
     }
     told["api"].pop("registry-key")
+    assert "tokens word" in told["api"].pop("registry-tokens-key")
     assert told == {"api": {"oidc": "oidc word"}, "operator": {"webhook": "hook word", "mail": "mail word"}}
     parts = objects(tmp_path, "parts.yml.j2")
     for part, wanted in {"api": True, "operator": True, "scheduler": False}.items():
@@ -131,7 +133,7 @@ def test_without_them_nothing_is_opened_or_kept(tmp_path):
         "the site's own registry"
     )
     held = objects(tmp_path, "secrets.yml.j2", {})
-    assert list(held["Secret services-api"]["data"]) == ["registry-key"]
+    assert list(held["Secret services-api"]["data"]) == ["registry-key", "registry-tokens-key"]
     assert "Secret services-operator" not in held
     assert yaml.safe_load(base["ConfigMap ava"]["data"]["operator.yml"]).get("notices") is None
 
@@ -155,3 +157,14 @@ def test_the_interface_alone_asks_the_site_s_registry_and_shows_a_certificate_fo
     held = objects(tmp_path, "secrets.yml.j2", {})["Secret services-api"]["data"]
     assert b"registry word" in base64.b64decode(held["registry-key"])
     assert "registries" not in data["operator.yml"]
+
+
+def test_users_push_to_the_registry_and_its_tokens_are_signed_by_the_interface_alone(tmp_path):
+    data = objects(tmp_path, "base.yml.j2", {})["ConfigMap ava"]["data"]
+    told = Api.model_validate(yaml.safe_load(data["api.yml"])).user_registry
+    assert told is not None and told.host.endswith(":5004")
+    assert told.pulled in Api.model_validate(yaml.safe_load(data["api.yml"])).registries
+    assert str(told.key) == "/etc/ava/services-api/registry-tokens-key"
+    assert "BEGIN CERTIFICATE" in data["registry-tokens.crt"]
+    parts = [name for name in data if name.endswith(".yml") and "user_registry" in data[name]]
+    assert parts == ["api.yml"]

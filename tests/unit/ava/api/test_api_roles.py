@@ -143,7 +143,8 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
-BUSY = {"groups.delete": 409, "keys.delete": 404, "workbenches.open": 404, "workbenches.grow": 409}
+# Of this site's registry nobody gets a token (tests/platform/api/test_user_images.py).
+BUSY = {"registry.token": 404, "groups.delete": 409, "keys.delete": 404, "workbenches.open": 404, "workbenches.grow": 409}
 UNGROUPED = {("runs.make", "user"): 409, ("runs.make", "admin"): 409}
 
 

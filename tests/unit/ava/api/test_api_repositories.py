@@ -1,0 +1,74 @@
+"""Whose a repository is, and which scopes a client asks for; the registry itself is in tests/platform/api/test_user_images.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ava.api.config import UserRegistry
+from ava.api.registry_tokens import signer
+from ava.api.repositories import LONGEST, owned, scopes
+from ava.settings import ConfigError
+from bench.control_plane import Authority
+
+NOBODY = ("users", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [
+        ("users/ann/torch", ("users", "ann")),
+        ("users/ann/a/b/c", ("users", "ann")),
+        ("groups/vision/torch", ("groups", "vision")),
+        ("avadm/ava-base", ("", "")),
+        ("torch", ("", "")),
+        ("usersx/ann/torch", ("", "")),
+        ("users", NOBODY),
+        ("users/ann", NOBODY),
+        ("users//torch", NOBODY),
+        ("users/ann/", NOBODY),
+        ("/users/ann/torch", NOBODY),
+        ("users/ann/../ben/torch", NOBODY),
+        ("users/./ann/torch", NOBODY),
+        ("Users/ann/torch", NOBODY),
+        ("users/ann/torch\n", NOBODY),
+        ("users/ann/t%6frch", NOBODY),
+        ("users/ann/" + "a" * LONGEST, NOBODY),
+        ("", NOBODY),
+    ],
+)
+def test_whose_a_repository_is(name: str, whose: tuple[str, str]) -> None:
+    kind, owner = owned(name)
+    assert (kind, owner) == whose or (whose == NOBODY and kind in ("users", "groups") and owner == "")
+
+
+def test_scopes_are_read_as_docker_sends_them() -> None:
+    assert scopes(
+        ["repository:users/ann/x:pull,push repository:a/b:pull", "registry:catalog:*", "x", ":", ""]
+    ) == [
+        ("repository", "users/ann/x", ["pull", "push"]),
+        ("repository", "a/b", ["pull"]),
+        ("registry", "catalog", ["*"]),
+    ]
+    assert scopes(["repository:host:5000/users/ann/x:pull"])[0][1] == "host:5000/users/ann/x"
+
+
+@pytest.mark.parametrize("wrong", ["missing", "empty", "another's"])
+def test_a_key_that_is_none_or_not_the_certificates_is_refused_at_the_start(
+    tmp_path: Path, wrong: str
+) -> None:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("ava", "ava")
+    if wrong == "missing":
+        key.unlink()
+    elif wrong == "empty":
+        key.write_text("")
+    else:
+        key.write_bytes(authority.issue("other", "other")[1].read_bytes())
+    with pytest.raises(ConfigError, match="user_registry"):
+        signer(
+            UserRegistry(
+                host="registry.site:5004", pulled="registry.site:5000", key=key, certificate=certificate
+            )
+        )
