@@ -144,7 +144,13 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
 # Of this site's registry nobody gets a token (tests/platform/api/test_user_images.py).
-BUSY = {"registry.token": 404, "groups.delete": 409, "keys.delete": 404, "workbenches.open": 404, "workbenches.grow": 409}
+BUSY = {
+    "registry.token": 404,
+    "groups.delete": 409,
+    "keys.delete": 404,
+    "workbenches.open": 404,
+    "workbenches.grow": 409,
+}
 UNGROUPED = {("runs.make", "user"): 409, ("runs.make", "admin"): 409}
 
 
