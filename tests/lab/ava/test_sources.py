@@ -13,17 +13,22 @@ from tests.lab.ava.test_folders import until
 pytestmark = pytest.mark.lab
 
 READS = """
-import os, time
+import os, subprocess, time
 folder = '/data/NAME'
 print(open(folder + '/word').read().strip())
 for what in (lambda: open(folder + '/new', 'w'), lambda: open(folder + '/word', 'a'), lambda: os.unlink(folder + '/word'),
-             lambda: os.chmod(folder + '/word', 0o777), lambda: os.mknod(folder + '/device')):
+             lambda: os.chmod(folder + '/word', 0o777), lambda: os.mknod(folder + '/made')):
     try: what(); print('WRITTEN')
     except OSError as error: print(error.strerror)
-print([set(l.split()[3].split(',')) >= {'ro', 'nosuid', 'nodev'} for l in open('/proc/mounts') if l.split()[1] == folder])
+print([l.split()[3].split(',')[0] for l in open('/proc/mounts') if l.split()[1] == folder])
 print(os.path.exists(folder + '/escape'), os.path.islink(folder + '/escape'))
+try: print(len(os.pread(os.open(folder + '/disk', os.O_RDONLY), 512, 0)))
+except OSError as error: print(type(error).__name__)
+print(subprocess.run([folder + '/id', '-u'], capture_output=True, text=True).stdout.strip() == str(os.getuid()))
 time.sleep(SECONDS)
 """
+SEEN = ["hello", *["Read-only file system"] * 5, "['ro']", "False True", "PermissionError", "True"]
+"""Nothing is written, a link leads nowhere, a device of a disk does not open, and a setuid program gives no rights."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +51,9 @@ def image(rbd):
     name, made = f"faces-{uuid.uuid4().hex[:8]}", "/tmp/faces"
     rbd(
         f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && ln -s /etc/shadow {made}/in/escape && "
+        f"cp /usr/bin/id {made}/in/id && chmod 4755 {made}/in/id && "
         f"truncate -s 64M {made}/image && mkfs.ext4 -q -d {made}/in {made}/image && "
+        f'debugfs -w -R "mknod disk b 7 0" {made}/image && debugfs -w -R "sif disk mode 060666" {made}/image && '
         f"rbd --id rbd import --no-progress --image-format 2 {made}/image rbd/{name} && rm -rf {made}'",
         tool="sh",
     )
@@ -102,8 +109,7 @@ def reads_on_several_nodes(day, admin, lab, rbd, image, one, began):
         day.until(run, "running", seconds=150)
     print(f"{len(runs)} nodes read it after {time.monotonic() - began:.1f} s")
     for run in runs:
-        lines = day.log(run, 8)
-        assert lines == ["hello", *["Read-only file system"] * 5, "[True]", "False True"]
+        assert day.log(run, len(SEEN)) == SEEN
     assert len({day.user.pods(run)[0].node for run in runs}) == 2
     # ceph itself keeps it, whoever asks.
     assert info(rbd, image)["protected"] in (True, "true")
