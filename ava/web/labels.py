@@ -18,7 +18,7 @@ STATES = {
     "lost": N_("Lost"),
     "active": N_("Active"),
     "pending": N_("Waits for approval"),
-    "disabled": N_("Shut out"),
+    "disabled": N_("Disabled"),
     "done": N_("Done"),
     "refused": N_("Refused"),
 }

@@ -87,6 +87,7 @@ def show(id: Ref, visit: Someone) -> Response:
     text = yaml.safe_dump(found.spec, sort_keys=False, allow_unicode=True)
     return visit.page(
         "definition.html",
+        section=f"/{labels.PLURALS[found.kind]}",
         definition=found,
         runs=page.items,
         next=page.next,

@@ -32,7 +32,7 @@ def _queues(visit: Visit, refused: Refused | None = None) -> Response:
         refused=refused,
         queues=found,
         pool_options=[
-            ("", visit.words("by what is asked for")),
+            ("", visit.words("as the run needs")),
             *((p.name, p.name) for p in queues.list_pools(who)),
         ],
         values=values,

@@ -11,6 +11,11 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
+  // A pod is called after its run, whose page this is.
+  function named(pod) {
+    return pod.startsWith(`${section.dataset.run}-`) ? pod.slice(section.dataset.run.length + 1) : pod;
+  }
+
   function note(text) {
     const line = document.createElement("p");
     line.className = "muted";
@@ -45,11 +50,12 @@
           {
             width: Math.max(240, figure.clientWidth - 22),
             height: 180,
+            padding: [8, 36, 0, 0],
             legend: { show: chart.series.length > 1, live: false },
             cursor: { points: { show: false } },
             scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, 1)] } },
             axes: [axis, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],
-            series: [{}, ...chart.series.map((s, i) => ({ label: s.name, stroke: shades[i % 4], width: 1.6 }))],
+            series: [{}, ...chart.series.map((s, i) => ({ label: named(s.name), stroke: shades[i % 4], width: 1.6 }))],
           },
           [chart.times, ...chart.series.map((s) => s.values)],
           figure,

@@ -17,8 +17,17 @@ def stand_in(put: Callable[[Any, str, Any], None]) -> dict[int, int | None]:
     kept: dict[int, int | None] = {}
     put(tree, "quota", lambda at: kept.get(os.fstat(at).st_ino))
     put(tree, "set_quota", lambda at, limit: kept.update({os.fstat(at).st_ino: limit}))
-    put(tree, "used", lambda at: (0, 0))
+    put(tree, "used", _used)
     return kept
+
+
+def _used(at: int) -> tuple[int, int]:
+    sizes = [
+        os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+        for _, _, names, folder in os.fwalk(".", dir_fd=at)
+        for name in names
+    ]
+    return sum(sizes), len(sizes)
 
 
 def own(put: Callable[[Any, str, Any], None]) -> None:

@@ -145,7 +145,7 @@ def test_the_check_of_what_is_right_says_what_it_asks_for_and_what_the_group_has
     text = ann.send("/trainings/check", SINGLE).text
     assert "Nothing is wrong with it." in text
     assert "2 GPU · 4 CPU · 16 GiB" in text
-    assert "5 may still be had" in text
+    assert "5 available" in text
     # Three of eight are in use: six fit the quota and not what is left of it.
     text = ann.send("/trainings/check", SINGLE | {"worker.gpu": "6"}).text
     assert "It can be started and will wait" in text
@@ -237,6 +237,6 @@ def test_why_a_run_waits_is_told_with_its_place_and_a_remedy(site: Site) -> None
     assert "Wait until runs of the group end" in text
     assert "0 runs are looked at before it in its queue." in text
     chinese = Browser(site, "zh").log_in("ann").open(f"/runs/{ids['waiting']}").text
-    assert "用户组 vision 共 8 GPU，空闲 1，需要 4 个 GPU。" in chinese
+    assert "用户组 vision 共 8 GPU，空闲 1，需要 4。" in chinese
     failed = Browser(site).log_in("ann").open(f"/runs/{ids['failed']}").text
     assert "it used more memory than its limit" in failed

@@ -74,7 +74,7 @@ def _runs(site: Site) -> dict[str, str]:
     for name in ("running", "failed", "done", "bench", "service"):
         begun = store.run(found[name]).created + timedelta(seconds=4)
         assert not store.admit(found[name], begun)
-    _see(site, found["running"], [("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)])
+    _see(site, found["running"], [("ps", 0), ("worker", 0), ("worker", 1), ("worker", 2)], "gpu-01")
     _see(site, found["bench"], [("worker", 0)])
     _see(site, found["service"], [("worker", 0), ("worker", 1)])
     ended = now - timedelta(hours=21)
@@ -83,11 +83,11 @@ def _runs(site: Site) -> dict[str, str]:
     store.finish(found["done"], Outcome.SUCCEEDED, "", ended)
     reason = Problem(
         "group-quota",
-        "The group vision has 1 of 8 GPUs free, 4 GPUs are wanted.",
+        "The group vision has 1 of 8 GPUs free, 4 are wanted.",
         "group vision",
         "1 free of 8 GPUs",
         "4 GPUs",
-        "Wait until runs of the group end, stop one of yours, or ask the administrator for a larger quota.",
+        "Wait until runs of the group end, stop one, or ask the administrator for a larger quota.",
     )
     store.waits_for(found["waiting"], [reason])
     store.put_key("ann", "ssh", "laptop", KEY, now)
@@ -105,7 +105,7 @@ def _nanoseconds(value: datetime) -> int:
     return int(value.timestamp()) * 10**9
 
 
-def _see(site: Site, run: str, pods: list[tuple[str, int]]) -> None:
+def _see(site: Site, run: str, pods: list[tuple[str, int]], node: str = "cpu-01") -> None:
     states = [
         PodState(
             run,
@@ -114,7 +114,7 @@ def _see(site: Site, run: str, pods: list[tuple[str, int]]) -> None:
             n,
             0,
             "Running",
-            node="cpu-01" if role == "ps" else "gpu-01",
+            node=node if role == "worker" else "cpu-01",
             ready=True,
         )
         for role, n in pods
