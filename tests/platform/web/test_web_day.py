@@ -42,7 +42,7 @@ def test_a_day(town: Town) -> None:
     check = mia.locator("#check")
     mia.get_by_label("GPUs each").fill("99")
     mia.get_by_label("Name", exact=True).fill("first")
-    mia.get_by_label("Image").fill("registry.local/torch:2")
+    mia.get_by_label("Image", exact=True).fill("registry.local/torch:2")
     expect(check).to_contain_text("more GPUs than the whole quota of group vision")
     mia.get_by_label("GPUs each").fill("1")
     expect(check).to_contain_text("Nothing is wrong with it.")

@@ -341,3 +341,15 @@ def test_two_do_not_send_one_file_at_once(site):
         assert code(site.send(where, 0, b"abc")) == (423, "upload-busy")
         os.close(other)
     assert site.send(where, 0, b"abc").status_code == 204
+
+
+def test_who_says_so_is_told_before_sending_that_a_name_is_taken(site):
+    (site.data / "there").write_text("x")
+    name = base64.b64encode(b"there").decode()
+    for said, status in (("MA==", 409), ("MQ==", 201)):
+        head = {"upload-length": "1", "upload-metadata": f"filename {name},replace {said}"}
+        assert site.ask("POST", f"{site.id}/uploads", headers=head).status_code == status
+    fresh = base64.b64encode(b"new/folder/file").decode()
+    head = {"upload-length": "1", "upload-metadata": f"filename {fresh},replace MA=="}
+    assert site.ask("POST", f"{site.id}/uploads", headers=head).status_code == 201
+    assert sorted(p.name for p in site.data.iterdir()) == ["there"]
