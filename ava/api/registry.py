@@ -10,17 +10,22 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
+from pydantic import Field, TypeAdapter
 
 from ava.domain.problems import Problem, Refused
-from ava.domain.spec import Distributed, Spec
+from ava.domain.spec import Distributed, Spec, Text
 from ava.settings import Strict
 
 SECONDS = 5.0
 LARGEST = 4 * 2**20
 """Bytes of a manifest or of an image's configuration (the registry's own limit)."""
+LISTS = 2
+"""Lists of images by architecture within each other that are followed."""
+_COMMAND = TypeAdapter(Annotated[tuple[Text, ...], Field(max_length=256)])
+"""As a definition may have it."""
 _ONE = (
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.oci.image.manifest.v1+json",
@@ -47,6 +52,14 @@ class Own:
     command: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """An answer's content, and the digest that the registry gives it."""
+
+    content: bytes
+    digest: str
+
+
 class Unanswered(Exception):
     """The registry has not answered, or not as one answers."""
 
@@ -66,36 +79,50 @@ class Registries:
         name, reference = split(rest)
         try:
             return self._own(client, host, name, reference or "latest")
-        except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError) as error:
+        # Users push what is read here.
+        except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unanswered(f"{type(error).__name__}: {error}") from error
 
-    def _own(self, client: httpx.Client, host: str, name: str, reference: str) -> Own | None:
+    def _own(
+        self, client: httpx.Client, host: str, name: str, reference: str, lists: int = LISTS
+    ) -> Own | None:
         found = self._get(client, f"/v2/{name}/manifests/{reference}", (*_ONE, *_MANY))
         if found is None:
             return None
         manifest = _object(json.loads(found.content))
         if manifest.get("mediaType") in _MANY:
+            if not lists:
+                raise ValueError("lists of lists of images")
             fits = [
                 m for m in manifest["manifests"] if _object(_object(m)["platform"])["architecture"] == "amd64"
             ]
-            return self._own(client, host, name, fits[0]["digest"]) if fits else None
+            return self._own(client, host, name, fits[0]["digest"], lists - 1) if fits else None
         config = self._get(client, f"/v2/{name}/blobs/{manifest['config']['digest']}", ("*/*",))
         if config is None:
             raise ValueError("the image has no configuration")
         said = _object(_object(json.loads(config.content)).get("config") or {})
-        command = (*(said.get("Entrypoint") or ()), *(said.get("Cmd") or ()))
-        if not all(isinstance(word, str) for word in command):
-            raise ValueError("the image's command is not text")
-        return Own(f"{host}/{name}@{found.headers['docker-content-digest']}", command)
+        parts = [said.get(part) or [] for part in ("Entrypoint", "Cmd")]
+        if not all(isinstance(part, list) for part in parts):
+            raise TypeError("the image's command is no list")
+        command = _COMMAND.validate_python((*parts[0], *parts[1]))
+        if any("\0" in word for word in command):
+            raise ValueError("the image's command holds a NUL character")
+        if not found.digest:
+            raise ValueError("the registry names no digest")
+        return Own(f"{host}/{name}@{found.digest}", command)
 
-    def _get(self, client: httpx.Client, path: str, accept: tuple[str, ...]) -> httpx.Response | None:
-        answer = client.get(path, headers={"accept": ", ".join(accept)})
-        if answer.status_code == 404:
-            return None
-        answer.raise_for_status()
-        if len(answer.content) > LARGEST:
-            raise ValueError(f"{path}: {len(answer.content)} bytes")
-        return answer
+    def _get(self, client: httpx.Client, path: str, accept: tuple[str, ...]) -> _Got | None:
+        with client.stream("GET", path, headers={"accept": ", ".join(accept)}) as answer:
+            if answer.status_code == 404:
+                return None
+            answer.raise_for_status()
+            content = b""
+            for part in answer.iter_bytes():
+                content += part
+                # A blob may have the size of a disk.
+                if len(content) > LARGEST:
+                    raise ValueError(f"{path}: more than {LARGEST} bytes")
+            return _Got(content, answer.headers.get("docker-content-digest", ""))
 
     def _client(self, host: str) -> httpx.Client:
         if host not in self._clients:

@@ -132,5 +132,31 @@ def test_a_registry_that_does_not_answer_as_one_is_said_to_be_away(
     assert [u for u in fake.asked if not u.startswith(f"https://{HOST}/v2/")] == []
 
 
-def test_a_command_that_is_no_text_is_none(asking: Site) -> None:
+@pytest.mark.parametrize(
+    "command", [[1], ["a\0b"], ["\ud800"], ["x" * 5000], ["x"] * 300, "text", {"a": "b"}], ids=str
+)
+def test_a_command_that_no_definition_may_have_is_none(asking: Site, fake: Fake, command: object) -> None:
+    CONFIGS["odd"] = {"Cmd": command}
     assert codes(submit(asking, f"{HOST}/odd")) == ["registry-away"]
+
+
+def test_what_users_push_costs_no_more_than_another_image(asking: Site, fake: Fake) -> None:
+    sent = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal sent
+        while True:
+            sent += 2**20
+            yield b" " * 2**20
+
+    fake.answer = lambda r: httpx.Response(200, content=endless())
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    assert sent <= 6 * 2**20
+    fake.answer = lambda r: httpx.Response(200, content=b"[" * 10**6)
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    fake.asked.clear()
+    body = {"mediaType": "application/vnd.oci.image.index.v1+json"}
+    body["manifests"] = [{"digest": DIGEST, "platform": {"architecture": "amd64"}}]
+    fake.answer = lambda r: httpx.Response(200, json=body)
+    assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
+    assert len(fake.asked) < 5
