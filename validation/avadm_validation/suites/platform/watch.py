@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -21,13 +19,13 @@ from avadm_validation.suites.platform import cards, pace, reach, ways
 from avadm_validation.suites.platform.extract_view import agrees, of_run
 from avadm_validation.suites.platform.isolation import ground, scene
 from avadm_validation.suites.platform.journal import Journal
+from avadm_validation.suites.platform.once import once, own
 from avadm_validation.suites.platform.table import Table
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import role, spec
 
 LEFT = "watch"
 """Under which it is left for the run's other checks."""
-_LOCK = threading.Lock()
 EVERY_S = 1.0
 NAME = "watched"
 _OPTION = r'<option value="{}"[^>]*>[^<(]*\((\d+) GPU'
@@ -56,33 +54,18 @@ class Seen:
 
     def of(self, ctx: Context) -> Seen:
         """Return the same with raw files of the check that judges."""
-
-        def own(path: str) -> str:
-            here = f"raw/{ctx.rec.check}/"
-            return path if path.startswith(here) else ctx.rec.save(Path(path).name, ctx.read(path))
-
         return replace(
             self,
-            journal=own(self.journal),
-            cards=own(self.cards),
-            table=own(self.table),
-            exporter=[own(path) for path in self.exporter],
+            journal=own(ctx, self.journal),
+            cards=own(ctx, self.cards),
+            table=own(ctx, self.table),
+            exporter=[own(ctx, path) for path in self.exporter],
         )
 
 
 def seen(ctx: Context) -> Seen:
     """Return what was seen, made by the first check that asks; MeasureError for each where it could not be made."""
-    with _LOCK:
-        if LEFT not in ctx.shared:
-            try:
-                ctx.shared[LEFT] = _make(ctx)
-            except MeasureError as error:
-                ctx.shared[LEFT] = error
-    found = ctx.shared[LEFT]
-    if isinstance(found, MeasureError):
-        raise found
-    assert isinstance(found, Seen)  # noqa: S101
-    return found.of(ctx)
+    return once(ctx, LEFT, Seen, _make).of(ctx)
 
 
 def metrics(ctx: Context) -> MetricsTarget:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -19,12 +17,12 @@ from avadm_validation.suites.platform import cards, pace, reach
 from avadm_validation.suites.platform.isolation import ground, victim
 from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
 from avadm_validation.suites.platform.journal import Journal
+from avadm_validation.suites.platform.once import once, own
 from avadm_validation.suites.platform.tenant import Tenant, tenant
 from avadm_validation.suites.platform.work import role, spec
 
 LEFT = "isolation"
 """Under which it is left for the run's other checks."""
-_LOCK = threading.Lock()
 NEEDS = 3
 """GPUs of one node: the victim's, and one for each of two attackers."""
 MINORS = 16
@@ -82,35 +80,20 @@ class Told:
 
     def of(self, ctx: Context) -> Told:
         """Return the same with raw files of the check that judges: a check's numbers come from files of its own."""
-
-        def own(path: str) -> str:
-            here = f"raw/{ctx.rec.check}/"
-            return path if path.startswith(here) else ctx.rec.save(Path(path).name, ctx.read(path))
-
         return replace(
             self,
-            pods={kind: own(path) for kind, path in self.pods.items()},
-            control=[own(path) for path in self.control],
-            cards=own(self.cards),
-            table=own(self.table),
-            journal=[own(path) for path in self.journal],
-            neighbour=[own(path) for path in self.neighbour],
+            pods={kind: own(ctx, path) for kind, path in self.pods.items()},
+            control=[own(ctx, path) for path in self.control],
+            cards=own(ctx, self.cards),
+            table=own(ctx, self.table),
+            journal=[own(ctx, path) for path in self.journal],
+            neighbour=[own(ctx, path) for path in self.neighbour],
         )
 
 
 def told(ctx: Context) -> Told:
     """Return what was seen, made by the first check that asks; MeasureError for each where it could not be made."""
-    with _LOCK:
-        if LEFT not in ctx.shared:
-            try:
-                ctx.shared[LEFT] = _make(ctx)
-            except MeasureError as error:
-                ctx.shared[LEFT] = error
-    found = ctx.shared[LEFT]
-    if isinstance(found, MeasureError):
-        raise found
-    assert isinstance(found, Told)  # noqa: S101
-    return found.of(ctx)
+    return once(ctx, LEFT, Told, _make).of(ctx)
 
 
 def _make(ctx: Context) -> Told:
