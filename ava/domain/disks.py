@@ -68,7 +68,11 @@ def claim(disk: Disk, node: str) -> dict[str, Any]:
     """Return the claim of a disk that is to be made on a node."""
     marked = {labels.MANAGED: "true", labels.GROUP: disk.group, DEFINITION: disk.definition}
     return {
-        "metadata": {"name": disk.claim, "labels": marked, "annotations": {CHOSEN: node}},
+        "metadata": {
+            "name": disk.claim,
+            "labels": marked,
+            "annotations": {CHOSEN: node, SIZE: quantity(disk.wanted)},
+        },
         "spec": {
             "storageClassName": CLASS,
             "accessModes": ["ReadWriteOnce"],
@@ -84,13 +88,9 @@ def quantity(size: int) -> str:
 
 def growth(disk: Disk, claim: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the change of a claim that has its volume brought to what is wanted; None where it says so already."""
-    asked = claim["spec"]["resources"]["requests"]["storage"]
-    said = (claim["metadata"].get("annotations") or {}).get(SIZE, asked)
-    return (
-        None
-        if said == quantity(disk.wanted)
-        else {"metadata": {"annotations": {SIZE: quantity(disk.wanted)}}}
-    )
+    said = (claim["metadata"].get("annotations") or {}).get(SIZE)
+    wanted = quantity(disk.wanted)
+    return None if said == wanted else {"metadata": {"annotations": {SIZE: wanted}}}
 
 
 def node_of(claim: Mapping[str, Any] | None) -> str:

@@ -19,7 +19,7 @@ from .map import RUN, Images, is_mounted, mounts
 
 CONFIG = "/etc/avadm/volumes/node.json"
 NAME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-PROBE_S, MOUNT_S = 60, 300
+PROBE_S, MOUNT_S, FILL_S = 60, 300, 3600
 
 
 class Driver:
@@ -74,18 +74,27 @@ class Driver:
             flags = ["rw", "noinit_itable"] if access == "rw" else ["ro", "noload", "nosuid", "nodev"]
             if os.path.isfile(path):
                 flags.append("loop")
-            must(["mount", "-t", "ext4", "-o", ",".join(flags), path, point], MOUNT_S, self.run)
+            mount = ["mount", "-t", "ext4", "-o", ",".join(flags), path, point]
+            must(mount, MOUNT_S, self.run)
             if kind == "local":
-                self.fill(path)
+                self.fill(path, point, mount)
         except VolumeError:
             self.let_go(name)
             raise
         return point
 
-    def fill(self, path):
-        """Have a file system be as large as its file, which may have grown while nobody used it; else it stays as it is."""
-        for device in loops(path):
-            self.run(["resize2fs", device], MOUNT_S)
+    def fill(self, path, point, mount):
+        """Have a file system be as large as its file, which may have grown while nobody used it.
+
+        The kernel does that to one that is mounted, and a crash does it no harm; where it may not (resize2fs wants
+        CAP_SYS_RESOURCE then) it is done before the mount. One that cannot grow stays as it is.
+        """
+        if all(self.run(["resize2fs", device], MOUNT_S)[0] == 0 for device in loops(path)):
+            return
+        must(["umount", point], MOUNT_S, self.run)
+        if self.run(["e2fsck", "-f", "-p", path], FILL_S)[0] in (0, 1):  # 1: something was put right
+            self.run(["resize2fs", path], FILL_S)
+        must(mount, MOUNT_S, self.run)
 
     def source(self, name, kind, access):
         """Return the device or file of a volume, mapped."""

@@ -157,17 +157,21 @@ class Local(Kind):
     def enlarge(self, name, claim):
         """Bring a volume to the size that its claim says, while pods use it; cut off anywhere, it is done again.
 
-        Where it is not mounted the file alone grows; its file system does when it is mounted the next time (driver.py).
+        Where it is not mounted, or the kernel does not let it grow then, the file alone grows; its file system does when it
+        is mounted the next time (driver.py).
         """
         asked = claim["metadata"]["annotations"][SIZE]
         size, path = -(-bytes_of(asked) // MIB) * MIB, self.path(name)
         # Nobody mounts it or lets it go meanwhile.
         with self.alone(name):
             self.extend(path, size)
-            for device in loops(path):
-                must(["losetup", "--set-capacity", device], GROW_S, self.run)
-                must(["resize2fs", device], GROW_S, self.run)
-        self.grown[name] = asked
+            self.grown[name] = asked
+            try:
+                for device in loops(path):
+                    must(["losetup", "--set-capacity", device], GROW_S, self.run)
+                    must(["resize2fs", device], GROW_S, self.run)
+            except VolumeError as error:
+                raise VolumeError("it has the size, its file system follows with its next mount: %s" % error)
 
     def extend(self, path, size):
         """Lengthen a file; its new space is taken from the disk now. VolumeError where there is none: it is as it was then."""

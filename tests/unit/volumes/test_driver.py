@@ -160,13 +160,39 @@ def test_a_local_volume_is_mounted_from_its_file(node, tmp_path):
     assert node.images.mapped == []
 
 
-def test_a_local_volume_fills_its_file_once_it_is_mounted(node, tmp_path, monkeypatch):
-    """It may have grown while no pod used it; a file system that cannot grow is mounted all the same."""
+def grown(node, tmp_path, monkeypatch, **answers):
+    """Mount a local volume; ``answers``: by program, statuses in turn. Return the programs that ran."""
     (tmp_path / f"{NAME}.img").write_bytes(b"")
     monkeypatch.setattr(driver, "loops", lambda path: ["/dev/loop7"])
     plain = node.it.run
-    node.it.run = lambda argv, seconds=60: (plain(argv), (1, "", "bad"))[argv[0] == "resize2fs"]
+
+    def run(argv, seconds=60):
+        said = plain(argv)
+        statuses = answers.get(argv[0])
+        return (statuses.pop(0), "", "") if statuses else said
+
+    node.it.run = run
     node.mount(kind="local")
-    programs = [argv[0] for argv in node.pool.ran]
-    assert programs[-3:] == ["mount", "resize2fs", "mount"]
     assert node.mounts[FOLDER]
+    return [" ".join(argv[:1] + argv[-1:]) for argv in node.pool.ran if argv[0] != "blkid"]
+
+
+def test_a_local_volume_fills_its_file_once_it_is_mounted(node, tmp_path, monkeypatch):
+    """It may have grown while no pod used it."""
+    ran = grown(node, tmp_path, monkeypatch)
+    assert ran == [f"mount /run/avadm/volumes/{NAME}", "resize2fs /dev/loop7", f"mount {FOLDER}"]
+
+
+@pytest.mark.parametrize("fsck", [0, 1, 4])
+def test_where_the_kernel_does_not_let_it_grow_mounted_it_grows_before(node, tmp_path, monkeypatch, fsck):
+    ran = grown(node, tmp_path, monkeypatch, resize2fs=[1, 0], e2fsck=[fsck])
+    file, point = tmp_path / f"{NAME}.img", f"/run/avadm/volumes/{NAME}"
+    resized = [f"resize2fs {file}"] if fsck < 2 else []
+    assert ran[1:] == [
+        "resize2fs /dev/loop7",
+        f"umount {point}",
+        f"e2fsck {file}",
+        *resized,
+        f"mount {point}",
+        f"mount {FOLDER}",
+    ]
