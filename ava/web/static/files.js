@@ -32,6 +32,7 @@
     if (status === 401) return say.logged_out;
     try {
       const [problem] = JSON.parse(text).problems;
+      if (problem.code === "csrf") return say.logged_out;
       return words[problem.code] || [problem.what, problem.remedy].filter(Boolean).join(" ");
     } catch {
       return status ? `${say.failed} (${status})` : say.failed;

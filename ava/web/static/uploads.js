@@ -110,7 +110,9 @@
     const address = (before && before.uploadUrl) || (one.upload && one.upload.url) || null;
     const retry = (error) => {
       const status = error.originalResponse ? error.originalResponse.getStatus() : 0;
-      return status === 0 || status === 423 || status === 429 || status >= 500;
+      // Another window may send the same file: then what comes next is asked for again.
+      const other = status === 409 && error.originalResponse.getBody().includes('"offset-other"');
+      return other || status === 0 || status === 423 || status === 429 || status >= 500;
     };
     one.placed = false;
     one.upload = new tus.Upload(one.file, {
