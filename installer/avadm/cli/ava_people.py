@@ -77,11 +77,8 @@ def _apply(
             raise AvadmError(unknown, EXIT_COULD_NOT_RUN)
         extra = pruning.extras(file, there, way.name)
         wanted = finding.changes(file, there, parts) + pruning.chosen(extra, prune)
-        left = [
-            e
-            for e in extra
-            if e.name.partition(":")[0] in ("member", "key") and e.what not in {c.what for c in wanted}
-        ]
+        taken = {c.where for c in wanted}
+        left = [e for e in extra if e.name.startswith(("member:", "key:")) and e.option not in taken]
         if check:
             return _checked(wanted, left, as_json)
         tell = (lambda change: None) if as_json else _tell

@@ -9,7 +9,7 @@ from ava.client import Client
 from avadm.findings import Finding
 from avadm.people.load import PeopleFile
 from avadm.people.model import Group, User, amount
-from avadm.people.present import Present, bare
+from avadm.people.present import Person, Present, bare
 
 PARTS = ("users", "groups", "quotas")
 
@@ -94,18 +94,24 @@ def unknown(file: PeopleFile, there: Present, parts: tuple[str, ...] = PARTS) ->
 def _user(file: PeopleFile, i: int, user: User, there: Present) -> Iterator[Change]:
     name, where, before = f"user {user.name}", file.where("users", i), there.users.get(user.name)
     if before is None:
+        admin = bool(user.admin)
         yield Change(
             name,
-            f"make, {user.email}{', administrator' if user.admin else ''}",
+            f"make, {user.email}{', administrator' if admin else ''}",
             where,
-            lambda ava: ava.make_user(user.name, user.email, admin=user.admin),
-            user.name if user.state == "active" else "",
+            lambda ava: ava.make_user(user.name, user.email, admin=admin),
+            user.name if user.state != "disabled" else "",
         )
-    was = (before.email, before.admin, before.state) if before else (user.email, user.admin, "active")
-    for key, old, new in zip(
-        ("email", "admin", "state"), was, (user.email.lower(), user.admin, user.state), strict=True
-    ):
-        if old != new and not (key == "email" and str(old).lower() == new):
+        before = Person(user.email, admin, "active", None)
+    waits = "active" if before.state == "pending" else before.state
+    wanted = {
+        "email": user.email.lower(),
+        "admin": before.admin if user.admin is None else user.admin,
+        "state": user.state or waits,
+    }
+    for key, new in wanted.items():
+        old = getattr(before, key)
+        if old != new and not (key == "email" and old.lower() == new):
             yield Change(name, f"{key}: {_said(old)} → {_said(new)}", where, _changed(user.name, key, new))
     keys = there.keys.get(user.name, {})
     for key, value in user.ssh_keys.items():

@@ -50,10 +50,10 @@ class User(Model):
     """Log-in name; also in containers and of the home."""
     email: str = Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254)
     """Where mail goes; no two users have the same."""
-    admin: bool = False
-    """Whether the user may do everything."""
-    state: Literal["active", "disabled"] = "active"
-    """`disabled` ends log-ins and tokens."""
+    admin: bool | None = None
+    """Whether the user may do everything; absent: stays, and a new user may not."""
+    state: Literal["active", "disabled"] | None = None
+    """`disabled` ends log-ins and tokens. Absent: stays; who is new, or has registered and waits, is active."""
     ssh_keys: dict[KeyName, PublicKey] = Field(default={}, max_length=50)
     """Public keys by name, for workbenches."""
     default_group: Name | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from ava.client import Client
 from avadm.people.model import People
@@ -44,15 +45,15 @@ def read(ava: Client, people: People, also: frozenset[str] = frozenset()) -> Pre
     Args:
         ava: an administrator's client.
         people: what the file says: of others than it names little is asked.
-        also: further groups and users whose members and keys are wanted.
+        also: further groups and users whose members and keys are wanted; * in a name.
 
     Raises:
         Refused: it does not answer, or not this caller.
     """
     users = {u.name: Person(u.email, u.admin, u.state, u.default_group) for u in ava.users()}
     quotas = {g.name: g.quota.model_dump() for g in ava.groups(all=True)}
-    grouped = {g.name for g in people.groups} | also
-    keyed = {u.name for u in people.users if u.ssh_keys} | also
+    grouped = {g.name for g in people.groups} | _matching(quotas, also)
+    keyed = {u.name for u in people.users if u.ssh_keys} | _matching(users, also)
     housed = {u.name for u in people.users if u.home is not None}
     return Present(
         users,
@@ -61,6 +62,11 @@ def read(ava: Client, people: People, also: frozenset[str] = frozenset()) -> Pre
         {name: {k.name: bare(k.value) for k in ava.keys_of(name)} for name in sorted(keyed & users.keys())},
         {name: ava.home(name).chosen for name in sorted(housed & users.keys())},
     )
+
+
+def _matching(names: Iterable[str], patterns: Iterable[str]) -> set[str]:
+    wanted = list(patterns)
+    return {name for name in names if any(fnmatchcase(name, pattern) for pattern in wanted)}
 
 
 def bare(key: str) -> str:

@@ -32,6 +32,11 @@ class Extra:
     what: str
     do: Callable[[Client], object]
 
+    @property
+    def option(self) -> str:
+        """What takes it away."""
+        return f"--prune {self.name}"
+
 
 def extras(file: PeopleFile, there: Present, me: str) -> list[Extra]:
     """Return what the file does not have, in the order in which it can be taken away; never who asks (``me``)."""
@@ -63,11 +68,7 @@ def chosen(found: Sequence[Extra], names: Sequence[str]) -> list[Change]:
     ]
     if findings:
         raise AvadmError(findings, EXIT_COULD_NOT_RUN)
-    return [
-        Change(e.about, e.what, f"--prune {e.name}", e.do)
-        for e in found
-        if any(_is(e, name) for name in names)
-    ]
+    return [Change(e.about, e.what, e.option, e.do) for e in found if any(_is(e, name) for name in names)]
 
 
 def _is(extra: Extra, name: str) -> bool:

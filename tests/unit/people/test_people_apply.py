@@ -191,3 +191,21 @@ def test_a_platform_of_before_says_how_to_bring_it_up_to_date(verb: Verb, master
 def test_a_wrong_file_is_refused_before_anybody_is_asked(verb: Verb, master: Master) -> None:
     assert verb("apply", "FILE", people="users: [{name: zoe}]").exit_code != 0
     assert master.sent == []
+
+
+def test_what_the_file_does_not_say_of_a_user_stays(verb: Verb, root: Client, served: Served) -> None:
+    root.change_user("ben", state="disabled")
+    people = """\
+users:
+  - {name: root2, email: root2@example.org}
+  - {name: ben, email: ben@example.org}
+"""
+    assert lines(verb("users", "FILE", people=people)) == ["Nothing to change."]
+    assert root.user("root2").admin and root.user("ben").state == "disabled"
+
+
+def test_members_of_groups_that_the_file_does_not_have_are_found_by_a_pattern(
+    verb: Verb, root: Client
+) -> None:
+    verb("apply", "FILE", "--prune", "member:vis*/ann", people="groups: []")
+    assert [m.name for m in root.members("vision")] == ["ben"]
