@@ -123,7 +123,6 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
     authority = store.trusted(Authority.KUBERNETES)
     out.all |= {
         "registry_packages": profile.packages.get("registry", []),
-        "registry_name": places.registry_name(site),
         "registry_port": REGISTRY_PORT,
         "registry_ca_certificate": authority,
         "registry_readers_ca_certificate": store.trusted(Authority.IMAGES),

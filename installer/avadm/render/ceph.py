@@ -74,7 +74,6 @@ def render(given: Given, out: Vars) -> None:
         "ceph_mgr_modules": list(MGR_MODULES),
         "ceph_osd_backend": profile.features["ceph_osd_backend"],
         "ceph_osd_bootstrap_key": entities["client.bootstrap-osd"].key,
-        "ceph_osd_memory_bytes": ceph.osd_memory_mib * MIB,
         "ceph_rbd_rule": rule,
         "ceph_rbd_pools": [pools[p.name] for p in ceph.rbd_pools],
         "ceph_rbd_keyrings": [
