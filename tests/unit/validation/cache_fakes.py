@@ -68,9 +68,10 @@ class FakeCache:
         self.led, self.caches, self.evicts, self.used = True, True, True, 0.9
         self.folders, self.others, self.silent = set(), set(), set()
         self.spoils = self.loses = ""
+        self.holds = 2 * MIB
         self.change_is_lost = self.object_is_lost = self.mixes = self.immortal = False
         self.bucket_read_only, self.objects_there, self.cephfs_there = False, True, True
-        self.ran, self.hits, self.misses, self.evicted, self.seen = [], 0, 0, 0, set()
+        self.ran, self.hits, self.misses, self.evicted, self.seen = [], 0, 0, 0, {}
 
     def target(self):
         address = {n: f"10.0.0.{i}" for i, n in enumerate(("c1", "c2", "c3"), 1)}
@@ -165,7 +166,10 @@ class FakeCache:
             self.hits += files
         else:
             self.misses += files
-        self.seen.add(folder)
+        self.seen.pop(folder, None)
+        self.seen[folder] = sum(f.stat().st_size for f in folder.glob("f*"))
+        while sum(self.seen.values()) > self.holds:
+            self.seen.pop(next(iter(self.seen)))
         self.evicted += files if self.evicts and folder.name == "fill" else 0
 
     def page(self, node, master):

@@ -58,6 +58,15 @@ def test_the_first_and_the_second_read_have_an_interval_for_large_and_small_file
         assert len(metrics[f"{kind}-cephfs"].samples) == SHORT["repetitions"]
 
 
+def test_repetitions_that_do_not_fit_into_a_worker_together_are_not_read_before_any_is_read_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(SMALL, "large_size", 1 << 19)
+    monkeypatch.setitem(SHORT, "repetitions", 4)
+    checks = execute(run, suite(tmp_path, FakeCache(tmp_path / "nodes")), ["A-AL-HIT"])
+    assert checks[1].verdict is Verdict.PASS, checks[1].reasons
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_planted_fault_is_seen(tmp_path, fault):
     cache = FakeCache(tmp_path / "nodes")

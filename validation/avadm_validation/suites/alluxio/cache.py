@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from avadm_validation.measuring.context import Context, MeasureError
+from avadm_validation.measuring.extract import compute
 from avadm_validation.measuring.targets import CacheTarget, UnderStore
 from avadm_validation.suites.alluxio import bucket
 from avadm_validation.suites.alluxio.extract import total
@@ -133,6 +134,10 @@ class Cache:
     def workers(self, name: str) -> list[str]:
         """Return the raw files of all workers' metrics."""
         return self.pages(self.target.workers, self.target.worker_port, name)
+
+    def capacity(self, pages: Sequence[str]) -> float:
+        """Return the bytes that all workers hold together, by the raw files of their metrics."""
+        return compute("cache_capacity", {"before": [], "after": [self.ctx.read(path) for path in pages]}, {})
 
     def lose(self, node: str, unit: str, after_s: float) -> threading.Timer:
         """Kill a unit of a node in some seconds, as a crash does; systemd starts it again after three."""

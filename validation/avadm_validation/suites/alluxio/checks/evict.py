@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
-from avadm_validation.measuring.extract import compute
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.suites.alluxio.cache import Cache
 
@@ -19,8 +18,7 @@ def run(ctx: Context) -> Outcome:
     if store is None:
         raise MeasureError("every under store is read-only: nothing can be made to be read")
     before = cache.workers("before")
-    texts = {"before": [], "after": [ctx.read(path) for path in before]}
-    capacity = compute("cache_capacity", texts, {})
+    capacity = cache.capacity(before)
     size = int(p["size"])
     wanted = capacity * float(p["times"])
     if not wanted <= float(p["most_bytes"]):
