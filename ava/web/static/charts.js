@@ -44,7 +44,7 @@
     for (const [number, chart] of charts.entries()) {
       const figure = figures[number];
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-      const shades = ["--accent", "--good", "--wait", "--bad"].map(colour);
+      const shades = [1, 2, 3, 4, 5, 6].map((n) => colour(`--line-${n}`));
       plots.push(
         new uPlot(
           {
@@ -55,7 +55,7 @@
             cursor: { points: { show: false } },
             scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, 1)] } },
             axes: [axis, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],
-            series: [{}, ...chart.series.map((s, i) => ({ label: named(s.name), stroke: shades[i % 4], width: 1.6 }))],
+            series: [{}, ...chart.series.map((s, i) => ({ label: named(s.name), stroke: shades[i % shades.length], width: 1.6 }))],
           },
           [chart.times, ...chart.series.map((s) => s.values)],
           figure,
