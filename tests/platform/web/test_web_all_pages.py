@@ -33,7 +33,7 @@ WIDE = """width => document.documentElement.scrollWidth <= width ? []
 def test_every_page_is_fit_for_everybody(town: Town, language: str, theme: str) -> None:
     found = []
     outside = town.page(language, color_scheme=theme)
-    for path in ("/login", "/register"):
+    for path in ("/login", "/register", "/invitation"):
         outside.goto(path)
         found += unfit(outside)
     for who, paths in PAGES.items():

@@ -53,6 +53,13 @@ def test_every_remedy_of_a_run_that_waits_has_words(cause: str) -> None:
     assert ZH.said(reasons.REMEDIES[cause])  # type: ignore[index]
 
 
+def test_what_was_found_and_wanted_is_said_too() -> None:
+    assert ZH.part("1 free of 8 GPUs") == "空闲 1 / 共 8 GPU"
+    assert ZH.part("one of: day, night") == "以下之一：day, night"
+    # By itself it is no sentence.
+    assert ZH.said("one of: day, night") == ""
+
+
 def test_what_users_write_is_no_pattern_and_costs_no_time() -> None:
     begun = time.monotonic()
     hostile = "The group " + " has of free, are wanted" * 160
