@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 
 from ava.domain import bench_files, labels
 from ava.domain.bench import Bench
@@ -13,6 +14,7 @@ from ava.domain.pods import marks
 from ava.kube.client import Object
 from ava.kube.resources import PODS, SECRETS, SERVICES
 from ava.operator import keys
+from ava.operator.abreast import abreast
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
 from ava.operator.ledger import Threads
@@ -27,19 +29,25 @@ class Benches:
 
     async def make(self, run: Run, owner: User, now: datetime) -> None:
         """Make Secret and Service of a run's attempt. Raises keys.Sealed where the ledger's keys cannot be opened."""
+        await abreast([partial(self._secret, run, owner, now), partial(self._service, run)])
+
+    async def _secret(self, run: Run, owner: User, now: datetime) -> None:
         space = labels.namespace(run.group)
-        if not self.cluster.has(SECRETS, bench_files.name(run), space):
-            kept = await self._kept(run.definition, now)
-            secret = bench_files.secret(
-                run,
-                marks(run),
-                home=f"/home/{owner.name}",
-                host_key=keys.opened(kept.host_key, self.config.sealing_keys),
-                token=keys.opened(kept.token, self.config.sealing_keys),
-                authorized_keys=await self._authorized(run),
-            )
-            await self.cluster.make(SECRETS, secret, space)
-        service = bench_files.ssh_service(run, marks(run))
+        if self.cluster.has(SECRETS, bench_files.name(run), space):
+            return
+        kept = await self._kept(run.definition, now)
+        secret = bench_files.secret(
+            run,
+            marks(run),
+            home=f"/home/{owner.name}",
+            host_key=keys.opened(kept.host_key, self.config.sealing_keys),
+            token=keys.opened(kept.token, self.config.sealing_keys),
+            authorized_keys=await self._authorized(run),
+        )
+        await self.cluster.make(SECRETS, secret, space)
+
+    async def _service(self, run: Run) -> None:
+        space, service = labels.namespace(run.group), bench_files.ssh_service(run, marks(run))
         there = self.cluster.made[SERVICES].objects.get((space, service["metadata"]["name"]))
         if there is not None and there["metadata"]["labels"].get(labels.RUN) != run.id:
             # Of the run before: it has ended, or there would be no second one.

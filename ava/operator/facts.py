@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from ava.domain import hosts, labels
@@ -55,16 +56,22 @@ async def read(
 
     Raises NotYet while a folder that they mount is not made; ValueError for a data set that this site cannot give.
     """
-    owner = await threads(store.user, run.owner)
-    group = await threads(store.group, run.group)
-    queues = {queue.name: queue for queue in await threads(store.queues)}
-    pools = list(await threads(store.pools))
-    queue = queues.get(run.queue)
+    owner, group, queues, pools, (groups, data), disk = await asyncio.gather(
+        threads(store.user, run.owner),
+        threads(store.group, run.group),
+        threads(store.queues),
+        threads(store.pools),
+        threads(_folders, store, run, spec, mount, cache),
+        threads(_disk, store, run),
+    )
+    queue = next((queue for queue in queues if queue.name == run.queue), None)
     members = hosts.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
-    chosen = {role.name: pool_of(role, queue.pool if queue else None, pools) for role in spec.roles}
-    groups, data = await threads(_folders, store, run, spec, mount, cache)
-    disk = await threads(store.disk, run.definition) if run.kind is Kind.WORKBENCH else None
+    chosen = {role.name: pool_of(role, queue.pool if queue else None, list(pools)) for role in spec.roles}
     return Facts(run, spec, owner, group, members, chosen, groups, data, disk)
+
+
+def _disk(store: Store, run: Run) -> Disk | None:
+    return store.disk(run.definition) if run.kind is Kind.WORKBENCH else None
 
 
 def _folders(

@@ -46,26 +46,29 @@ class Objects:
         await self.cluster.secrets.know(space)
 
     async def run(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
-        """Make all but the pods; the namespace first, then what closes it, then what the pods mount."""
+        """Make all but the pods; the namespace first, then what closes it, then at once what the pods mount."""
         run, spec, space = facts.run, facts.spec, facts.namespace
         await self.group(run.group)
         ports = [pods.TENSORBOARD_PORT] if spec.tensorboard else []
         await self.keep(NETWORK_POLICIES, self._policy(run, ports), space)
         name = hosts.service(run.id, run.attempt)
-        if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
-            # Twice made by a restart in between: the first stays, whoever asks again gets that one.
-            secret = run_files.ssh_secret(run, *keys.pair(), *keys.pair())
-            await self.cluster.make(SECRETS, secret, space)
-        if spec.git is not None and spec.git.key and not self.cluster.has(SECRETS, f"{name}-git", space):
-            await self._deploy_key(facts, deploy_keys)
         config = run_files.config_map(run, spec, facts.members, facts.owner, facts.group)
         if spec.git is not None:
             await self.keep(NETWORK_POLICIES, tenancy.git_policy(run, self.config.network.code()), space)
             config["data"][parts.GIT_CA] = _text(self.config.pods.git_ca)
-        await self.need(CONFIG_MAPS, config, space)
-        await self.need(SERVICES, tenancy.peers_service(run), space)
+        made = [
+            partial(self.need, CONFIG_MAPS, config, space),
+            partial(self.need, SERVICES, tenancy.peers_service(run), space),
+        ]
         if spec.tensorboard:
-            await self.need(SERVICES, tenancy.tensorboard(run, board_role(facts)), space)
+            made.append(partial(self.need, SERVICES, tenancy.tensorboard(run, board_role(facts)), space))
+        if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):
+            # Twice made by a restart in between: the first stays, whoever asks again gets that one.
+            secret = run_files.ssh_secret(run, *keys.pair(), *keys.pair())
+            made.append(partial(self.need, SECRETS, secret, space))
+        if spec.git is not None and spec.git.key and not self.cluster.has(SECRETS, f"{name}-git", space):
+            made.append(partial(self.need, SECRETS, self._deploy_key(facts, deploy_keys), space))
+        await abreast(made)
 
     def _policy(self, run: Run, ports: list[int]) -> Object:
         network = self.config.network
@@ -147,14 +150,15 @@ class Objects:
         except (Conflict, NotFound):
             raise Conflict(f"{kind.name} {space}/{meta['name']} was changed meanwhile") from None
 
-    async def _deploy_key(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
+    def _deploy_key(self, facts: Facts, deploy_keys: Mapping[str, str]) -> Object:
+        """Return the Secret with the deploy key of a run's code."""
         git = facts.spec.git
         assert git is not None and git.key is not None  # noqa: S101 - asked by the caller
         if git.key not in deploy_keys:
             raise keys.Sealed(f"{facts.run.owner} has no deploy key {git.key!r}")
         key = keys.opened(deploy_keys[git.key], self.config.sealing_keys)
         known = _text(self.config.pods.git_known_hosts)
-        await self.cluster.make(SECRETS, run_files.git_secret(facts.run, key, known), facts.namespace)
+        return run_files.git_secret(facts.run, key, known)
 
 
 def board_role(facts: Facts) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from pydantic import ValidationError
 
@@ -23,6 +24,7 @@ from ava.domain.spec import Spec
 from ava.kube.client import Object
 from ava.kube.errors import Invalid
 from ava.operator import facts
+from ava.operator.abreast import abreast
 from ava.operator.benches import Benches
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
@@ -194,9 +196,12 @@ class Reconciler:
         pods = self.config.pods
         found = await facts.read(self.threads, self.store, run, spec, pods.domain, pods.mount, pods.cache)
         deploy = await self.threads(self.store.keys, run.owner, "deploy") if spec.git and spec.git.key else {}
-        await self.objects.run(found, deploy)
+        # Before anything is in it.
+        await self.objects.group(run.group)
+        made = [partial(self.objects.run, found, deploy)]
         if run.kind is Kind.WORKBENCH:
-            await self.benches.make(run, found.owner, self.now())
+            made.append(partial(self.benches.make, run, found.owner, self.now()))
+        await abreast(made)
         await self.objects.pods(found, due)
 
     async def _end(self, run: Run, end: End, there: list[Object]) -> float | None:

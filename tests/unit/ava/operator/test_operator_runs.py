@@ -130,9 +130,10 @@ def test_a_pod_is_replaced_alone_and_the_others_go_on(store):
         room.nodes.ends = ends
         roles = [{"name": "a", "policy": "restart-pod"}, {"name": "b"}]
         run = start(store, roles=roles)
-        await room.until(lambda: not failures["left"] and room.phases(run) == ["Running", "Running"])
         names = room.nodes.ran
-        assert names.count(f"{run.id}-0-a-0") == 3
+        await room.until(lambda: names.count(f"{run.id}-0-a-0") == 3)
+        await room.until(lambda: room.phases(run) == ["Running", "Running"])
+        assert not failures["left"]
         assert names.count(f"{run.id}-0-b-0") == 1
         assert {p.role: p.restarts for p in store.pods([run.id])[run.id]} == {"a": 2, "b": 0}
         replaced = next(p for p in room.pods(run) if "-a-" in p["metadata"]["name"])
