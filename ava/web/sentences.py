@@ -64,9 +64,9 @@ class Sentences:
             return "".join(whole)
         for parts, said in self._parts:
             # A part of a sentence is nothing by itself.
-            if (deep or parts[-1].endswith(".") or parts[-2].endswith(": ")) and (
-                values := fitting(parts, text)
-            ) is not None:
+            if (
+                deep or parts[-1].endswith(".") or (parts[0][:1].isupper() and parts[-2].endswith(": "))
+            ) and (values := fitting(parts, text)) is not None:
                 return said.format(*(self._say(value, deep + 1) or value for value in values))
         return ""
 
