@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from ava.client import Client, Refused
+from tests.docker_client import Docker
 from tests.lab.ava.conftest import image_of
 from tests.lab.ava.day import SMALL
-from tests.platform.registry import Docker
 
 pytestmark = pytest.mark.lab
 

@@ -21,7 +21,8 @@ from ava.api.registry import Registries, Registry
 from ava.api.registry_tokens import Signer, signer
 from ava.domain.model import UserState
 from bench.control_plane import Authority
-from tests.platform.registry import MANIFEST, Docker, Process, folder_of
+from tests.docker_client import MANIFEST, Docker
+from tests.platform.registry import Process, folder_of
 from tests.unit.ava.api.site import codes
 from tests.unit.ava.served import Served
 
