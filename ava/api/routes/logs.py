@@ -138,14 +138,17 @@ async def _followed(
         services.rates.one_of(services.config.limits.streams, who.me.name, "followed logs"),
         metrics.STREAMS.track_inprogress(),
     ):
-        begin = datetime.now(UTC)
+        begin = query.since or datetime.now(UTC)
         try:
             last = await services.logs.read(target, since=query.since, limit=query.tail) if query.tail else []
+            if query.tail and not last and query.since is None:
+                # What was written just now may be on its way to the stores: nothing was there, so all is new.
+                begin = run.created
         except LogsDown:
             last = []
         for line in last:
             yield write(line)
-        since = last[-1].time + timedelta(microseconds=1) if last else query.since or begin
+        since = last[-1].time + timedelta(microseconds=1) if last else begin
         follower = Follower(services.logs, target, look, since)
         async for row in follower.rows(write, json=query.format == "json"):
             yield row

@@ -96,6 +96,7 @@ class FakeLogs:
         self.lines: list[LogLine] = []
         self.asked: list[Target] = []
         self.later: list[LogLine] = []
+        self.since: list[datetime] = []
 
     async def read(self, target: Target, *, since: datetime | None, limit: int) -> Sequence[LogLine]:
         self.asked.append(target)
@@ -106,6 +107,7 @@ class FakeLogs:
 
     async def follow(self, target: Target, pods: Pods, *, since: datetime) -> AsyncIterator[LogLine]:
         self.asked.append(target)
+        self.since.append(since)
         while True:
             there = pods()
             while self.later:

@@ -224,6 +224,22 @@ def test_a_followed_log_ends_with_its_run_and_says_so(site: Site) -> None:
     assert ends[-1] == {"end": "end"}
 
 
+def test_a_line_that_was_written_just_before_it_was_asked_for_and_is_on_its_way_is_not_lost(site: Site) -> None:
+    run = _started(site)
+    site.store.finish(run, site.store.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
+    created = site.store.run(run).created
+    ask = f"/runs/{run}/logs?follow=true&format=json"
+    seen, site.logs.lines = site.logs.lines, []
+    site.call("GET", f"{ask}&tail=10", "ann")
+    assert site.logs.since[-1] == created
+    # Who wants none of what was before, or has lines already, gets nothing twice.
+    site.call("GET", f"{ask}&tail=0", "ann")
+    assert site.logs.since[-1] > created
+    site.logs.lines = seen
+    site.call("GET", f"{ask}&tail=10", "ann")
+    assert site.logs.since[-1] > seen[-1].time
+
+
 def _stopped() -> Any:
     from ava.domain.model import Outcome
 

@@ -16,15 +16,17 @@ from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import cards, pace, reach
 from avadm_validation.suites.platform.isolation import ground, victim
 from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
-from avadm_validation.suites.platform.journal import Journal
+from avadm_validation.suites.platform.journal import ENDED, Journal
 from avadm_validation.suites.platform.once import once, own
 from avadm_validation.suites.platform.tenant import Tenant, tenant
-from avadm_validation.suites.platform.work import role, spec
+from avadm_validation.suites.platform.work import SMALL, role, spec
 
 LEFT = "isolation"
 """Under which it is left for the run's other checks."""
 NEEDS = 3
 """GPUs of one node: the victim's, and one for each of two attackers."""
+ROOMY = role(1, each={**SMALL, "gpu": 1, "memory": 256 << 20})
+"""Of a container that tries many attacks at a time, a process each."""
 MINORS = 16
 """Cards that are tried to be opened."""
 OLD = {"CUDA_VERSION": "9.0.176"}
@@ -175,7 +177,7 @@ class _Scene:
         image = reach.target(self.ctx).image
         # A pod that has ended would be removed before it is looked at from outside.
         line = command([*rows, *LOOK], stays=True)
-        with_gpu = {"image": image, "command": line, "node": self.node, "roles": [role(1)], "env": OLD}
+        with_gpu = {"image": image, "command": line, "node": self.node, "roles": [ROOMY], "env": OLD}
         jobs: dict[str, dict[str, Any]] = {
             "training": with_gpu,
             "workbench": {**with_gpu, "kind": "workbench"},
@@ -198,11 +200,11 @@ class _Scene:
             for line in self.own.user.logs(run, tail=1000):
                 if line.text.startswith('{"id"'):
                     lines[line.text] = str(json.loads(line.text)["id"])
-            return set(lines.values()) >= wanted
+            return set(lines.values()) >= wanted or self.own.look().get(run) in ENDED
 
-        if not pace.until(all_there, float(self.ctx.params["attack_s"]), every=1.0):
+        pace.until(all_there, float(self.ctx.params["attack_s"]), every=1.0)
+        if left := sorted(wanted - set(lines.values())):
             self.own.look()
-            left = sorted(wanted - set(lines.values()))
             raise MeasureError(
                 f"the {kind} has not told of {len(left)} of {len(wanted)} attempts ({', '.join(left[:3])}): "
                 f"{self.own.states[run]} {self.own.runs[run].reason}"
