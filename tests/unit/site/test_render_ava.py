@@ -328,3 +328,29 @@ def test_the_ssh_gateway_s_host_key_is_a_private_key_of_its_own(tmp_path):
     key = rendered(tmp_path).secrets[ava.JUMP_HOST_KEY]
     assert key().startswith("-----BEGIN OPENSSH PRIVATE KEY-----")
     assert key() != key()
+
+
+def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_path):
+    plain = settings(tmp_path, "api")["workbenches"]
+    assert (plain["idle"], plain["disks"]) == (None, False)
+    said = site(ava={"workbenches": {"idle_hours": 12, "warn_hours": 1.5}})
+    assert settings(tmp_path, "api", said)["workbenches"]["idle"] == {"hours": 12, "warn_hours": 1.5}
+    assert settings(tmp_path, "api", ava_disks=True)["workbenches"]["disks"] is True
+    rules = objects(tmp_path, "base.yml.j2")["ClusterRole ava:operator-group"]["rules"]
+    claims = [rule for rule in rules if "persistentvolumeclaims" in rule["resources"]]
+    assert [rule["apiGroups"] for rule in claims] == [[""]]
+    anywhere = objects(tmp_path, "base.yml.j2")["ClusterRole ava:operator"]["rules"]
+    assert all(
+        set(rule["verbs"]) == {"get", "list", "watch"}
+        for rule in anywhere
+        if "persistentvolumeclaims" in rule["resources"]
+    )
+    doors = {
+        "ava_doors": ["gate", "jump"],
+        "ava_jump_address": "10.0.0.9",
+        "ava_jump_host_key": ava.host_key(),
+    }
+    jump = objects(tmp_path, "parts.yml.j2", **doors)
+    pods = jump["Deployment jump"]["spec"]["template"]["spec"]
+    assert [c["name"] for c in pods["containers"]] == ["jump", "sessions"]
+    assert pods["containers"][1]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
