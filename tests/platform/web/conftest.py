@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from ava.web import assets
 from avadm import paths
@@ -34,6 +34,9 @@ INTO = {
     },
 }
 """The ways in, as pages show them."""
+PATIENCE = 30_000
+"""Milliseconds that a browser is waited for: these tests run beside others."""
+expect.set_options(timeout=PATIENCE / 2)
 LANGUAGES = {"en": "en-US", "zh": "zh-CN"}
 
 
@@ -69,7 +72,7 @@ class Town:
             **more,
         )
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))
         page.on(
             "console",
