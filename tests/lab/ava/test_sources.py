@@ -47,10 +47,10 @@ def rbd(lab):
 
 @pytest.fixture(scope="module")
 def image(rbd):
-    """An administrator's image with a file, a link that leads out of it, and a snapshot; it is removed at the end."""
+    """An administrator's image with a file, a link to a file of the node, and a snapshot; it is removed at the end."""
     name, made = f"faces-{uuid.uuid4().hex[:8]}", "/tmp/faces"
     rbd(
-        f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && ln -s /etc/shadow {made}/in/escape && "
+        f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && ln -s /etc/avadm/volumes/node.json {made}/in/escape && "
         f"cp /usr/bin/id {made}/in/id && chmod 4755 {made}/in/id && "
         f"truncate -s 64M {made}/image && mkfs.ext4 -q -d {made}/in {made}/image && "
         f'debugfs -w -R "mknod disk b 7 0" {made}/image && debugfs -w -R "sif disk mode 060666" {made}/image && '
@@ -59,8 +59,10 @@ def image(rbd):
     )
     rbd(f"snap create rbd/{name}@v1")
     yield name
-    rbd(f"snap unprotect rbd/{name}@v1 2>/dev/null || true")
-    rbd(f"snap purge --no-progress rbd/{name} && rbd --id rbd rm --no-progress rbd/{name}")
+    # What is made of it goes a moment after the data set.
+    spec, again = f"rbd/{name}", "rbd --id rbd"
+    gone = f"{again} snap purge --no-progress {spec} && {again} rm --no-progress {spec} && exit 0"
+    rbd(f"-c 'for i in $(seq 60); do {gone}; sleep 1; done; exit 1'", tool="sh")
 
 
 def info(rbd, image):
