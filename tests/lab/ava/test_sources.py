@@ -50,7 +50,8 @@ def image(rbd):
     """An administrator's image with a file, a link to a file of the node, and a snapshot; it is removed at the end."""
     name, made = f"faces-{uuid.uuid4().hex[:8]}", "/tmp/faces"
     rbd(
-        f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && ln -s /etc/avadm/volumes/node.json {made}/in/escape && "
+        f"-c 'rm -rf {made} && mkdir -p {made}/in && echo hello > {made}/in/word && "
+        f"ln -s /etc/avadm/volumes/node.json {made}/in/escape && "
         f"cp /usr/bin/id {made}/in/id && chmod 4755 {made}/in/id && "
         f"truncate -s 64M {made}/image && mkfs.ext4 -q -d {made}/in {made}/image && "
         f'debugfs -w -R "mknod disk b 7 0" {made}/image && debugfs -w -R "sif disk mode 060666" {made}/image && '
