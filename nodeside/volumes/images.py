@@ -133,9 +133,11 @@ class Rbd(Kind):
         self.mend(making, origin, ["-p", "-f"], grow=size > there)
 
     def copy(self, snap, making):
-        """Make an image of a protected snapshot."""
-        features = [word for feature in FEATURES for word in ("--image-feature", feature)]
-        self.images.rbd("clone", *(features + [snap, self.images.spec(making)]))
+        """Make an image of a protected snapshot, which stays protected as long as that is there."""
+        how = [word for feature in FEATURES for word in ("--image-feature", feature)]
+        # Of the second format, which pools without clients from before 13.2 get else, a snapshot may go before its clones.
+        how += ["--rbd-default-clone-format", "1"]
+        self.images.rbd("clone", *(how + [snap, self.images.spec(making)]))
 
     def mend(self, making, origin, how, grow=False):
         """Bring a clone's ext4 to where it can be read without being written; VolumeError for what has none."""

@@ -39,6 +39,8 @@ def test_readers_get_all_of_it_and_ceph_keeps_it(world):
     assert protected(world)
     assert world.formatted == []
     assert [argv[:2] for argv in world.pool.ran if argv[0] == "e2fsck"] == [["e2fsck", "-p"]]
+    (clone,) = [" ".join(argv) for argv in world.pool.ran if "clone" in argv]
+    assert "--rbd-default-clone-format 1" in clone, "of another format ceph would let the snapshot go"
 
 
 def test_it_is_left_as_it_was_found(world):
