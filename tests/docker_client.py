@@ -37,9 +37,8 @@ class Docker:
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(
-            base_url=self.url, verify=ssl.create_default_context(cafile=self.ca), trust_env=False, timeout=20
-        )
+        self._trust = ssl.create_default_context(cafile=self.ca)
+        self.http = httpx.Client(base_url=self.url, verify=self._trust, trust_env=False, timeout=20)
 
     def ask(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **more: Any
