@@ -205,8 +205,7 @@ def _finding(detail: ErrorDetails, path: KeyPath, source: Source, root: type[Bas
         where=where,
         found=_HIDDEN if (detail.get("ctx") or {}).get("pattern") == VAULT_NAME else shown(value),
         wanted=wanted + about,
-        remedy=remedy
-        or (_otherwise(info, value) if path else _NO_MAPPING.get(root, "Name another file.")),
+        remedy=remedy or (_otherwise(info, value) if path else _NO_MAPPING.get(root, "Name another file.")),
     )
 
 

@@ -21,7 +21,9 @@ def test_the_platform_is_judged_through_its_own_interface_and_nothing_is_left(pl
     folder = max(paths.runs().glob("*-accept")) / "report"
     assert subprocess.run([AVADM, "accept", "verify", folder], check=False).returncode == 0
     classes = {c: r["class"] for c, r in checks.items()}
-    assert {c for c, kind in classes.items() if kind == "simulated"} == {"A-SC3", "A-SC9"}, "cards are stand-ins"
+    assert {c for c, kind in classes.items() if kind == "simulated"} == {"A-SC3", "A-SC9"}, (
+        "cards are stand-ins"
+    )
     look = "kubectl get namespaces -o name | grep -c ava-accept- || true"
     gone = f'for i in $(seq 60); do [ "$({look})" = 0 ] && break; sleep 1; done; {look}'
     assert lab.sh(platform.master, gone).strip() == "0"

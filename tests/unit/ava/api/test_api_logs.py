@@ -224,7 +224,9 @@ def test_a_followed_log_ends_with_its_run_and_says_so(site: Site) -> None:
     assert ends[-1] == {"end": "end"}
 
 
-def test_a_line_that_was_written_just_before_it_was_asked_for_and_is_on_its_way_is_not_lost(site: Site) -> None:
+def test_a_line_that_was_written_just_before_it_was_asked_for_and_is_on_its_way_is_not_lost(
+    site: Site,
+) -> None:
     run = _started(site)
     site.store.finish(run, site.store.stop(run, site.now, by="ann").outcome or _stopped(), "", site.now)
     created = site.store.run(run).created

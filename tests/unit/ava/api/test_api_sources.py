@@ -1,4 +1,4 @@
-"""Data sets whose bytes lie elsewhere: administrators alone make them, of what the site has; readers see whether they are there."""
+"""Data sets whose bytes lie elsewhere: administrators alone make them of what there is; readers see whether it is there."""
 
 import pytest
 
