@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from aiohttp import web
 from aiosmtpd.controller import Controller
 
-from ava.domain.model import Outcome, Topic
+from ava.domain.bench import Bench
+from ava.domain.model import Kind, Outcome, Topic
 from ava.operator.config import Notices
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -127,3 +128,18 @@ def test_a_name_cannot_write_headers(store):
         assert b"\nBcc:" not in box.mails[0].content
 
     deliver(store, test, hook=False)
+
+
+def test_the_owner_of_an_idle_workbench_hears_when_it_is_stopped(store, tmp_path):
+    async def test(courier, box, posts, status):
+        run = start(store, kind=Kind.WORKBENCH, name="bench")
+        store.make_bench(Bench(run.definition, "sealed", "public", "sealed", now()))
+        until = now() + timedelta(hours=2)
+        assert store.bench_warn(run.id, now(), until)
+        assert await courier.deliver(now()) == 0
+        said = json.loads(posts[0][0])
+        assert (said["kind"], said["outcome"]) == ("bench-idle", None)
+        assert until.isoformat() in said["reason"]
+        assert "Subject: workbench bench: idle" in box.mails[0].content.decode()
+
+    deliver(store, test, tmp_path=tmp_path)
