@@ -12,7 +12,8 @@ HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerC
 UNMOUNTED = "FailedMount"
 """Its node cannot mount one of the pod's volumes."""
 POD_LOST = "PodLost"
-LOST = frozenset({POD_LOST, "NodeLost"})
+NODE_LOST = "NodeLost"
+LOST = frozenset({POD_LOST, NODE_LOST})
 """The pod did nothing wrong: its node or object went away."""
 _SAID = 500
 """Characters of a message that are kept."""

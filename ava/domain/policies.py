@@ -160,6 +160,9 @@ def _is_lost(place: Place, state: PodState, present: Collection[Place]) -> bool:
 
 
 def _lost(state: PodState) -> PodState:
+    if state.reason == exits.NODE_LOST:
+        # Why it went is known: its node did not answer for long.
+        return replace(state, phase="Failed", exit_code=None)
     return replace(state, phase="Failed", reason=exits.POD_LOST, message="", exit_code=None)
 
 

@@ -139,6 +139,8 @@ def test_the_node_of_the_primary_with_runs_on_its_gpus_loses_power(scene, lab, r
     began = time.monotonic()
     try:
         took = scene.recovery(lambda: power(primary, "off"))
+        found.came = took.words
+        print(took.words)
         scene.agree()
         lost = scene.until(once, lambda r: r.phase == "finished", 300)
         told = time.monotonic() - began

@@ -59,6 +59,7 @@ def test_a_run_without_retries_is_lost_with_its_node(store):
         await room.nodes.ready(node, "Unknown")
         await room.until(lambda: room.finished(run))
         assert room.run(run).outcome is Outcome.LOST
+        assert f"on {node}: its node does not answer" in room.run(run).reason
         assert room.left() == []
 
     in_room(store, test, nodes=3)
