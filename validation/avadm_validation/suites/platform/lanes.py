@@ -61,14 +61,19 @@ def drive(ctx: Context, lanes: Lanes, barrier: threading.Barrier) -> str:
     """
     # The quota is what they have: the next one waits for the group's charge too, which ends when the card is free.
     quota = {"gpu": lanes.lanes + lanes.ballast, "cpu": None, "memory": None}
-    with tenant(ctx, [quota], part=lanes.kind) as who:
-        journal = Journal(who.user, who.groups[0])
-        try:
-            with _until_all(barrier, lanes.rounds * float(ctx.params["limit_s"])):
-                _drive(ctx, lanes, journal)
-        finally:
-            journal.note("over", runs=sorted(journal.states))
-            path = journal.save(ctx, f"journal-{lanes.kind}.jsonl")
+    try:
+        with tenant(ctx, [quota], part=lanes.kind) as who:
+            journal = Journal(who.user, who.groups[0])
+            try:
+                with _until_all(barrier, lanes.rounds * float(ctx.params["limit_s"])):
+                    _drive(ctx, lanes, journal)
+            finally:
+                journal.note("over", runs=sorted(journal.states))
+                path = journal.save(ctx, f"journal-{lanes.kind}.jsonl")
+    except BaseException:
+        # Whoever waits for this set would wait in vain.
+        barrier.abort()
+        raise
     return path
 
 
