@@ -88,10 +88,12 @@ def test_the_site_s_own_authority_is_believed(tmp_path: Path, served: tuple[str,
     assert (tmp_path / "code/f").read_text() == "theirs"
 
 
-def test_the_user_s_own_settings_are_neither_read_nor_changed(tmp_path: Path, served: tuple[str, str]) -> None:
+def test_the_user_s_own_settings_are_neither_read_nor_changed(
+    tmp_path: Path, served: tuple[str, str]
+) -> None:
     (tmp_path / "home").mkdir()
     mine = tmp_path / "home/.gitconfig"
-    mine.write_text(f"[url \"https://127.0.0.1:1/\"]\n\tinsteadOf = {served[0]}\n")
+    mine.write_text(f'[url "https://127.0.0.1:1/"]\n\tinsteadOf = {served[0]}\n')
     before = mine.read_text()
     done = clone(tmp_path, *served, (tmp_path / "ca.crt").read_text())
     assert done.returncode == 0, done.stderr
