@@ -119,9 +119,11 @@ def test_the_network_between_operator_and_api_server_is_cut(scene, row):
     found = row("the operator that leads gets no packet to the API server")
     first = scene.holder("operator")
     node, address, _ = scene.pod(first)
-    rule = f"FORWARD -s {address} -p tcp --dport 6443 -j DROP"
+    service = scene.platform.ctl("get service kubernetes --namespace=default")["spec"]["clusterIP"]
+    # Before calico's own chains, which it puts first again in `filter` whenever a pod comes or goes.
+    rule = f"PREROUTING -s {address} -d {service} -p tcp --dport 443 -j DROP"
     with contextlib.ExitStack() as cut:
-        fault = planted(scene.lab, node, "ava-cut", f"iptables -I {rule}", f"iptables -D {rule}")
+        fault = planted(scene.lab, node, "ava-cut", f"iptables -t raw -I {rule}", f"iptables -t raw -D {rule}")
         took = scene.recovery(lambda: cut.enter_context(fault))
         assert scene.holder("operator") != first
     scene.whole()
