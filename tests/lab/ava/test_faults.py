@@ -123,7 +123,9 @@ def test_the_network_between_operator_and_api_server_is_cut(scene, row):
     # Before calico's own chains, which it puts first again in `filter` whenever a pod comes or goes.
     rule = f"PREROUTING -s {address} -d {service} -p tcp --dport 443 -j DROP"
     with contextlib.ExitStack() as cut:
-        fault = planted(scene.lab, node, "ava-cut", f"iptables -t raw -I {rule}", f"iptables -t raw -D {rule}")
+        fault = planted(
+            scene.lab, node, "ava-cut", f"iptables -t raw -I {rule}", f"iptables -t raw -D {rule}"
+        )
         took = scene.recovery(lambda: cut.enter_context(fault))
         assert scene.holder("operator") != first
     scene.whole()
