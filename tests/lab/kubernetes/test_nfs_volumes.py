@@ -52,7 +52,7 @@ def node(volumes, lab):
     sh.name = name
     yield sh
     sh(
-        f"printf %s {shlex.quote(before)} > {CONFIG}; for pid in $(pgrep -f {IMAGE}); do kill -KILL $pid; done; true"
+        f"printf %s {shlex.quote(before)} > {CONFIG}; for pid in $(pgrep -x fuse2fs); do kill -KILL $pid; done; true"
     )
     sh(f"umount -l {nfs.RUN}/{NAME} 2>/dev/null; rm -rf /sbin/mount.nfs /run/nfs-made {IMAGE} {DEAD}")
 
@@ -74,7 +74,7 @@ def shown(sh):
 
 def silent(sh, dead):
     sh(
-        f"{'touch' if dead else 'rm -f'} {DEAD}; for pid in $(pgrep -f {IMAGE}); do kill -{'STOP' if dead else 'CONT'} $pid; done"
+        f"{'touch' if dead else 'rm -f'} {DEAD}; for pid in $(pgrep -x fuse2fs); do kill -{'STOP' if dead else 'CONT'} $pid; done"
     )
 
 
