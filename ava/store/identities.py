@@ -33,7 +33,9 @@ class IdentityStore(Base):
     def spend(self, connection: Connection, digest: str, until: datetime) -> bool:
         """Use up what is good for once; False where it was used before. It is remembered until that time."""
         put = upsert(connection, spent).values(digest=digest, until=until)
-        return connection.execute(put.on_conflict_do_nothing(index_elements=["digest"])).rowcount == 1
+        # The number of rows is not told of an INSERT by every driver; what was written is.
+        put = put.on_conflict_do_nothing(index_elements=["digest"])
+        return connection.execute(put.returning(spent.c.digest)).one_or_none() is not None
 
 
 def identify(connection: Connection, name: str, identity: tuple[str, str], now: datetime) -> None:
@@ -46,7 +48,7 @@ def identify(connection: Connection, name: str, identity: tuple[str, str], now: 
         )
     row = {"issuer": issuer, "subject": subject, "user_name": name, "created": now}
     put = upsert(connection, identities).values(row).on_conflict_do_nothing()
-    if connection.execute(put).rowcount != 1:
+    if connection.execute(put.returning(identities.c.subject)).one_or_none() is None:
         problem = Problem(
             "identity-taken", "The identity belongs to another account.", "identity", "taken", "a new one"
         )
