@@ -34,6 +34,7 @@ PATTERNS = {
     r"^/[^\s,:]*[^\s,:/]$": "an absolute path without blanks, ',' and ':', that does not end in '/'",
     r"^/[^\s]*[^\s/]$": "an absolute path without blanks, that does not end in '/'",
     r"^/[A-Za-z0-9_.-]+$": "'/' and one name of letters, digits, '_', '.' and '-'",
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$": "a host name in lower case, or an IPv4 address",
     r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, inner '.' and '-'",
     r"^([^/\s]+(/[^/\s]+)*)?$": "names with '/' between them",
     r"^(all|nodes|pods|outside|\d{1,3}(\.\d{1,3}){3}/\d{1,2})$": "all, nodes, pods, outside, or a network such as 10.1.2.0/24",

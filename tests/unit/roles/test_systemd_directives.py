@@ -21,7 +21,8 @@ VALUES = {
 }
 # A call, as a list or in a shell's words, up to where the command ends.
 CALL = re.compile(r"(?<![\w.-])(systemd-run|systemctl|journalctl|udevadm)(?![\w.-])")
-CALL_ENDS = re.compile(r"&&|[;|`)\]]")
+CALL_ENDS = re.compile(r"&&|[;|`)\]]| (?:ba)?sh ")
+"""Where a call's own options end; those of a shell that systemd-run starts are not systemd's."""
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 # Where units are written: templates, files, texts in variables and in modules.
 PLACES = (
