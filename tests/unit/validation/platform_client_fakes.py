@@ -73,6 +73,10 @@ class FakeClient(Client):
         self.world.users[name].update(changes)
 
     def make_group(self, name, quota):
+        # A group's name is never given again.
+        if name in self.world.groups or name in self.world.group_names:
+            raise refusal(409, "name-taken")
+        self.world.group_names.add(name)
         self.world.groups[name] = {"quota": quota, "members": []}
 
     def add_member(self, group, user):

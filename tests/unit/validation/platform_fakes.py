@@ -51,6 +51,7 @@ class FakePlatform:
     """A good platform; its attributes are what faults change."""
 
     def __init__(self):
+        self.group_names = set()
         self.clock, self.lock, self.runs, self.users, self.groups = 1e9, threading.RLock(), {}, {}, {}
         self.hung, self.dead_since, self.admin_made = set(), {}, False
         self.fresh, self.certificate, self.last_admin = True, True, False

@@ -86,7 +86,7 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
     Args:
         ctx: the check's view of the run.
         quotas: of each group; the first one is the default.
-        part: of the check, which has several users at a time.
+        part: of the check, which has several users at a time; only the first letter counts, since a group's name is full with it.
 
     Raises:
         MeasureError: the platform refuses it.
