@@ -44,8 +44,8 @@ Subsystem sftp internal-sftp
 """
 START = f"""\
 # Starts what makes a pod a workbench; the arguments are the user's own command, which then runs instead of Jupyter.
-stop=
-trap 'stop=1' TERM INT
+# A stop ends it at once, also where it comes just before something is started that would not hear of it.
+trap 'exit 0' TERM INT
 [ -x /bin/bash ] && export SHELL=/bin/bash
 cd "$HOME" || exit 1
 if [ -x /usr/sbin/sshd ]; then
@@ -61,7 +61,7 @@ if [ -x /usr/sbin/sshd ]; then
     }}
     if (said != "") print "SetEnv" said
   }}' >> "$config"
-  while [ -z "$stop" ]; do /usr/sbin/sshd -D -e -f "$config"; sleep 2; done &
+  while :; do /usr/sbin/sshd -D -e -f "$config"; sleep 2; done &
 else
   echo "This image has no /usr/sbin/sshd: nobody can come in by ssh." >&2
 fi
@@ -71,13 +71,13 @@ if [ $# -gt 0 ]; then
 fi
 if command -v jupyter > /dev/null; then
   # One whose memory the kernel took comes again; its kernels' files are on the disk.
-  while [ -z "$stop" ]; do
+  while :; do
     jupyter lab --config={FOLDER}/jupyter_server_config.json
-    [ -z "$stop" ] && sleep 2
+    sleep 2
   done
 else
   echo "This image has no jupyter: it is reached by ssh alone." >&2
-  while [ -z "$stop" ]; do sleep 3600 & wait $!; done
+  while :; do sleep 3600 & wait $!; done
 fi
 """
 

@@ -85,10 +85,14 @@ def test_an_image_without_either_waits_until_it_is_stopped(tmp_path: Path) -> No
         ["sh", str(start)], env=env, start_new_session=True, stderr=subprocess.PIPE, text=True
     ) as it:
         assert it.stderr is not None
-        said = it.stderr.readline() + it.stderr.readline()
-        assert it.poll() is None
-        os.killpg(it.pid, signal.SIGTERM)
-        it.wait(10)
+        try:
+            said = it.stderr.readline() + it.stderr.readline()
+            assert it.poll() is None
+            os.killpg(it.pid, signal.SIGTERM)
+            it.wait(10)
+        finally:
+            if it.poll() is None:
+                os.killpg(it.pid, signal.SIGKILL)
     assert "no " in said
     assert "sshd" in said
     assert "jupyter" in said
