@@ -16,7 +16,9 @@ CATALOGUE = {
     "constraints": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
     " WHERE connamespace = 'public'::regnamespace",
     "indexes": "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
-    "comments": "SELECT objoid::regclass::text, objsubid, description FROM pg_description"
+    # A column by its name: a migration adds one behind the others.
+    "comments": "SELECT objoid::regclass::text, coalesce(attname, ''), description FROM pg_description"
+    " LEFT JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid AND attnum > 0"
     " WHERE classoid = 'pg_class'::regclass AND objoid::regclass::text !~ '^pg_|^information'",
 }
 
