@@ -130,7 +130,9 @@ def test_all_four_kinds_are_stopped_in_full_and_each_node_is_mended(tmp_path, wo
     metrics = {m.name: m for m in check.metrics}
     assert len(metrics["freed"].samples) == 52
     slowest = {k: metrics[f"{k}-max"].mean for k in ("graceful", "deaf", "hung", "dead")}
-    assert slowest["graceful"] < slowest["deaf"] < slowest["hung"] < slowest["dead"] < 300
+    # Kinds that are tried at the same time move one clock here: which of them is slower says nothing.
+    assert max(slowest.values()) == max(sample.value for sample in metrics["freed"].samples) < 300
+    assert min(slowest.values()) > 0
     assert (
         len(fleet.commands("systemctl stop kubelet"))
         == len(fleet.commands("systemctl start kubelet && {"))
