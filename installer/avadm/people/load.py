@@ -13,6 +13,9 @@ from avadm.findings import Finding
 from avadm.people.model import People
 from avadm.sitefile.explain import explain
 from avadm.sitefile.source import KeyPath, Source, read
+from avadm.sitefile.text import Wanted
+
+FILE = Wanted("a file of users and groups", "Write one (docs/ava-people.md), or name another.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class PeopleFile:
 
 def load(path: Path) -> PeopleFile:
     """Return what a file says; AvadmError with all that is wrong with it (exit status 2)."""
-    source = read(path.absolute())
+    source = read(path.absolute(), FILE)
     findings = [f for f in source.findings if f.check != "yaml-empty"]
     people = None
     if source.data is not None and not findings:

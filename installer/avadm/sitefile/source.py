@@ -17,7 +17,7 @@ from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from avadm.findings import Finding
-from avadm.sitefile.text import plain, read_text
+from avadm.sitefile.text import SITE, Wanted, plain, read_text
 
 KeyPath = tuple[str | int, ...]
 
@@ -90,8 +90,12 @@ class Source:
         return f"{self.where(path)} {dotted(path)}".rstrip()
 
 
-def read(path: Path) -> Source:
+def read(path: Path, wanted: Wanted = SITE) -> Source:
     """Read and parse a file.
+
+    Args:
+        path: the file.
+        wanted: what it should be, for the message where it cannot be read.
 
     Returns:
         A Source; broken YAML is told by its findings (``data`` is then None).
@@ -99,7 +103,7 @@ def read(path: Path) -> Source:
     Raises:
         AvadmError: the file cannot be read as text (exit code 2).
     """
-    return parse(read_text(path), path.name)
+    return parse(read_text(path, wanted), path.name)
 
 
 def parse(text: str, name: str) -> Source:

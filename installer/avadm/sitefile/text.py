@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from avadm.errors import AvadmError
@@ -19,8 +20,28 @@ def plain(text: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def read_text(path: Path) -> str:
+@dataclass(frozen=True)
+class Wanted:
+    """What a file should be, as its reader's messages say it.
+
+    Attributes:
+        what: such as "a site file".
+        missing: what to do where it is not there.
+    """
+
+    what: str
+    missing: str
+
+
+SITE = Wanted("a site file", "Write one with `avadm site init`, or name it with --site.")
+
+
+def read_text(path: Path, wanted: Wanted = SITE) -> str:
     """Return a file's text, UTF-8 with or without a byte order mark.
+
+    Args:
+        path: the file.
+        wanted: what it should be.
 
     Raises:
         AvadmError: it is missing, unreadable, no ordinary file, too large, or not UTF-8 (exit code 2).
@@ -33,7 +54,7 @@ def read_text(path: Path) -> str:
                 what="This is a directory.",
                 where=where,
                 found="a folder",
-                wanted="a site file",
+                wanted=wanted.what,
                 remedy="Name the file in it.",
             )
         if path.exists() and not path.is_file():
@@ -42,7 +63,7 @@ def read_text(path: Path) -> str:
                 what="This is not a regular file.",
                 where=where,
                 found="a pipe, socket or device",
-                wanted="a site file",
+                wanted=wanted.what,
                 remedy="Name another.",
             )
         with path.open("rb") as stream:
@@ -53,8 +74,8 @@ def read_text(path: Path) -> str:
             what="There is no such file.",
             where=where,
             found="nothing",
-            wanted="a site file",
-            remedy="Write one with `avadm site init`, or name it with --site.",
+            wanted=wanted.what,
+            remedy=wanted.missing,
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -69,11 +90,11 @@ def read_text(path: Path) -> str:
     if len(raw) > MAX_BYTES:
         raise AvadmError.of(
             check="file-too-large",
-            what="The file is too large for a site.",
+            what="The file is too large.",
             where=where,
             found=f"more than {MAX_BYTES >> 20} MiB",
             wanted=f"at most {MAX_BYTES >> 20} MiB",
-            remedy="Name the site file, or leave out what does not belong in it.",
+            remedy="Name another, or leave out what does not belong in it.",
         )
     try:
         return raw.decode("utf-8-sig")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,16 @@ def test_a_password_is_refused_and_not_shown(tmp_path: Path) -> None:
 )
 def test_what_does_not_go_together_is_told(tmp_path: Path, text: str, check: str) -> None:
     assert [c for c, _, _ in found(tmp_path, text + "\n")] == [check]
+
+
+@pytest.mark.parametrize("made", [lambda path: None, lambda path: path.mkdir()], ids=["missing", "folder"])
+def test_what_cannot_be_read_is_told_as_a_file_of_people_and_not_as_a_site(
+    tmp_path: Path, made: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "people.yml"
+    made(path)
+    with pytest.raises(AvadmError) as caught:
+        load(path)
+    (finding,) = caught.value.findings
+    assert finding.wanted == "a file of users and groups"
+    assert "site" not in f"{finding.what} {finding.remedy}"
