@@ -14,6 +14,8 @@ from avadm_validation.suites.platform.journal import ENDED, Journal
 from avadm_validation.suites.platform.tenant import tenant
 from avadm_validation.suites.platform.work import role, spec
 
+LETTERS = {"graceful": "g", "deaf": "d", "hung": "h", "dead": "k"}
+"""Of the users that have the runs of each kind."""
 CAUSES = frozenset({"Stuck", "NodeLost", "NodeGone"})
 """Why a pod does not end, as the platform tells it of the pod."""
 
@@ -62,9 +64,7 @@ def drive(ctx: Context, lanes: Lanes, barrier: threading.Barrier) -> str:
     # The quota is what they have: the next one waits for the group's charge too, which ends when the card is free.
     quota = {"gpu": lanes.lanes + lanes.ballast, "cpu": None, "memory": None}
     try:
-        # By its first letter "dead" would be "deaf", whose group's name is never given again.
-        part = "kubelet" if lanes.kind == "dead" else lanes.kind
-        with tenant(ctx, [quota], part=part) as who:
+        with tenant(ctx, [quota], part=LETTERS[lanes.kind]) as who:
             journal = Journal(who.user, who.groups[0])
             try:
                 with _until_all(barrier, lanes.rounds * float(ctx.params["limit_s"])):

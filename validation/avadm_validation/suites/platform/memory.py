@@ -37,7 +37,7 @@ def beside_a_neighbour(
     platform, limit = reach.target(ctx), float(ctx.params["place_s"])
     quota = {"gpu": 0, "cpu": None, "memory": None}
     where = {"image": platform.image, "node": platform.plain_nodes[0]}
-    with tenant(ctx, [quota], part="neighbour") as other, tenant(ctx, [quota]) as who:
+    with tenant(ctx, [quota], part="n") as other, tenant(ctx, [quota]) as who:
         calm, journal = Journal(other.user, other.groups[0]), Journal(who.user, who.groups[0])
         beat = calm.start("neighbour", {**where, "command": command("beat"), "roles": [{"each": LIMITED}]})
         if not calm.reached([beat], "running", seconds=limit):

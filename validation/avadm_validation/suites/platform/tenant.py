@@ -86,13 +86,13 @@ def tenant(ctx: Context, quotas: Sequence[Quota], part: str = "") -> Iterator[Te
     Args:
         ctx: the check's view of the run.
         quotas: of each group; the first one is the default.
-        part: of the check, which has several users at a time; only the first letter counts, since a group's name is full with it.
+        part: a letter for each of the users that a check has at a time: with more a group's name would be too long.
 
     Raises:
         MeasureError: the platform refuses it.
     """
     admin, word = boss(ctx), ctx.rec.check.lower().removeprefix("a-")
-    word += part[:1]
+    word += part
     name = f"{PREFIX}-{word}"
     groups = tuple(f"{GROUPS}{ctx.run}-{word}{i or ''}"[:32] for i in range(len(quotas)))
     try:

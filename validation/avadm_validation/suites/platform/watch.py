@@ -91,7 +91,7 @@ def asked(ctx: Context, name: str, *queries: str) -> list[list[dict[str, Any]]]:
 
 
 def _make(ctx: Context) -> Seen:
-    with gpus.held("platform"), tenant(ctx, [{"gpu": 1, "cpu": None, "memory": None}], part="watched") as who:
+    with gpus.held("platform"), tenant(ctx, [{"gpu": 1, "cpu": None, "memory": None}], part="w") as who:
         return _Watch(ctx, who).told()
 
 

@@ -24,7 +24,7 @@ FIRST, SECOND = "folders", "folders-later"
 def run(ctx: Context) -> Outcome:
     """Look into the groups' folders from a training of a user of two groups; from another one, once a group was left."""
     quota = {"gpu": 0, "cpu": None, "memory": None}
-    with tenant(ctx, [quota, quota]) as who, tenant(ctx, [quota], part="other") as other:
+    with tenant(ctx, [quota, quota]) as who, tenant(ctx, [quota], part="o") as other:
         foreign = other.groups[0]
         _made(ctx, who, other)
         journal = Journal(who.user, who.groups[0])

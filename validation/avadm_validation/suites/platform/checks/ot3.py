@@ -31,7 +31,7 @@ Read = Callable[[], Iterable[str]]
 def run(ctx: Context) -> Outcome:
     """Follow a training's log by three ways at once, look as somebody else, and read it again when its pod is gone."""
     quota = {"gpu": 0, "cpu": None, "memory": None}
-    with tenant(ctx, [quota]) as who, tenant(ctx, [quota], part="other") as other:
+    with tenant(ctx, [quota]) as who, tenant(ctx, [quota], part="o") as other:
         journal = Journal(who.user, who.groups[0])
         try:
             made = journal.start("tell", spec(reach.target(ctx).image, "tell", role()))

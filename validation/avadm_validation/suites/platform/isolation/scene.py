@@ -102,8 +102,8 @@ def _make(ctx: Context) -> Told:
     quota = {"gpu": 1, "cpu": None, "memory": None}
     with (
         gpus.held("platform"),
-        tenant(ctx, [quota], part="victim") as theirs,
-        tenant(ctx, [{**quota, "gpu": 2}], part="attacker") as own,
+        tenant(ctx, [quota], part="v") as theirs,
+        tenant(ctx, [{**quota, "gpu": 2}], part="a") as own,
     ):
         return _Scene(ctx, theirs, own).told()
 
