@@ -20,12 +20,13 @@ def run(ctx: Context) -> Outcome:
     cache, metrics = Cache(ctx), []
     every: list[str] = []
     shares, misses, large = [], [], []
+    room = cache.capacity(cache.workers("capacity")) / len(cache.target.workers) * _FILLED
     for store in (s for s in cache.target.stores if not s.read_only):
         sets = {kind: _names(ctx, store, kind) for kind in ("large", "small")}
         ctx.step(f"make files in {store.name}")
         cache.make(store, {n: _of(ctx, kind) for kind, names in sets.items() for n in names})
         for kind in sets:
-            found, reads, pages = _pairs(ctx, cache, store, kind)
+            found, reads, pages = _pairs(ctx, cache, store, kind, room)
             metrics += found
             large += found[0].samples if kind == "large" else []
             every += reads
@@ -85,21 +86,18 @@ def _of(ctx: Context, kind: str) -> tuple[int, int]:
     return int(ctx.params[f"{kind}_size"]), int(ctx.params[f"{kind}_count"])
 
 
-def _at_once(cache: Cache, size: int) -> int:
-    """Return how many folders of so many bytes are read before any is read again: what one worker alone would still hold."""
-    held = cache.capacity(cache.workers("capacity")) / len(cache.target.workers)
-    return max(1, int(held * _FILLED / size)) if held > 0 else 1
-
-
 def _pairs(
-    ctx: Context, cache: Cache, store: UnderStore, kind: str
+    ctx: Context, cache: Cache, store: UnderStore, kind: str, room: float
 ) -> tuple[list[Metric], list[str], list[tuple[list[str], list[str]]]]:
-    """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones."""
+    """Measure one under store with files of one size; return metrics, raw files of reads, and counters around second ones.
+
+    So many folders are read before any is read again as one worker alone would still hold in ``room`` bytes.
+    """
     size, count = _of(ctx, kind)
     ratios, rates, reads, pages = [], [], [], []
     names = _names(ctx, store, kind)
     ctx.step(f"{store.name}, {kind} files", len(names))
-    at_once = _at_once(cache, size * count)
+    at_once = max(1, int(room / (size * count))) if room > 0 else 1
     for some in (names[at : at + at_once] for at in range(0, len(names), at_once)):
         firsts = [cache.read(store, name, size, count) for name in some]
         cache.settle()
