@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,7 @@ def tables() -> str:
 
 def update(docs: Path) -> None:
     """Write docs/ava-people.schema.json and the tables of docs/ava-people.md anew."""
-    (docs / "ava-people.schema.json").write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
-    page = docs / "ava-people.md"
-    text, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
-    page.write_text(f"{text}{mark}\n\n{tables()}", encoding="utf-8")
+    own.write(docs / "ava-people.schema.json", docs / "ava-people.md", schema(), MARK, tables())
 
 
 if __name__ == "__main__":

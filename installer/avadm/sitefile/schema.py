@@ -105,12 +105,16 @@ def _default(info: FieldInfo) -> str:
     return f"`{value}`"
 
 
+def write(file: Path, page: Path, described: dict[str, Any], mark: str, tables: str) -> None:
+    """Write a JSON Schema anew, and the tables of a page, which follow a mark there."""
+    file.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    text, mark, _ = page.read_text(encoding="utf-8").partition(mark)
+    page.write_text(f"{text}{mark}\n\n{tables}", encoding="utf-8")
+
+
 def update(docs: Path) -> None:
     """Write docs/site.schema.json and the tables of docs/site-file.md anew."""
-    (docs / "site.schema.json").write_text(json.dumps(schema(), indent=2) + "\n", encoding="utf-8")
-    page = docs / "site-file.md"
-    text, mark, _ = page.read_text(encoding="utf-8").partition(MARK)
-    page.write_text(f"{text}{mark}\n\n{tables()}", encoding="utf-8")
+    write(docs / "site.schema.json", docs / "site-file.md", schema(), MARK, tables())
 
 
 if __name__ == "__main__":
