@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
@@ -86,6 +87,21 @@ class Visit:
                 FORM_COOKIE, self.fresh, path="/", secure=True, httponly=True, samesite="lax", max_age=86400
             )
         return answer
+
+    def changed(
+        self, change: Callable[[], object], again: Callable[[Refused], Response], path: str, done: str
+    ) -> Response:
+        """Make a change and lead to the page that shows it; where it is refused, its own page says so.
+
+        Not where there is no such page for who asks (403, 404): the refusal goes on.
+        """
+        try:
+            change()
+        except Refused as refused:
+            if refused.status in (403, 404):
+                raise
+            return again(refused)
+        return self.go(path, done=done)
 
     def go(self, path: str, **query: str | None) -> Response:
         """Return the way to another page of this site; ``done`` is what that page says was done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from fastapi import APIRouter, Response
@@ -109,23 +110,20 @@ def unshare(id: Ref, kind: Literal["user", "group"], name: Ref, visit: Someone) 
 @routes.post("/data/{id}/limit")
 def limit(id: Ref, visit: Someone) -> Response:
     """Choose its limit."""
-    try:
+
+    def change() -> None:
         body = forms.as_model(LimitIn, {"quota": forms.scaled(visit.form.text("quota"), GIB)})
         data_sets.limit_data_set(id, body, visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _show(visit, id, refused)
-    return visit.go(f"/data/{id}", done="saved")
+
+    return visit.changed(change, partial(_show, visit, id), f"/data/{id}", "saved")
 
 
 @routes.post("/data/{id}/delete")
 def delete(id: Ref, visit: Someone) -> Response:
     """Delete it with its files; refused while a run names it."""
-    try:
-        data_sets.delete_data_set(id, visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _show(visit, id, refused)
-    return visit.go("/data", done="deleted")
+    return visit.changed(
+        lambda: data_sets.delete_data_set(id, visit.who),
+        partial(_show, visit, id),
+        "/data",
+        "deleted",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Response
 
 from ava.api.routes import groups
@@ -77,13 +79,12 @@ def show(name: Ref, visit: Someone) -> Response:
 @routes.post("/groups/{name}/quota")
 def quota(name: Ref, visit: Someone) -> Response:
     """Change a group's quota."""
-    try:
-        groups.set_quota(name, _quota(visit.form), visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _show(visit, name, refused, "quota")
-    return visit.go(f"/groups/{name}", done="saved")
+    return visit.changed(
+        lambda: groups.set_quota(name, _quota(visit.form), visit.who),
+        partial(_show, visit, name, about="quota"),
+        f"/groups/{name}",
+        "saved",
+    )
 
 
 @routes.post("/groups/{name}/members")

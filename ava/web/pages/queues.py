@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Response
 
 from ava.api.routes import queues
@@ -70,13 +72,12 @@ def put_queue(visit: Someone) -> Response:
 @routes.post("/queues/{name}/delete")
 def delete_queue(name: Ref, visit: Someone) -> Response:
     """Delete a queue; refused while a run in it has not finished."""
-    try:
-        queues.delete_queue(name, visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _queues(visit, refused)
-    return visit.go("/queues", done="deleted")
+    return visit.changed(
+        lambda: queues.delete_queue(name, visit.who),
+        partial(_queues, visit),
+        "/queues",
+        "deleted",
+    )
 
 
 @routes.get("/queues/{name}")
@@ -138,10 +139,9 @@ def put_pool(visit: Someone) -> Response:
 @routes.post("/pools/{name}/delete")
 def delete_pool(name: Ref, visit: Someone) -> Response:
     """Delete a pool; refused while a queue names it or a run goes to it."""
-    try:
-        queues.delete_pool(name, visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _pools(visit, refused)
-    return visit.go("/pools", done="deleted")
+    return visit.changed(
+        lambda: queues.delete_pool(name, visit.who),
+        partial(_pools, visit),
+        "/pools",
+        "deleted",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import yaml
@@ -103,14 +104,12 @@ def stop(id: Ref, visit: Someone) -> Response:
 @routes.post("/runs/{id}/scale")
 def scale(id: Ref, visit: Someone) -> Response:
     """Set how many replicas of a service are wanted."""
-    try:
+
+    def change() -> None:
         body = forms.as_model(Scale, {"replicas": forms.whole(visit.form.text("replicas"))})
         services.scale(id, body, visit.who)
-    except Refused as refused:
-        if refused.status in (403, 404):
-            raise
-        return _page(visit, id, refused)
-    return visit.go(f"/runs/{id}", done="scaled")
+
+    return visit.changed(change, partial(_page, visit, id), f"/runs/{id}", "scaled")
 
 
 @routes.post("/definitions/{id}/start")
