@@ -9,16 +9,20 @@ BUSY = (
     "deb.example/dists/bookworm/InRelease  503  Error with cache data [IP: 10.0.0.1 3142]\nE: Failed to fetch"
 )
 
+HUNG_UP = "W: Failed to fetch http://deb.example/InRelease  Error reading from server. Remote end closed connection"
+
 
 @pytest.mark.parametrize(
     ("updates", "asked", "trouble"),
     [
         ([(100, BUSY), (0, "")], 2, False),
         ([(100, BUSY), (100, BUSY)], 2, True),
+        ([(0, HUNG_UP), (0, "")], 2, False),
+        ([(0, HUNG_UP), (0, HUNG_UP)], 2, True),
         ([(100, "E: Failed to fetch: Could not connect")], 1, True),
         ([(0, "")], 1, False),
     ],
-    ids=["busy once", "busy", "away", "there"],
+    ids=["busy once", "busy", "hung up once", "hangs up", "away", "there"],
 )
 def test_a_busy_cache_is_asked_once_more(monkeypatch, updates, asked, trouble):
     said = []
@@ -27,7 +31,7 @@ def test_a_busy_cache_is_asked_once_more(monkeypatch, updates, asked, trouble):
         if argv[0] == "apt-get":
             said.append(updates[len(said)])
             return said[-1][0], "", said[-1][1]
-        return 0, KNOWN if said and said[-1][0] == 0 else "", ""
+        return 0, KNOWN if said and said[-1] == (0, "") else "", ""
 
     monkeypatch.setattr(packages, "call", call)
     found = packages.packages(["chrony"], [])
