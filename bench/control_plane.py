@@ -70,13 +70,15 @@ class Authority:
         self.certificate = self._sign(self._name, self._key.public_key(), authority=True)
         (folder / "ca.crt").write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, file: str, name: str, organisation: str | None = None) -> tuple[Path, Path]:
-        """Write a certificate and its key; return their paths."""
+    def issue(
+        self, file: str, name: str, organisation: str | None = None, *, address: str = "127.0.0.1"
+    ) -> tuple[Path, Path]:
+        """Write a certificate for localhost and an address, and its key; return their paths."""
         key = ec.generate_private_key(ec.SECP256R1())
         parts = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
         if organisation:
             parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, organisation))
-        certificate = self._sign(x509.Name(parts), key.public_key())
+        certificate = self._sign(x509.Name(parts), key.public_key(), address=address)
         paths = self.folder / f"{file}.crt", self.folder / f"{file}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         paths[1].touch(mode=0o600)
@@ -90,7 +92,12 @@ class Authority:
         return paths
 
     def _sign(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, authority: bool = False
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        *,
+        authority: bool = False,
+        address: str = "127.0.0.1",
     ) -> x509.Certificate:
         now = datetime.now(UTC)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -105,7 +112,7 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         )
         if not authority:
-            names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
+            names = [x509.DNSName("localhost"), x509.IPAddress(ip_address(address))]
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
             builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         return builder.sign(self._key, hashes.SHA256())

@@ -9,6 +9,7 @@ import ldap3
 from ldap3.core.exceptions import LDAPException, LDAPSASLPrepError
 from ldap3.utils.dn import escape_rdn
 
+from ava.api.away import cause
 from ava.api.config import Ldap
 from ava.api.directory import DirectoryDown
 from ava.domain.names import person_problems
@@ -46,7 +47,7 @@ class LdapDirectory:
             # A text that can be nobody's password (RFC 4013).
             return False
         except (LDAPException, OSError) as error:
-            raise DirectoryDown(type(error).__name__) from None
+            raise DirectoryDown(cause(error)) from None
 
     def _bind(self, person: str, password: str) -> bool:
         # A server's object remembers for seconds that it was away: each bind has one of its own.

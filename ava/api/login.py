@@ -26,7 +26,7 @@ def user(services: Services, name: str, password: str, address: str) -> User:
     services.rates.spend("login_address", network(address), "log-ins")
     services.rates.check("login_account", name, "refused log-ins of this account")
     found, kept = _account(services, name)
-    right = _matches(services, name, found, kept, password)
+    right = _matches(services, name, found, kept, password, address)
     if not right or found is None:
         services.rates.spend("login_account", name, "refused log-ins of this account")
         refused(services, name, address, "name-or-password")
@@ -75,7 +75,9 @@ def _account(services: Services, name: str) -> tuple[User | None, str | None]:
         return None, None
 
 
-def _matches(services: Services, name: str, found: User | None, kept: str | None, password: str) -> bool:
+def _matches(
+    services: Services, name: str, found: User | None, kept: str | None, password: str, address: str
+) -> bool:
     """Whether they match: by the directory where there is one, and then by the ledger for administrators alone.
 
     Who was locked in the directory does not get in by a password of the ledger's. The directory is asked for every name, so
@@ -93,6 +95,9 @@ def _matches(services: Services, name: str, found: User | None, kept: str | None
         if own:
             return True
         log.warning("the directory is away: %s", why)
+        services.audit(
+            "nobody", "sessions.open", "directory", "unreachable", address, {"why": str(why)[:300]}
+        )
         raise Refused(
             503,
             Problem(
@@ -101,7 +106,7 @@ def _matches(services: Services, name: str, found: User | None, kept: str | None
                 "directory",
                 "no answer",
                 "an answer",
-                "Try again in a minute. Who has logged in stays so.",
+                "Try again in a minute; the audit log has the cause. Who has logged in stays so.",
             ),
         ) from None
 

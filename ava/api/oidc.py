@@ -21,6 +21,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from ava.api.away import cause
 from ava.api.config import Oidc
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -133,7 +134,7 @@ class Provider:
                 answer = http.post(where, data=form, headers={"accept": "application/json"}, **auth)
                 said = answer.json()
         except (httpx.HTTPError, ValueError, OSError) as error:
-            raise OidcDown(f"{where}: {type(error).__name__}") from None
+            raise OidcDown(f"{where}: {cause(error)}") from None
         if not isinstance(said, dict) or answer.status_code >= 500:
             raise OidcDown(f"{where}: status {answer.status_code}")
         if answer.status_code != 200:
@@ -206,7 +207,7 @@ class Provider:
                 answer.raise_for_status()
                 said = answer.json()
         except (httpx.HTTPError, ValueError, OSError) as error:
-            raise OidcDown(f"{url}: {type(error).__name__}") from None
+            raise OidcDown(f"{url}: {cause(error)}") from None
         if not isinstance(said, dict):
             raise OidcDown(f"{url}: no JSON object")
         return said

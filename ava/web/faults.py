@@ -15,27 +15,37 @@ from ava.domain.problems import Problem, Refused
 from ava.web.visit import HEADERS, Visit, look
 
 API = "/api/"
+PEOPLE = "/api/v1/oidc/"
+"""Addresses of the API that people come to with a browser, by redirections: what is wrong there is a page for them too."""
 Handler = Callable[[Request, Exception], Any]
 
 
 def install(app: FastAPI) -> None:
-    """Answer errors outside of the API with pages; inside of it nothing changes."""
+    """Answer errors outside of the API with pages; inside of it nothing changes, but where people are sent to."""
     for kind in (Exception, Refused, TooMany, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _either(app.exception_handlers[kind]))
 
 
 def _either(before: Handler) -> Handler:
     def handle(request: Request, error: Exception) -> Any:
-        if request.url.path.startswith(API):
+        if request.url.path.startswith(API) and not _person(request):
             return before(request, error)
         return _page(request, error)
 
     return handle
 
 
+def _person(request: Request) -> bool:
+    """Return whether somebody looks at the answer who was sent here by a page."""
+    return request.url.path.startswith(PEOPLE) and "text/html" in request.headers.get("accept", "")
+
+
 def _page(request: Request, error: Exception) -> Response:
     status, found, headers = told(request, error)
     visit = _visit(request)
+    if _person(request):
+        provider = f"{PEOPLE}login" if visit.services.provider else ""
+        return visit.page("login.html", status, problems=found, next="/", values={}, provider=provider)
     if status == 401:
         return visit.go("/login", next=_back(request))
     template = "problem_part.html" if visit.partial else "problem.html"

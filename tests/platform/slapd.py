@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import ldap3
@@ -73,21 +75,32 @@ def program() -> Path:
 
 
 class Slapd:
-    """One server: ``ldaps`` and ``ldap`` on loopback ports; passwords are taken over TLS alone.
+    """One server: ``ldaps`` and ``ldap`` on free ports; passwords are taken over TLS alone.
+
+    Args:
+        name: in its certificate.
+        address: that it listens at; also in its certificate.
+        people: who is in it, all by one password.
 
     Attributes:
         ca: certificate of its authority.
         others: certificate of an authority that it has nothing to do with.
     """
 
-    def __init__(self, name: str = "localhost") -> None:
+    def __init__(
+        self,
+        name: str = "localhost",
+        address: str = "127.0.0.1",
+        people: Sequence[str] = ("ann", "ben", "eve"),
+    ) -> None:
+        self.address = address
         self.folder = Path(tempfile.mkdtemp(prefix="ava-slapd-", dir="/dev/shm"))
         (self.folder / "data").mkdir()
         authority = Authority(self.folder)
-        authority.issue("server", name)
+        authority.issue("server", name, address=address)
         self.ca = self.folder / "ca.crt"
         (self.folder / "others").mkdir()
-        Authority(self.folder / "others")
+        Authority(self.folder / "others").issue("server", name, address=address)
         self.others = self.folder / "others/ca.crt"
         self.plain, self.tls = free_port(), free_port()
         root = program()
@@ -95,13 +108,11 @@ class Slapd:
         config = self.folder / "slapd.conf"
         config.write_text(_CONFIG.format(**known, name="server", base=BASE, word=WORD))
         config.chmod(0o600)
-        people = self.folder / "people.ldif"
-        people.write_text(
-            _PEOPLE + "".join(_PERSON.format(name=n, base=BASE, word=WORD) for n in ("ann", "ben", "eve"))
-        )
+        entries = self.folder / "people.ldif"
+        entries.write_text(_PEOPLE + "".join(_PERSON.format(name=n, base=BASE, word=WORD) for n in people))
         self._env = os.environ | {"LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu"}
         self._slapd = str(root / "usr/sbin/slapd")
-        add = ["-T", "add", "-f", str(config), "-l", str(people)]
+        add = ["-T", "add", "-f", str(config), "-l", str(entries)]
         done = subprocess.run([self._slapd, *add], check=False, env=self._env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         self._process: subprocess.Popen[bytes] | None = None
@@ -116,7 +127,7 @@ class Slapd:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        urls = f"ldap://127.0.0.1:{self.plain}/ ldaps://127.0.0.1:{self.tls}/"
+        urls = f"ldap://{self.address}:{self.plain}/ ldaps://{self.address}:{self.tls}/"
         argv = [self._slapd, "-f", str(self.folder / "slapd.conf"), "-h", urls, "-d", "0"]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(argv, env=self._env, stdout=log, stderr=log)
@@ -135,10 +146,26 @@ class Slapd:
             self._process.wait()
             self._process = None
 
+    @contextlib.contextmanager
+    def strange(self) -> Iterator[None]:
+        """Show a certificate of the other authority meanwhile, for the same address."""
+        own = {end: (self.folder / f"server.{end}").read_bytes() for end in ("crt", "key")}
+        self.stop()
+        try:
+            for end in own:
+                shutil.copy(self.folder / f"others/server.{end}", self.folder / f"server.{end}")
+            self.start()
+            yield
+        finally:
+            self.stop()
+            for end, content in own.items():
+                (self.folder / f"server.{end}").write_bytes(content)
+            self.start()
+
     def change(self, whose: str, changes: dict) -> None:
         """Change an entry as its administrator."""
         tls = ldap3.Tls(ca_certs_file=str(self.ca))
-        server = ldap3.Server("127.0.0.1", self.tls, use_ssl=True, tls=tls, get_info=ldap3.NONE)
+        server = ldap3.Server(self.address, self.tls, use_ssl=True, tls=tls, get_info=ldap3.NONE)
         with ldap3.Connection(
             server, f"cn=admin,{BASE}", WORD, auto_bind=True, raise_exceptions=True
         ) as connection:

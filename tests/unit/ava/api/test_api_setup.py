@@ -174,6 +174,8 @@ def test_a_directory_lets_in_whom_the_ledger_knows(site: Site) -> None:
     book.down = True
     assert {log_in(name, "the directory's word") for name in ("ann", "nemo", "root2")} == {503}
     assert log_in("root2", WORD) == 201
+    told = [line for line in site.store.audit(limit=50).items if line["outcome"] == "unreachable"]
+    assert [line["detail"]["why"] for line in told] == ["no answer"] * 3
     site.store.set_user("ann", site.now, state=UserState.DISABLED)
     book.down = False
     answer = site.call("POST", "/sessions", json={"name": "ann", "password": "the directory's word"})

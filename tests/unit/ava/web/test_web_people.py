@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.ava.api.site import GIB, WORD, Site
+from pathlib import Path
+
+from tests.unit.ava.api.oidc_site import provided
+from tests.unit.ava.api.site import GIB, WORD, Site, codes
 from tests.unit.ava.web.browser import Browser
 from tests.unit.ava.web.town import inhabit
 
@@ -143,3 +146,29 @@ def test_an_invited_person_chooses_a_password_and_logs_in_with_it(site: Site) ->
     assert refused.status_code == 403 and "not valid (any more)" in refused.text
     assert made not in str(ann.open("/login?done=chosen").url)
     assert "Your password is set" in ann.open("/login?done=chosen").text
+
+
+def test_who_is_not_let_in_by_the_sites_own_log_in_is_told_why_on_a_page(site: Site, tmp_path: Path) -> None:
+    """A browser is sent there and back by redirections: nobody is shown JSON."""
+    fake = provided(site, tmp_path)
+    html = {"accept": "text/html,application/xhtml+xml"}
+    mia = Browser(site)
+    query = fake.browser(mia.ask("GET", "/api/v1/oidc/login", headers=html).headers["location"])
+    for _ in range(2):  # the second time the answer was used
+        answer = mia.ask("GET", "/api/v1/oidc/callback", params=query, headers=html)
+        assert answer.headers["content-type"].startswith("text/html")
+        assert "content-security-policy" in answer.headers
+    assert answer.status_code == 400
+    query = fake.browser(mia.ask("GET", "/api/v1/oidc/login", headers=html).headers["location"])
+    waits = mia.ask("GET", "/api/v1/oidc/callback", params=query, headers=html)
+    assert waits.status_code == 403
+    assert "This account may not log in yet." in waits.text
+    query = fake.browser(mia.ask("GET", "/api/v1/oidc/login", headers=html).headers["location"])
+    denied = mia.ask(
+        "GET", "/api/v1/oidc/callback", params={"error": "x<y", "state": query["state"]}, headers=html
+    )
+    assert denied.status_code == 401
+    assert "has not let you in" in denied.text
+    assert "x&lt;y" in denied.text
+    # A program is told as by all else of the API.
+    assert codes(site.call("GET", "/oidc/callback", headers={"accept": "*/*"})) == ["login-refused"]
