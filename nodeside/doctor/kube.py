@@ -13,7 +13,8 @@ from .system import LONG_LINE, Failed, call, fetch, must, slurp
 
 KUBECONFIG = "/root/.kube/config"
 POD_FIELDS = 300  # troubled pods that are told
-WAITING = 120  # seconds after which a pod that does not run is worth telling
+WAITING = 120  # seconds after which a pod that does not run, or has not ended after its grace period, is worth telling
+SETTLING = 10  # seconds of a new pod that tell of nothing: in a rollout a container may fail once before what it needs is there
 KEPT = ("etcd_server_has_leader", "etcd_mvcc_db_total_size_in_bytes", "etcd_server_quota_backend_bytes")
 KEPT += ("etcd_debugging_mvcc_db_total_size_in_bytes", "etcd_disk_wal_fsync_duration_seconds_sum")
 KEPT += ("etcd_disk_wal_fsync_duration_seconds_count", "etcd_server_leader_changes_seen_total")
@@ -195,13 +196,16 @@ def pod_trouble(pod, now):
         if c["status"] == "False" and c["type"] == "PodScheduled":
             row["message"], row["waiting"] = c.get("message", "")[:LONG_LINE], c.get("reason", "")
     if meta.get("deletionTimestamp"):
+        # Its containers go one after another, and kubelet calls it Pending (ContainerCreating) when the last is gone: no trouble
+        # before it is late. deletionTimestamp is the end of its grace period. Unknown is a node that says nothing any more.
         row["late_s"] = max(0, int(now - (moment(meta["deletionTimestamp"]) or now)))
+        if row["phase"] != "Unknown":
+            return row if row["late_s"] > WAITING else None
     stuck = row["phase"] in ("Pending", "Unknown") and row["age_s"] > WAITING
-    ill = (
-        row["waiting"] not in ("", "ContainerCreating", "PodInitializing", "Unschedulable")
-        or row["reason"] == "Evicted"
-    )
-    return row if stuck or ill or row["late_s"] > WAITING or row["killed"] else None
+    starts = ("", "ContainerCreating", "PodInitializing", "Unschedulable")
+    ill = row["waiting"] not in starts and row["age_s"] > SETTLING
+    ill = ill or row["reason"] == "Evicted" or bool(row["killed"])
+    return row if stuck or ill or row["late_s"] > WAITING else None
 
 
 def warnings(events, since):

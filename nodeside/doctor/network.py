@@ -10,6 +10,7 @@ import socket
 import struct
 
 from .kube import numbers
+from .signals import takes_term
 from .system import LONG_LINE, call, fetch, must, slurp
 
 
@@ -58,10 +59,6 @@ def cni(_):
     }
 
 
-INITS = ("tini", "tini-static", "docker-init", "dumb-init", "catatonit", "init")
-"""Processes that wait for signals (sigtimedwait) instead of catching them, which no mask shows; init: users' containers."""
-
-
 def containers(_):
     """Pods' containers whose first process takes no SIGTERM: as process 1 it is not stopped by it (K9)."""
     listed = must(
@@ -77,7 +74,7 @@ def containers(_):
         fields = dict(re.findall(r"^(\w+):\s+(.*)$", slurp("/proc/%s/status" % pid) or "", re.M))
         if not fields or fields.get("NSpid", "1").split()[-1] != "1":
             continue  # gone meanwhile, or not the first process of its container
-        if not int(fields["SigCgt"], 16) & (1 << 14) and fields.get("Name") not in INITS:
+        if takes_term(pid) is False:
             command = (slurp("/proc/%s/cmdline" % pid) or "").replace("\0", " ").strip()
             found["deaf"].append({"pod": name, "command": command[:100] or fields.get("Name", "")})
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from avadm.doctor.base import Status, run
 from avadm.doctor.checks import CHECKS
-from tests.unit.doctor.healthy import data, snapshot
+from tests.unit.doctor.healthy import data, pod, snapshot
 from tests.unit.doctor.troubles import CASES as OTHERS
 from tests.unit.doctor.troubles_admission import ADMISSION_CASES
 from tests.unit.doctor.troubles_data import DATA_CASES
@@ -29,6 +29,13 @@ def test_trouble_is_found_where_it_is(case):
     assert hits, mine
     assert hits[0].status == case.status
     assert hits[0].remedy
+
+
+def test_a_pod_that_does_not_end_is_told_once_whatever_kubelet_calls_it():
+    changed = data()
+    changed["nodes"]["mast1"]["parts"]["kubernetes"]["pods"] = [pod(phase="Pending", late_s=300)]
+    told = [r.id for r in run(snapshot(changed), CHECKS) if r.status is not Status.OK]
+    assert told == ["pods-ending"]
 
 
 def test_every_check_has_a_trouble_in_the_table():

@@ -175,6 +175,10 @@ def pod(**status):
     return {"metadata": meta, "spec": {"nodeName": "n", "containers": []}, "status": status}
 
 
+CREATING = {"state": {"waiting": {"reason": "ContainerCreating"}}}
+REFUSED = {"state": {"waiting": {"reason": "ErrImagePull"}}}
+ENDING = {"deletionTimestamp": "2027-01-15T08:00:20Z"}  # 20 s of its grace period are left
+OVERDUE = {"deletionTimestamp": "2027-01-15T07:50:00Z"}
 CRASHED = {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
 KILLED = {"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
 
@@ -186,7 +190,24 @@ KILLED = {"state": {}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
         ({"phase": "Failed", "reason": "Evicted"}, "reason", "Evicted"),
         ({"phase": "Running", "containerStatuses": [CRASHED]}, "restarts", 4),
         ({"phase": "Running", "containerStatuses": [KILLED]}, "killed", "OOMKilled"),
-        ({"phase": "Running", "meta": {"deletionTimestamp": "2027-01-15T07:50:00Z"}}, "late_s", 600),
+        ({"phase": "Running", "meta": OVERDUE}, "late_s", 600),
+        # What a pod that is replaced may be called for a moment is trouble where it stays.
+        ({"phase": "Pending", "containerStatuses": [CREATING]}, "waiting", "ContainerCreating"),
+        ({"phase": "Pending", "containerStatuses": [CREATING], "meta": OVERDUE}, "late_s", 600),
+        ({"phase": "Pending", "startTime": "2027-01-15T07:57:59Z"}, "age_s", 121),
+        (
+            {"phase": "Pending", "startTime": "2027-01-15T07:59:49Z", "containerStatuses": [REFUSED]},
+            "waiting",
+            "ErrImagePull",
+        ),
+        # Its node says nothing any more.
+        ({"phase": "Unknown", "reason": "NodeLost", "meta": ENDING}, "reason", "NodeLost"),
+        # What a new pod died of is no matter of time.
+        (
+            {"phase": "Running", "startTime": "2027-01-15T07:59:58Z", "containerStatuses": [KILLED]},
+            "age_s",
+            2,
+        ),
     ],
 )
 def test_pods_in_trouble(script, status, key, value):
@@ -195,7 +216,16 @@ def test_pods_in_trouble(script, status, key, value):
 
 @pytest.mark.parametrize(
     "status",
-    [{"phase": "Running"}, {"phase": "Succeeded"}, {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z"}],
+    [
+        {"phase": "Running"},
+        {"phase": "Succeeded"},
+        {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z"},
+        # Both pods of one that is replaced: kubelet calls the old one Pending when its containers are gone.
+        {"phase": "Pending", "containerStatuses": [CREATING], "meta": ENDING},
+        {"phase": "Running", "containerStatuses": [CRASHED], "meta": ENDING},
+        {"phase": "Pending", "startTime": "2027-01-15T07:59:30Z", "containerStatuses": [CREATING]},
+        {"phase": "Pending", "startTime": "2027-01-15T07:59:51Z", "containerStatuses": [REFUSED]},
+    ],
 )
 def test_pods_that_are_well(script, status):
     assert script["pod_trouble"](pod(**status), NOW) is None

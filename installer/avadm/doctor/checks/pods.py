@@ -23,7 +23,10 @@ def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     waits = [
         p
         for p in data["pods"]
-        if p["phase"] in ("Pending", "Unknown") and p["waiting"] not in CRASHES | IMAGES
+        # One that does not end is told as such, whatever kubelet still calls it.
+        if p["phase"] in ("Pending", "Unknown")
+        and p["waiting"] not in CRASHES | IMAGES
+        and (p["phase"] == "Unknown" or not p["late_s"])
     ]
     for pod in waits[:SHOWN]:
         reason = data["events"].get("FailedCreatePodSandBox", {}) if pod["node"] else {}
