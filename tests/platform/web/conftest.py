@@ -65,12 +65,8 @@ class Town:
 
     def page(self, language: str = "en", **more: Any) -> Page:
         """Return a window of a browser of its own."""
-        context = self.browser.new_context(
-            locale=LANGUAGES[language],
-            viewport={"width": 1280, "height": 900},
-            base_url=self.served.url,
-            **more,
-        )
+        screen = {"viewport": {"width": 1280, "height": 900}, **more}
+        context = self.browser.new_context(locale=LANGUAGES[language], base_url=self.served.url, **screen)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.complaints.append(f"{page.url}: {error}"))

@@ -1,56 +1,122 @@
-"""Every page in a real browser, in both languages, light and dark: no script fails, and axe finds it fit by WCAG 2.1 AA."""
+"""Every page in a real browser, in both languages, light and dark: no script fails, and axe finds it fit by WCAG 2.1 AA.
+
+Which pages there are say the site's own routes and templates (tests/unit/ava/web/rows.py): a new one without a row fails.
+"""
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections.abc import Callable
 
+import pytest
+from playwright.sync_api import Page
+
+from ava.web import render
 from tests.platform.web.conftest import Town, unfit
+from tests.platform.web.states import STATES
+from tests.unit.ava.web.rows import NOBODY, by_person
 
 pytestmark = [pytest.mark.platform, pytest.mark.slow]
-PAGES = {
-    "ann": (
-        "/", "/runs", "/runs/{running}", "/runs/{waiting}", "/runs/{failed}", "/runs/{bench}", "/trainings",
-        "/workbenches", "/trainings/new", "/trainings/new?like=tensorflow", "/trainings/new?like=mpi",
-        "/workbenches/new", "/services", "/services/new", "/runs/{service}", "/data", "/data/{data}",
-        "/data/{data}#/train", "/nodes", "/queues", "/queues/default", "/pools", "/usage", "/keys", "/tokens",
-        "/account", "/groups/vision",
-    ),
-    "root2": (
-        "/admin/users", "/admin/users?state=pending", "/admin/users/ann", "/admin/groups", "/admin/audit",
-        "/queues?edit=night", "/pools?edit=gpu", "/groups/vision", "/runs?all=1",
-    ),
-}  # fmt: skip
-
 WIDE = """width => document.documentElement.scrollWidth <= width ? []
     : [...document.querySelectorAll("main *, header *")]
     .filter(e => e.getBoundingClientRect().right > width && !e.closest(".scroll, pre, .log"))
     .map(e => e.outerHTML.slice(0, 90))"""
 """Asks for what reaches beyond a screen's edge, where it makes the page scroll sideways."""
+WHOLE = {
+    path.name
+    for path in render.FOLDER.glob("*.html")
+    if "{% extends 'base.html' %}" in path.read_text(encoding="utf-8")
+}
+"""Templates of whole pages."""
+
+
+def everywhere(
+    town: Town, look: Callable[[Page, str], list[str]], language: str = "en", **more: object
+) -> list[str]:
+    """Return what is found on every page, and on what forms answer that are refused."""
+    found = []
+    windows: dict[str, Page] = {}
+
+    def window(who: str) -> Page:
+        if who not in windows:
+            windows[who] = town.log_in(who, language, **more) if who else town.page(language, **more)
+            windows[who].on("dialog", lambda dialog: dialog.accept())
+        return windows[who]
+
+    for who, paths in by_person():
+        for path in paths:
+            window(who).goto(path.format(**town.ids))
+            found += look(window(who), path)
+    complaints = list(town.complaints)
+    for name, (who, act) in STATES.items():
+        act(window(who))
+        found += look(window(who), name)
+    # A browser complains itself of a status that tells of an error.
+    town.complaints[:] = complaints + [
+        line
+        for line in town.complaints[len(complaints) :]
+        if "the server responded with a status of" not in line
+    ]
+    return found
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_page_is_fit_for_everybody(town: Town, language: str, theme: str) -> None:
+def test_every_page_is_fit_for_everybody(
+    town: Town, monkeypatch: pytest.MonkeyPatch, language: str, theme: str
+) -> None:
+    shown, page = set(), render.page
+
+    def noted(visit, template, data):
+        shown.add(template)
+        return page(visit, template, data)
+
+    monkeypatch.setattr(render, "page", noted)
+    assert everywhere(town, lambda page, _: unfit(page), language, color_scheme=theme) == []
+    assert town.complaints == []
+    assert shown >= WHOLE
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pages_that_a_site_may_have_are_fit_for_everybody(
+    town: Town, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    """Without registration, with the site's own log-in, and after a mistake of the platform."""
+    services = town.served.services
+    closed = services.config.model_copy(update={"registration": False})
+    monkeypatch.setattr(services, "config", closed)
+    monkeypatch.setattr(services, "provider", object())
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a mistake")
+
     found = []
-    outside = town.page(language, color_scheme=theme)
-    for path in ("/login", "/register", "/invitation"):
-        outside.goto(path)
-        found += unfit(outside)
-    for who, paths in PAGES.items():
-        page = town.log_in(who, language, color_scheme=theme)
-        for path in paths:
-            page.goto(path.format(**town.ids))
+    for theme in ("light", "dark"):
+        page = town.page(language, color_scheme=theme)
+        for path in ("/login", "/register"):
+            page.goto(path)
+            found += unfit(page)
+        page = town.log_in("ann", language, color_scheme=theme)
+        with monkeypatch.context() as patch:
+            patch.setattr(town.served.store, "data_sets", broken)
+            answer = page.goto("/data")
+            assert answer is not None
+            assert answer.status == 500
             found += unfit(page)
     assert found == []
-    assert town.complaints == []
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("width", [390, 768])
-def test_no_page_is_wider_than_a_small_screen(town: Town, width: int) -> None:
-    for who, paths in PAGES.items():
-        page = town.log_in(who)
-        page.set_viewport_size({"width": width, "height": 800})
-        for path in paths:
-            page.goto(path.format(**town.ids))
-            wide = page.evaluate(WIDE, width)
-            assert wide == [], path
+def test_no_page_is_wider_than_a_small_screen(town: Town, width: int, language: str) -> None:
+    def look(page: Page, name: str) -> list[str]:
+        return [f"{name}: {one}" for one in page.evaluate(WIDE, width)]
+
+    screen = {"width": width, "height": 800}
+    assert everywhere(town, look, language, viewport=screen) == []
+
+
+def test_rows_without_a_log_in_are_opened_by_nobody() -> None:
+    """The control of the above: who is logged in is led from the log-in to the overview."""
+    paths = dict(by_person())[NOBODY]
+    assert {re.sub(r"\?.*", "", path) for path in paths} == {"/login", "/register", "/invitation"}

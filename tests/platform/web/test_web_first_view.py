@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from ava.store.open import Ledger
 from tests.platform.store.room import room
+from tests.platform.web.conftest import apart
 from tests.unit.ava.api.site import NOW, Site, _hashed, person
 from tests.unit.ava.web.browser import Browser, web_site
 
@@ -30,7 +31,16 @@ def ledger() -> Iterator[Ledger]:
 
 
 def test_no_first_view_takes_longer_than_a_second(ledger: Ledger, tmp_path: Path) -> None:
-    site: Site = web_site(tmp_path, furnished=False)
+    # Apart: a browser's driver that another test of this process has started leaves its loop running.
+    took, page = apart(looked, ledger, tmp_path)
+    print(f"load {os.getloadavg()}", {k: round(v * 1000) for k, v in took.items()}, "ms")
+    assert max(took.values()) <= 1, took
+    assert 'rel="next"' in page
+
+
+def looked(ledger: Ledger, folder: Path) -> tuple[dict[tuple[str, str], float], str]:
+    """Return the median of five of how many seconds each page takes whom, and a user's page of runs."""
+    site: Site = web_site(folder, furnished=False)
     site.store.close()
     site.store = site.services.store = ledger
     with ledger.engine.connect() as connection:
@@ -46,9 +56,7 @@ def test_no_first_view_takes_longer_than_a_second(ledger: Ledger, tmp_path: Path
                 times.append(time.perf_counter() - begun)
                 assert answer.status_code == 200, path
             took[who, path] = sorted(times)[2]
-    print(f"load {os.getloadavg()}", {k: round(v * 1000) for k, v in took.items()}, "ms")
-    assert max(took.values()) <= 1, took
     page = Browser(site).log_in("user0").open("/runs")
-    assert 'rel="next"' in page.text
     site.loop.run_until_complete(site.http.aclose())
     site.loop.close()
+    return took, page.text

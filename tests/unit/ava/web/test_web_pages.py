@@ -10,47 +10,9 @@ from ava.domain.model import Kind, Quota, UserState
 from ava.domain.spec import Spec
 from tests.unit.ava.api.site import GIB, SPEC, WORD, Site, frame_of_all, person
 from tests.unit.ava.web.browser import Browser, whole
+from tests.unit.ava.web.rows import PARTS, ROWS, by_person, routes
+from tests.unit.ava.web.town import inhabit
 
-MINE = (
-    "/",
-    "/runs",
-    "/runs?phase=queued&kind=training",
-    "/runs/{run}",
-    "/runs/{run}/now",
-    "/trainings",
-    "/trainings/new",
-    "/trainings/new?like=tensorflow",
-    "/trainings/new?like=mpi",
-    "/trainings/new?from={definition}",
-    "/workbenches",
-    "/workbenches/new",
-    "/services",
-    "/services/new",
-    "/definitions/{definition}",
-    "/nodes",
-    "/queues",
-    "/queues/default",
-    "/pools",
-    "/usage",
-    "/usage?group=vision",
-    "/keys",
-    "/tokens",
-    "/data",
-    "/data/{data}",
-    "/account",
-    "/groups/vision",
-)
-ADMINS = (
-    "/admin/users",
-    "/admin/users?state=pending",
-    "/admin/users/ann",
-    "/admin/groups",
-    "/admin/audit",
-    "/queues?edit=night",
-    "/pools?edit=gpu",
-    "/runs?all=1",
-    "/usage?user=ann",
-)
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -62,25 +24,47 @@ def made(site: Site) -> dict[str, str]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_page_is_there_in_both_languages(site: Site, language: str) -> None:
-    ids = made(site)
-    for who, paths in (("ann", MINE), ("root2", ADMINS)):
-        browser = Browser(site, language).log_in(who)
+    ids = inhabit(site)
+    for who, paths in by_person():
+        browser = Browser(site, language)
+        if who:
+            browser.log_in(who)
         for path in paths:
-            answer = browser.ask("GET", path.format(**ids))
-            assert answer.status_code == 200, (path, answer.text[-600:])
-            whole = not path.endswith("/now")
-            if whole:
-                assert f'<html lang="{"zh-Hans" if language == "zh" else "en"}">' in answer.text
+            answer = browser.ask("GET", path.partition("#")[0].format(**ids))
+            assert answer.status_code == 200, (who, path, answer.text[-600:])
+            assert f'<html lang="{"zh-Hans" if language == "zh" else "en"}">' in answer.text
             seen = re.sub(r"中文|<svg.*?</svg>", "", answer.text)
             assert bool(CHINESE.search(seen)) == (language == "zh"), path
 
 
-def test_nobody_sees_a_page_without_a_log_in_and_comes_back_to_it(site: Site) -> None:
-    ids = made(site)
+def test_no_page_is_forgotten_by_the_tests_of_pages() -> None:
+    """What looks at all pages (here, and axe in tests/platform/web) goes by the rows."""
+    assert routes() == set(ROWS)
+    for route, found in ROWS.items():
+        wanted = re.sub(r"\\\{\w+\\\}", "[^/?#]+", re.escape(route))
+        assert [path for _, path in found if not re.fullmatch(wanted + r"([?#].*)?", path)] == [], route
+
+
+def test_parts_of_pages_are_no_pages(site: Site) -> None:
+    ids = inhabit(site)
+    ann = Browser(site).log_in("ann")
+    for route in PARTS:
+        assert "<html" not in ann.ask("GET", route.format(id=ids["running"])).text, route
+
+
+def test_what_is_reached_without_a_log_in_is_looked_at_without_one(site: Site) -> None:
+    ids = inhabit(site)
     stranger = Browser(site)
-    for path in (*MINE, *ADMINS):
-        asked = path.format(**ids)
-        answer = stranger.ask("GET", asked)
+    for route, found in ROWS.items():
+        reached = stranger.ask("GET", found[0][1].format(**ids)).status_code == 200
+        assert reached == ("" in {who for who, _ in found}), route
+
+
+def test_nobody_sees_a_page_without_a_log_in_and_comes_back_to_it(site: Site) -> None:
+    ids = inhabit(site)
+    stranger = Browser(site)
+    for path in [path for who, paths in by_person() if who for path in paths]:
+        answer = stranger.ask("GET", path.partition("#")[0].format(**ids))
         assert answer.status_code == 303, path
         assert answer.headers["location"].startswith("/login"), path
     stranger.open("/runs?phase=queued")
@@ -102,7 +86,10 @@ def test_what_is_not_mine_does_not_exist_for_me(site: Site, path: str, who: str)
     assert Browser(site).log_in("root2").ask("GET", path.format(**ids)).status_code == 200
 
 
-@pytest.mark.parametrize("path", ADMINS[:5])
+@pytest.mark.parametrize(
+    "path",
+    ["/admin/users", "/admin/users?state=pending", "/admin/users/ann", "/admin/groups", "/admin/audit"],
+)
 def test_administrators_pages_are_for_administrators(site: Site, path: str) -> None:
     answer = Browser(site).log_in("ann").ask("GET", path)
     # One's own account is one's own to see; the page about it as an administrator sees it is not.

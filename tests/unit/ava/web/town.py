@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from ava.api.logs.interface import LogLine
+from ava.domain.data_sets import Elsewhere
 from ava.domain.labels import pod
 from ava.domain.model import Outcome, PodState, Quota, UserState
 from ava.domain.placement.room import Kind, Place, Room
@@ -39,6 +41,32 @@ def inhabit(site: Site) -> dict[str, str]:
         "ann", "imagenet-small", {"kind": "folder"}, now - timedelta(days=6)
     ).id
     store.share(found["data"], "group", "vision", now - timedelta(days=2))
+    return (
+        found
+        | _elsewhere(site)
+        | {
+            f"{one}definition": store.run(found[run]).definition
+            for one, run in (("", "done"), ("bench_", "bench"), ("service_", "service"))
+        }
+    )
+
+
+ELSEWHERE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "rbd": ({"image": "faces", "snapshot": "v1"}, {"trouble": "the image rbd/faces has no snapshot v1"}),
+    "nfs": ({"server": "nfs.example.org", "path": "/export/faces"}, {}),
+    "cache": ({"path": "s3/faces"}, {"size": 400 * GIB, "cached": 100 * GIB}),
+}
+"""Data sets of other sources by their kinds: where, and what was seen of them."""
+
+
+def _elsewhere(site: Site) -> dict[str, str]:
+    """Have an administrator's data sets of every other source; return their ids by kind."""
+    found = {}
+    for kind, (where, seen) in ELSEWHERE.items():
+        made = site.store.add_data_set("root2", f"faces-{kind}", {"kind": kind, **where}, site.now)
+        found[kind] = made.id
+        measured = site.now - timedelta(minutes=4) if "size" in seen else None
+        site.store.elsewhere_seen(Elsewhere(made.id, seen=measured, **seen))
     return found
 
 
