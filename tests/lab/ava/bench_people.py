@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ava.client import Client
-from tests.lab.ava.bench import Browser, Ssh
+from tests.lab.ava.bench_ways import Browser, Ssh
 from tests.lab.ava.day import ENDED
 from tests.lab.waiting import until
 

@@ -15,8 +15,8 @@ from avadm.engine.platform_target import closed
 from avadm.sitefile.load import load
 from avadm_validation.suites.platform.isolation.rows import Attack, attacks, command
 from avadm_validation.suites.platform.isolation.victim import command as victim_command
-from tests.lab.ava.bench import Ssh
 from tests.lab.ava.bench_people import SPEC
+from tests.lab.ava.bench_ways import Ssh
 from tests.lab.ava.conftest import image_of
 from tests.lab.waiting import until
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lab.ava.bench import Browser, Kernel, Ssh
+from tests.lab.ava.bench_ways import Browser, Kernel, Ssh
 
 pytestmark = pytest.mark.lab
 

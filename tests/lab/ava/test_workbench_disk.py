@@ -6,8 +6,8 @@ import time
 import pytest
 
 from ava.client import Refused
-from tests.lab.ava.bench import Ssh
 from tests.lab.ava.bench_people import SPEC
+from tests.lab.ava.bench_ways import Ssh
 from tests.lab.waiting import until
 
 pytestmark = pytest.mark.lab

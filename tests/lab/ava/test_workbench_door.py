@@ -7,8 +7,8 @@ from urllib.parse import urljoin
 import aiohttp
 import pytest
 
-from tests.lab.ava.bench import Browser, Kernel, reply, request
 from tests.lab.ava.bench_people import SPEC
+from tests.lab.ava.bench_ways import Browser, Kernel, reply, request
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.lab.ava.bench import Ssh
+from tests.lab.ava.bench_ways import Ssh
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

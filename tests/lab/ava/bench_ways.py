@@ -22,7 +22,7 @@ class Browser:
     def get(self, url, **headers):
         return self.ask("GET", url, **headers)
 
-    def ask(self, method, url, *, follow=True, json=None, **headers):
+    def ask(self, method, url, *, follow=True, json=None, data=None, **headers):
         """Return the last answer; every Set-Cookie counts for the host that has sent it alone."""
         headers = {"accept": "text/html", **{k.replace("_", "-"): v for k, v in headers.items()}}
         for _ in range(10):
@@ -30,7 +30,7 @@ class Browser:
             cookies = "; ".join(f"{k}={v}" for k, v in self.jar.get(host, {}).items())
             sent = headers | ({"cookie": cookies} if cookies else {})
             with httpx.Client(verify=self.trust, trust_env=False, timeout=30) as client:
-                answer = client.request(method, url, headers=sent, json=json)
+                answer = client.request(method, url, headers=sent, json=json, data=data)
             for line in answer.headers.get_list("set-cookie"):
                 name, _, value = line.partition(";")[0].partition("=")
                 if "max-age=0" in line.lower():
