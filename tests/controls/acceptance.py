@@ -14,6 +14,7 @@ from tests.controls.objects import CONTROLS as OBJECTS
 from tests.controls.objects_lab import FAULTS as OBJECTS_LAB
 from tests.controls.platform import CONTROLS as PLATFORM
 from tests.controls.platform_lab import FAULTS as PLATFORM_LAB
+from tests.controls.platform_more import FAULTS as PLATFORM_MORE
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
@@ -246,7 +247,7 @@ STORAGE = (
         {"A-BD1": (), "A-BD2": (), "A-BD5": (), "A-BD6": ()},
     ),
 )
-FAULTS = (*STORAGE, *KUBERNETES_LAB, *OBJECTS_LAB, *PLATFORM_LAB)
+FAULTS = (*STORAGE, *KUBERNETES_LAB, *OBJECTS_LAB, *PLATFORM_LAB, *PLATFORM_MORE)
 
 
 def _where(fault):

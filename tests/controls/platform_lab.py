@@ -1,7 +1,9 @@
-"""Faults of the platform that are planted on a lab that has one."""
+"""Faults of the platform that are planted on a lab that has one; more of them are in platform_more.py."""
 
 from tests.controls.control import Act, Fault
+from tests.controls.kubernetes_lab import FAULTS as KUBERNETES_FAULTS
 
+KUBERNETES = {fault.name: fault for fault in KUBERNETES_FAULTS}
 FIRST = "kubectl get nodes -l avadm.io/pool=gpu -o name | sort | head -n 1 | sed 's|.*/||'"
 PLAIN = "kubectl get nodes -l avadm.io/pool=cpu,node-role.kubernetes.io/worker -o name | sed 's|.*/||'"
 GPUS = "kubectl get node $node -o 'jsonpath={.status.allocatable.nvidia\\.com/gpu}'"
@@ -10,30 +12,38 @@ HIDDEN = UNTIL.format(f'[ "$({GPUS})" = 0 ]')
 SHOWN = UNTIL.format(f'[ "$({GPUS})" -gt 0 ]')
 # In a pod of the API, which has the way to the ledger; what it is told comes by standard input.
 POD = "$(kubectl get pods -n ava-system -l app=ava,part=api -o name | head -n 1 | sed 's|.*/||')"
-DRIFT = f"""kubectl exec -i -n ava-system {POD} -- python3 - <<'END'
+
+
+def ledger(body):
+    """Return a script for a master that runs Python beside the ledger.
+
+    ``run(SQL)`` returns how many rows were changed, ``until(SQL, seconds)`` repeats it until one was.
+    """
+    return f"""kubectl exec -i -n ava-system {POD} -- python3 - <<'END'
 import sys, time
 from pathlib import Path
 from sqlalchemy import text
 from ava.api.config import Config
 from ava.api.setup import store
 from ava.settings import load
-ledger, wanted = store(load(Path("/etc/ava/config/api.yml"), Config)), "name LIKE 'accept-%ot1' AND deleted IS NULL"
+ledger = store(load(Path("/etc/ava/config/api.yml"), Config))
 def run(line):
     with ledger.engine.begin() as connection:
         return connection.execute(text(line)).rowcount
-for turn in range(600):
-    if run("UPDATE groups SET used_cpu = used_cpu + 5 WHERE used_cpu > 0 AND " + wanted):
-        break
-    time.sleep(0.1)
-else:
-    sys.exit("no group was charged for anything")
-for turn in range(200):
-    # A group that is gone keeps what it was charged for.
-    if run("UPDATE groups SET used_cpu = 0 WHERE used_cpu <> 0 AND name LIKE 'accept-%ot1' AND deleted IS NOT NULL"):
-        sys.exit()
-    time.sleep(1)
-sys.exit("the group was not removed")
-END"""  # noqa: S608 - no word of it is anybody's
+def until(line, seconds, pause=0.1):
+    end = time.monotonic() + seconds
+    while not run(line):
+        time.monotonic() < end or sys.exit("nothing was there to be changed: " + line)
+        time.sleep(pause)
+{body}
+END"""
+
+
+DRIFT = ledger("""
+until("UPDATE groups SET used_cpu = used_cpu + 5 WHERE used_cpu > 0 AND name LIKE 'accept-%ot1' AND deleted IS NULL", 60)
+# A group that is gone keeps what it was charged for.
+until("UPDATE groups SET used_cpu = 0 WHERE used_cpu <> 0 AND name LIKE 'accept-%ot1' AND deleted IS NOT NULL", 200, 1)
+""")
 # Of the suite's trainings that never hear a stop, which are the first thing on their node. The timer starts kubelet again
 # after the check has given up; what it made is ended by AVA, which takes the node for dead before.
 DEAF = "docker ps -q --filter label=io.kubernetes.docker.type=container --no-trunc --format '{{.Labels}}'"
@@ -56,6 +66,12 @@ FAULTS = (
             ),
         ),
         {"A-SC1": ("misplaced", "started-elsewhere")},
+    ),
+    Fault(
+        "nvidia-default-for-runs",
+        "the node of users' runs is left with NVIDIA's runtime as docker's default",
+        KUBERNETES["nvidia-default"].acts,
+        {"A-SC3": ("differing",)},
     ),
     Fault(
         "kubelet-away",

@@ -13,6 +13,8 @@ from tests.lab.acceptance.drive import AVADM, accept, wait_healthy
 from tests.lab.faults.planting import named, planted
 
 pytestmark = [pytest.mark.lab]
+BLOCKED_BY = {"preconditions": "A-BD6", "A-S3-PRE": "A-S3-2", "A-SC-PRE": "A-OT1"}
+"""Preconditions are measured before any check: which stands for those that they block."""
 
 
 def failed(check):
@@ -57,8 +59,7 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
         pytest.skip("this lab has no platform")
     wanted = ", ".join(f"{c} {fault.verdict}" for c in fault.reds)
     row = tried("negative control", fault.text, wanted)
-    # The preconditions are measured before any check: A-BD6 stands for those that they block.
-    chosen = ["A-BD6" if c == "preconditions" else "A-S3-2" if c == "A-S3-PRE" else c for c in fault.reds]
+    chosen = [BLOCKED_BY.get(c, c) for c in fault.reds]
     with ExitStack() as stack:
         for act in fault.acts:
             if fault.beside:
