@@ -36,6 +36,35 @@ _WANTED = {
     "datetime_from_date_parsing": "a time as RFC 3339 has it",
     "datetime_parsing": "a time as RFC 3339 has it",
 }
+EXPLAINED = {
+    r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last",
+    r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$": "1 to 63 lower-case letters, digits and '-', a letter first, no '-' last",
+    r"^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$": "1 to 20 lower-case letters, digits and '-', a letter first, no '-' last",
+    r"^[a-z0-9]([-a-z0-9._]{0,98}[a-z0-9])?$": (
+        "1 to 100 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+    ),
+    r"^[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?$": (
+        "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
+    ),
+    r"^[^\x00-\x1f\x7f]*$": "text without control characters",
+    r"^[\x21-\x7e]{1,200}$": "1 to 200 printable ASCII characters without blanks",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, '-', '.' and '_', a letter or digit first",
+    r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$": "a label's key, such as example.org/kind",
+    r"^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$": "a label's value: letters, digits, '-', '.' and '_'",
+    r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$": "a label's value: letters, digits, '-', '.' and '_'",
+    r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$": "an image's name, such as registry.example.org/torch:2",
+    r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": "1 to 128 letters, digits and '_', no digit first",
+    r"^(https://|ssh://|git@)[^\s]+$": "an address that begins with https://, ssh:// or git@",
+    r"^[0-9a-f]{7,64}$": "7 to 64 hexadecimal digits in lower case",
+    r"^/[!-~]*$": "a path that begins with /",
+    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": "a node's name",
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$": "a path of plain names, such as s3/faces",
+    r"^(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$": "a path of plain names from the root, such as /export/faces",
+    r"^[A-Za-z0-9_][A-Za-z0-9._-]*$": "letters, digits, '-', '.' and '_', no '-' or '.' first",
+    r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$": "a host name or an IPv4 address",
+    r"^20[0-9]{2}-(0[1-9]|1[0-2])$": "a month, such as 2026-11",
+}
+"""Patterns of the API's fields in words; a pattern that is not here is shown itself."""
 _LIMITS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
 
 
@@ -159,11 +188,14 @@ def _wanted(kind: str, ctx: dict[str, Any], message: str) -> str:
     if kind in ("literal_error", "enum"):
         return f"one of: {ctx.get('expected', '')}"
     if kind == "string_pattern_mismatch":
-        return f"text that matches {ctx.get('pattern', '')}"
+        pattern = str(ctx.get("pattern", ""))
+        return EXPLAINED.get(pattern, f"text that matches {pattern}")
     limits = [text.format(ctx[key]) for key, text in _LIMITS.items() if key in ctx]
     if limits:
         return " and ".join(limits)
     if "max_length" in ctx or "min_length" in ctx:
         least, most = ctx.get("min_length"), ctx.get("max_length")
-        return f"a length of at least {least}" if most is None else f"a length of at most {most}"
+        if most is None:
+            return "text that is not empty" if least == 1 else f"a length of at least {least}"
+        return f"a length of at most {most}"
     return message.removeprefix("Value error, ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -64,6 +65,10 @@ def told(request: Request, error: Exception) -> tuple[int, Sequence[Problem], di
         return 422, validation.problems(error.errors()), {}
     if isinstance(error, HTTPException):
         found = errors.http_problem(error.status_code, request.url.path, request.method)
+        if error.status_code == 404:
+            # What is told of the API's document is for programs.
+            whole = "Choose a page of the menu, or look whether the address is whole."
+            found = replace(found, found="", wanted="", remedy=whole)
         return error.status_code, [found], {}
     return 500, [errors.mistake(request.url.path, str(getattr(request.state, "request_id", "unknown")))], {}
 

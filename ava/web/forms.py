@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -18,6 +18,8 @@ from ava.domain.problems import Problem, Refused
 M = TypeVar("M", bound=BaseModel)
 MOST = 300
 """Fields of one form."""
+SILENT = frozenset({"csrf", "key", "like", "do"})
+"""Fields that are a form's own and nobody's to fill in."""
 _NUMBER = re.compile(r"^[0-9]{1,12}(\.[0-9]{1,6})?$")
 
 
@@ -132,6 +134,19 @@ def scaled(text: str, factor: int) -> Any:
 def whole(text: str) -> Any:
     """Return a whole number; None where it is empty; the text where it is none."""
     return None if not text else int(text) if re.match(r"^-?[0-9]{1,15}$", text) else text
+
+
+def shown(form: Form, apart: set[str]) -> list[str]:
+    """Return the fields of a form beside which something may be said; not those that are apart: what is said there stays."""
+    return [name for name in form if re.fullmatch(r"[a-z_.]{1,60}", name) and name not in apart | SILENT]
+
+
+def by_field(found: Sequence[Problem]) -> dict[str, list[Problem]]:
+    """Return problems by the fields of a form that has the API's own names."""
+    by: dict[str, list[Problem]] = {}
+    for problem in found:
+        by.setdefault(problem.where.removeprefix("body."), []).append(problem)
+    return by
 
 
 def new_key() -> str:

@@ -19,6 +19,9 @@ STATES = {
     "active": N_("Active"),
     "pending": N_("Waits for approval"),
     "disabled": N_("Disabled"),
+    "there": N_("There"),
+    "not-there": N_("Not there"),
+    "not-known": N_("Not known yet"),
     "done": N_("Done"),
     "refused": N_("Refused"),
 }
@@ -30,6 +33,9 @@ TONES = {
     "active": "good",
     "succeeded": "good",
     "done": "good",
+    "there": "good",
+    "not-there": "bad",
+    "not-known": "wait",
     "stopping": "wait",
     "failed": "bad",
     "aborted": "bad",
@@ -68,6 +74,43 @@ POLICIES = {
 }
 LIKES = {"single": N_("One pod"), "tensorflow": "TensorFlow", "mpi": "MPI / Horovod"}
 """Kinds of training that the form knows."""
+SOURCES = {
+    "folder": N_("A folder of its own"),
+    "cache": N_("Through the cache"),
+    "rbd": N_("Snapshot of a block image"),
+    "nfs": "NFS",
+    "hdfs": "HDFS",
+}
+"""Where a data set's files lie."""
+ABOUT_SOURCES = {
+    "folder": N_(
+        "Made empty in the shared file system; you fill it by uploads, or by a run that may write to it."
+    ),
+    "cache": N_(
+        "What Alluxio shows at a path, such as the prefix of an S3 bucket: read-only, and what was read stays near the nodes."
+    ),
+    "rbd": N_("A snapshot of a block image with ext4, in the pool of pods' volumes: read-only."),
+    "nfs": N_("A folder of an NFS server that the site allows: read-only."),
+    "hdfs": N_(
+        "A folder of an HDFS that the site has behind its cache: read-only, and what was read stays near the nodes."
+    ),
+}
+SOURCE_FIELDS = {
+    "path": N_("Path"),
+    "image": N_("Block image"),
+    "snapshot": N_("Snapshot"),
+    "server": N_("Server"),
+    "store": "HDFS",
+}
+SOURCE_HINTS = {
+    ("cache", "path"): N_("As Alluxio names it, without / at the beginning: s3/faces."),
+    ("rbd", "image"): N_("Its name in the pool, such as faces."),
+    ("rbd", "snapshot"): N_("Its name, such as v1. It cannot be removed while the data set is there."),
+    ("hdfs", "store"): N_("The name under which the site has it."),
+    ("hdfs", "path"): N_("Below what the site has of it, without / at the beginning; empty: all of it."),
+    ("nfs", "server"): N_("Its name or address; the site file says which are allowed."),
+    ("nfs", "path"): N_("From the server's root: /export/faces."),
+}
 DONE = {
     "started": N_("It is started."),
     "stored": N_("It is stored."),

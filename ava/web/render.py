@@ -81,7 +81,7 @@ def page(visit: Visit, template: str, data: Mapping[str, Any]) -> str:
         return Markup('<time datetime="{}" title="{}">{}</time>').format(value.isoformat(), whole, said)
 
     path = visit.request.url.path
-    given = {
+    given: dict[str, Any] = {
         "visit": visit,
         "me": visit.who.user,
         "csrf": visit.csrf,
@@ -91,6 +91,7 @@ def page(visit: Visit, template: str, data: Mapping[str, Any]) -> str:
         "here": path + (f"?{visit.request.url.query}" if visit.request.url.query else ""),
         "done": labels.DONE.get(visit.request.query_params.get("done", ""), ""),
         "problems": (),
+        "errors": {},
         "registration": visit.services.config.registration,
     }
     return environment(words.language).get_template(template).render(given | dict(data))

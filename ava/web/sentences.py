@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 CONTEXT = "sentence"
-MORE = (
+_PARTS = (
     "Pod {} {} on {}: {} ({}).", "Pod {} {} on {}: {}.", "Pod {} {}: {} ({}).", "Pod {} {}: {}.",
     "{} {} more pods have trouble.", "it was ended by {}", "its command failed with exit code {}", "it failed", "it waits",
     "{} node: {}.", "{} nodes: {}.", "GPU {} free at most, {} wanted", "CPU {} free at most, {} wanted",
@@ -24,8 +24,31 @@ MORE = (
     "queue", "group", "user", "run", "pool", "data set", "definition", "workbench", "training", "service", "node", "key",
     "never", "for {} s not", "file or folder of this name", "{} free of {} {}", "{} GPUs", "{} cores", "{} of memory",
     "Ask {}.", "Add {}.", "See {}.", "nothing", "none", "another text",
+    "there is no image {}", "the image {} has no snapshot {}", "the cache has nothing at {}: {}", "no master is known",
+    "the cache does not say what it holds: {}", "only its first {} files were looked at", "its answer is too long",
+    "no namenode of {} answers the cache: runs see no files there until one does",
+    "its volume cannot be asked for: {}", "its volume was removed; it is made anew", "status {}",
+    "the claim {} is there and not ours; remove it", "its claim has the volume {}, which is not of it",
+    "a length of at least {}", "a length of at most {}", "text that matches {}", "text that is not empty", "admin",
+    "a whole number", "a number", "text", "true or false", "at least {} and at most {}", "more than {}", "less than {}",
+    "what is there and may be seen by you", "ssh-ed25519, ecdsa-sha2-nistp256/384/521, or ssh-rsa of 2048 bits and more",
 )  # fmt: skip
-"""Parts of sentences that are put together, which scripts/web-words finds nowhere as a whole."""
+FIELDS = (
+    "name", "image", "command", "email", "password", "current", "new", "value", "label", "days", "invitation", "group", "user",
+    "pool", "quota", "selector", "priority", "replicas", "cpu", "memory", "gpu", "storage", "disk", "path", "snapshot", "server",
+    "port", "health", "metrics", "starts_in", "model", "access", "least", "most", "requests", "retries", "time_limit", "url",
+    "commit", "node", "gpu_model", "queue", "cpu_ratio", "memory_ratio", "gpu_slots",
+)  # fmt: skip
+"""Fields of forms. Alone they could be anybody's name of something; in these sentences they are not."""
+MORE = (
+    *_PARTS,
+    *(
+        text
+        for field in FIELDS
+        for text in (f"{field} cannot be this.", f"Give {field} a value of this kind.")
+    ),
+)
+"""Sentences, and parts of sentences that are put together, which scripts/web-words finds nowhere as a whole."""
 _DEEP = 3
 """Sentences within sentences."""
 

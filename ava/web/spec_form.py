@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
 from ava.domain.spec import Spec
@@ -183,6 +184,19 @@ def values(spec: Mapping[str, Any], name: str) -> tuple[dict[str, str], str]:
 
 def _scaled(value: int | None, factor: int) -> str:
     return "" if value is None else f"{value / factor:.6f}".rstrip("0").rstrip(".")
+
+
+def written(spec: Mapping[str, Any]) -> str:
+    """Return a definition as its file has it; what it leaves open is left out."""
+    return str(yaml.safe_dump(_said(dict(spec)), sort_keys=False, allow_unicode=True))
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            k: _said(v) for k, v in value.items() if v is not None and v != {} and v != [] and v is not False
+        }
+    return [_said(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def covers(spec: Mapping[str, Any], kind: str) -> bool:

@@ -79,7 +79,8 @@ class Visit:
     ) -> Response:
         """Return a page; one that tells of a refusal has its status and its problems."""
         if refused is not None:
-            status, data = refused.status, data | {"problems": refused.problems}
+            status = refused.status
+            data = {"errors": forms.by_field(refused.problems)} | data | {"problems": refused.problems}
         text = render.page(self, template, data)
         answer = HTMLResponse(text, status, self.headers())
         if self.fresh:

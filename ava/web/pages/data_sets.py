@@ -9,9 +9,9 @@ from fastapi import APIRouter, Response
 
 from ava.api.routes import data_sets
 from ava.api.routes.common import Ref
-from ava.api.schemas.data_sets import DataSetMake, LimitIn, ShareIn
-from ava.domain.problems import Refused
-from ava.web import forms
+from ava.api.schemas.data_sets import DataSetOut, LimitIn, ShareIn
+from ava.domain.problems import Problem, Refused
+from ava.web import forms, source_form
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -38,8 +38,22 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
         next=found.next,
         first=not query.after,
         everybody=everybody,
+        states={one.id: state(one) for one in found.items},
+        several=len(source_form.offered(visit.who)) > 1,
         values=visit.form,
     )
+
+
+def state(one: DataSetOut) -> str:
+    """Return whether a data set's files are there: ``there``, ``not-there``, or ``not-known``; a folder needs no word."""
+    seen = one.elsewhere
+    if seen is None:
+        return ""
+    if seen.ready and not seen.trouble and (seen.seen or one.source["kind"] == "rbd"):
+        return "there"
+    # It was looked for, and is not there; or what would make it readable says why it does not.
+    gone = seen.size is None if seen.ready else True
+    return "not-there" if seen.trouble and gone and (seen.seen or not seen.ready) else "not-known"
 
 
 @routes.get("/data")
@@ -52,12 +66,74 @@ def list_data_sets(visit: Someone) -> Response:
 def make(visit: Someone) -> Response:
     """Make a data set in a folder of its own."""
     try:
-        made = data_sets.make_data_set(
-            forms.as_model(DataSetMake, {"name": visit.form.text("name")}), visit.who
-        )
+        made = data_sets.make_data_set(source_form.read(visit.form, source_form.OWN), visit.who)
     except Refused as refused:
         return _list(visit, refused)
     return visit.go(f"/data/{made.id}", done="saved")
+
+
+def _new(visit: Visit, refused: Refused | None = None) -> Response:
+    kinds, kind = source_form.offered(visit.who), _kind(visit)
+    kind = kind if kind in kinds else source_form.OWN
+    config, found = visit.services.config, list(refused.problems) if refused else []
+    return visit.page(
+        "data_new.html",
+        refused=refused,
+        kinds=kinds,
+        kind=kind,
+        fields=source_form.fields(kind),
+        needed=source_form.needed(kind),
+        known={field: source_form.known(kind, field, config) for field in source_form.fields(kind)},
+        lacking=[] if found else source_form.lacking(kind, config, {}),
+        errors=source_form.by_field(found),
+        values=visit.form,
+    )
+
+
+def _kind(visit: Visit) -> str:
+    asked = visit.form.get("source") or visit.request.query_params.get("source") or ""
+    return asked if asked in source_form.KINDS else source_form.OWN
+
+
+@routes.get("/data/new")
+def new(visit: Someone) -> Response:
+    """Show the form of a data set, with the sources that one may have."""
+    return _new(visit)
+
+
+@routes.post("/data/new")
+def make_of_source(visit: Someone) -> Response:
+    """Make a data set of the source that is chosen."""
+    try:
+        made = data_sets.make_data_set(source_form.read(visit.form, _kind(visit)), visit.who)
+    except Refused as refused:
+        if refused.status == 403:
+            raise
+        return _new(visit, refused)
+    return visit.go(f"/data/{made.id}", done="saved")
+
+
+@routes.post("/data/check")
+def check(visit: Someone) -> Response:
+    """Tell what the API would say of the form as it is now; of fields that are still empty it says nothing."""
+    form, kind = visit.form, _kind(visit)
+    visit.who.may("data-sets.make" if kind == source_form.OWN else "sources.make")
+    found: list[Problem] = []
+    try:
+        source_form.read(form, kind)
+    except Refused as refused:
+        found = list(refused.problems)
+    known = ["name", *source_form.fields(kind)]
+    empty = {name for name in known if not form.text(name)}
+    found = [p for p in found if source_form.field_of(p) not in empty]
+    found += source_form.lacking(kind, visit.services.config, {n: form.text(n) for n in known if n != "name"})
+    return visit.page(
+        "data_check.html",
+        problems=[p for p in found if source_form.field_of(p) not in known],
+        whole=not found and not empty & {"name", *source_form.needed(kind)},
+        fields=[name for name in known if name not in empty],
+        errors=source_form.by_field(found),
+    )
 
 
 def _show(visit: Visit, id: str, refused: Refused | None = None) -> Response:
@@ -72,6 +148,8 @@ def _show(visit: Visit, id: str, refused: Refused | None = None) -> Response:
         "data_set.html",
         refused=refused,
         one=one,
+        state=state(one),
+        place={name: str(one.source[name]) for name in one.source if name != "kind"},
         whole=whole,
         shares=data_sets.list_shares(id, who) if whole else [],
         uses=data_sets.list_uses(id, who) if whole else [],

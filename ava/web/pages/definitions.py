@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import yaml
 from fastapi import APIRouter, Response
 
 from ava.api.routes import definitions, runs, services, workbenches
 from ava.api.routes.common import Ref
 from ava.api.schemas.services import ServiceOut
 from ava.api.schemas.work import RunOut
-from ava.web import forms, labels
+from ava.web import forms, labels, spec_form
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -84,7 +83,7 @@ def show(id: Ref, visit: Someone) -> Response:
         },
     )
     page = runs.list_runs(visit.who, query)
-    text = yaml.safe_dump(found.spec, sort_keys=False, allow_unicode=True)
+    text = spec_form.written(found.spec)
     return visit.page(
         "definition.html",
         section=f"/{labels.PLURALS[found.kind]}",

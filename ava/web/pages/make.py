@@ -222,7 +222,13 @@ def _check(visit: Visit, kind: str) -> Response:
         found = list(refused.problems)
     empty = {name for name in ("name", "image") if not form.text(name)}
     found = [p for p in found if spec_form.field_of(p.where, like, form) not in empty and p.code not in LATER]
-    return visit.page("check.html", problems=found, like=like, form=form, **_asked(visit, asks))
+    return visit.page(
+        "check.html",
+        problems=found,
+        fields=forms.shown(form, empty),
+        errors=_by_field(found, like, form),
+        **_asked(visit, asks),
+    )
 
 
 def _asked(visit: Visit, asks: Resources | None) -> dict[str, Any]:

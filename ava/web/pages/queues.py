@@ -17,7 +17,7 @@ from ava.web.visit import Someone, Visit
 routes = APIRouter()
 
 
-def _queues(visit: Visit, refused: Refused | None = None) -> Response:
+def _queues(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
     who = visit.who
     found = queues.list_queues(who)
     edited = next((q for q in found if q.name == visit.request.query_params.get("edit")), None)
@@ -32,6 +32,7 @@ def _queues(visit: Visit, refused: Refused | None = None) -> Response:
     return visit.page(
         "queues.html",
         refused=refused,
+        about=about,
         queues=found,
         pool_options=[
             ("", visit.words("as the run needs")),
@@ -74,7 +75,7 @@ def delete_queue(name: Ref, visit: Someone) -> Response:
     """Delete a queue; refused while a run in it has not finished."""
     return visit.changed(
         lambda: queues.delete_queue(name, visit.who),
-        partial(_queues, visit),
+        partial(_queues, visit, about="deleted"),
         "/queues",
         "deleted",
     )
@@ -87,7 +88,7 @@ def waiting(name: Ref, visit: Someone) -> Response:
     return visit.page("waiting.html", name=name, rows=found[:200], more=max(0, len(found) - 200))
 
 
-def _pools(visit: Visit, refused: Refused | None = None) -> Response:
+def _pools(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
     found = queues.list_pools(visit.who)
     edited = next((p for p in found if p.name == visit.request.query_params.get("edit")), None)
     values: object = visit.form
@@ -103,6 +104,7 @@ def _pools(visit: Visit, refused: Refused | None = None) -> Response:
     return visit.page(
         "pools.html",
         refused=refused,
+        about=about,
         pools=found,
         values=values,
     )
@@ -141,7 +143,7 @@ def delete_pool(name: Ref, visit: Someone) -> Response:
     """Delete a pool; refused while a queue names it or a run goes to it."""
     return visit.changed(
         lambda: queues.delete_pool(name, visit.who),
-        partial(_pools, visit),
+        partial(_pools, visit, about="deleted"),
         "/pools",
         "deleted",
     )

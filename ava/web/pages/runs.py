@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import yaml
 from fastapi import APIRouter, Response
 
 from ava.api.identity import Caller
@@ -15,7 +14,7 @@ from ava.api.schemas.requests import Start
 from ava.api.schemas.services import Scale
 from ava.domain.model import Kind, Phase, Run
 from ava.domain.problems import Refused
-from ava.web import forms, labels
+from ava.web import forms, labels, spec_form
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -83,7 +82,7 @@ def show(id: Ref, visit: Someone) -> Response:
 
 def _page(visit: Visit, id: str, refused: Refused | None = None) -> Response:
     data = _run(visit, id)
-    text = yaml.safe_dump(data["spec"], sort_keys=False, allow_unicode=True)
+    text = spec_form.written(data["spec"])
     section = f"/{labels.PLURALS[data['run'].kind]}"
     return visit.page("run.html", refused=refused, **data, text=text, values=visit.form, section=section)
 

@@ -21,6 +21,38 @@ document.addEventListener("htmx:responseError", (event) => {
   if (event.detail.xhr.status === 404) location.reload();
 });
 
+// What is said beside a field marks it, for eyes and for screen readers.
+document.addEventListener("htmx:afterSettle", () => {
+  for (const error of document.querySelectorAll(".field > .error")) {
+    const wrong = error.textContent.trim() !== "";
+    const input = error.parentElement.querySelector("input, select, textarea");
+    error.parentElement.classList.toggle("wrong", wrong);
+    if (wrong) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  }
+});
+
+// On a small screen the cells of a row stand below each other, each with its column's name; by their roles it stays a table.
+function named(root) {
+  for (const table of root.querySelectorAll(".scroll > table")) {
+    const names = [...table.tHead.rows[0].cells].map((cell) => (cell.querySelector(".hidden") ? "" : cell.textContent.trim()));
+    table.setAttribute("role", "table");
+    for (const part of table.querySelectorAll("thead, tbody, tfoot")) part.setAttribute("role", "rowgroup");
+    for (const row of table.rows) {
+      row.setAttribute("role", "row");
+      let at = 0;
+      for (const cell of row.cells) {
+        cell.setAttribute("role", cell.tagName === "TD" ? "cell" : cell.scope === "row" ? "rowheader" : "columnheader");
+        if (cell.tagName === "TD" && names[at]) cell.dataset.label = names[at];
+        at += cell.colSpan;
+      }
+    }
+  }
+}
+named(document);
+document.addEventListener("htmx:load", (event) => named(event.target));
+document.addEventListener("ava:table", (event) => named(event.target));
+
 // An invitation comes behind the #, which browsers send to nobody, and does not stay in the address.
 const invited = document.querySelector("[data-from-address]");
 if (invited && location.hash.length > 1) {

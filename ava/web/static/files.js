@@ -140,6 +140,7 @@
         pager.append(button);
       }
     box.replaceChildren(around, ...(pager.childElementCount ? [pager] : []));
+    around.dispatchEvent(new Event("ava:table", { bubbles: true }));
   }
 
   async function show(from = "") {

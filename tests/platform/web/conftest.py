@@ -26,6 +26,9 @@ from tests.unit.ava.web.town import inhabit
 T = TypeVar("T")
 INTO = {
     "services_domain": "services.example.org",
+    "snapshots": True,
+    "nfs_servers": ["nfs.example.org"],
+    "hdfs_stores": ["hadoop"],
     "workbenches": {
         "below": "wb.example.org",
         "site": "https://ava.example.org",

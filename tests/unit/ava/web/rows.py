@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from fastapi.routing import APIRoute
 
 from ava.web.pages import ALL
+from ava.web.source_form import KINDS
+from tests.unit.ava.web.town import ELSEWHERE
 
 PARTS = frozenset({"/runs/{id}/now", "/runs/{id}/charts"})
 """Routes that answer with a piece of a page, or with figures."""
@@ -35,10 +37,15 @@ ROWS: Rows = {
     "/workbenches/new": ((ANN, "/workbenches/new"),),
     "/services/new": ((ANN, "/services/new"), (ANN, "/services/new?from={service_definition}")),
     "/nodes": ((ANN, "/nodes"),),
+    "/data/new": (
+        (ANN, "/data/new"),
+        (ANN, "/data/new?source=nfs"),
+        *((ROOT, f"/data/new?source={kind}") for kind in KINDS),
+    ),
     "/data": ((ANN, "/data"), ("eve", "/data"), (ROOT, "/data"), (ROOT, "/data?all=1")),
     "/data/{id}": (
         (ANN, "/data/{data}"), (ANN, "/data/{data}#/train"), ("ben", "/data/{data}"),
-        *((ROOT, f"/data/{{{one}}}") for one in ("data", "rbd", "cache", "nfs")),
+        *((ROOT, f"/data/{{{one}}}") for one in ("data", *ELSEWHERE)),
     ),
     "/admin/groups": ((ROOT, "/admin/groups"),),
     "/groups/{name}": ((ANN, "/groups/vision"), (ROOT, "/groups/vision"), (ROOT, "/groups/speech")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -104,8 +105,23 @@ def test_what_is_wrong_is_told_beside_its_field_and_what_was_typed_stays(site: S
     assert 'value="No Good"' in text
     assert 'value="many"' in text
     for field in ("name", "worker.cpu"):
-        assert f'id="h-{field}"><span class="error">' in text, field
-        assert f'aria-describedby="h-{field}" aria-invalid="true"' in text, field
+        assert re.search(rf'<p class="error" id="e-{re.escape(field)}">\S', text), field
+        assert re.search(rf'aria-describedby="e-{re.escape(field)}[^"]*" aria-invalid="true"', text), field
+    assert '<p class="error" id="e-worker.memory"></p>' in text
+    assert "1 to 200 lower-case letters" in text
+
+
+def test_what_is_wrong_comes_beside_its_field_while_one_types(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    typed = SINGLE | {"name": "No Good", "image": "", "worker.cpu": "many"}
+    text = ann.send("/trainings/check", typed).text
+    beside = dict(re.findall(r'<p class="error" id="e-([a-z_.]+)" hx-swap-oob="[^"]*">(.*?)</p>', text))
+    assert "lower-case letters" in beside["name"]
+    assert "cpu cannot be this." in beside["worker.cpu"]
+    assert beside["worker.gpu"] == ""
+    # Of an empty field nothing new is said: what stands there since the form was sent stays.
+    assert "image" not in beside
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def inhabit(site: Site) -> dict[str, str]:
 ELSEWHERE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "rbd": ({"image": "faces", "snapshot": "v1"}, {"trouble": "the image rbd/faces has no snapshot v1"}),
     "nfs": ({"server": "nfs.example.org", "path": "/export/faces"}, {}),
+    "hdfs": ({"store": "hadoop", "path": "faces"}, {"size": 300 * GIB, "cached": 300 * GIB}),
     "cache": ({"path": "s3/faces"}, {"size": 400 * GIB, "cached": 100 * GIB}),
 }
 """Data sets of other sources by their kinds: where, and what was seen of them."""

@@ -1,0 +1,95 @@
+"""The form of a data set: a name, and of the source that is chosen what its kind wants to know.
+
+The kinds and their fields are the domain's own (``ava.domain.data_sets.Source``): one that is added there has a form here
+at once. Its words are in ``labels``; without them the names of the domain stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from ava.api import validation
+from ava.api.config import Config
+from ava.api.identity import Caller
+from ava.api.rules import sources
+from ava.api.schemas.data_sets import DataSetMake, SourceIn
+from ava.domain.data_sets import Source, source
+from ava.domain.problems import Problem, Refused
+from ava.web import forms
+
+OWN = "folder"
+"""The source that everybody may have."""
+KINDS: dict[str, type[BaseModel]] = {
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(Source)
+}
+"""Kind to the domain's model."""
+
+
+def fields(kind: str) -> list[str]:
+    """Return what a kind of source wants to know, in the order of its form."""
+    return [name for name in KINDS[kind].model_fields if name != "kind"]
+
+
+def needed(kind: str) -> set[str]:
+    """Return those of them that have to be filled in."""
+    return {name for name in fields(kind) if KINDS[kind].model_fields[name].is_required()}
+
+
+def offered(who: Caller) -> list[str]:
+    """Return the kinds that somebody may make data sets of, by the table of roles."""
+    try:
+        who.may("sources.make")
+    except Refused:
+        return [OWN]
+    return list(KINDS)
+
+
+def read(form: forms.Form, kind: str) -> DataSetMake:
+    """Return the API's request; Refused 422 with all that is wrong with the form, each at its field."""
+    asked = {name: form.text(name) for name in fields(kind)}
+    plain = {"kind": kind} | {k: v for k, v in asked.items() if v or k in needed(kind)}
+    found: list[Problem] = []
+    try:
+        source(plain)
+    except ValidationError as error:
+        rows = [{**e, "loc": ("body", *e["loc"][1:])} for e in error.errors(include_url=False)]
+        found = validation.problems(rows)
+    try:
+        made = forms.as_model(DataSetMake, {"name": form.text("name"), "source": plain})
+    except Refused as refused:
+        # What the domain said already is not said twice.
+        found = [p for p in refused.problems if p.where == "body.name"] + found
+        raise Refused(422, *(found or refused.problems)) from None
+    if found:
+        raise Refused(422, *found)
+    return made
+
+
+def lacking(kind: str, config: Config, given: Mapping[str, Any]) -> list[Problem]:
+    """Return why the site has no such source; of what is not filled in yet nothing is said."""
+    try:
+        sources.allowed(SourceIn(kind=kind, **{k: v for k, v in given.items() if v}), config)  # type: ignore[arg-type]
+    except Refused as refused:
+        return [p for p in refused.problems if given.get(at := field_of(p)) or not known(kind, at, config)]
+    return []
+
+
+def field_of(problem: Problem) -> str:
+    """Return the field of the form that a problem is about."""
+    return problem.where.removeprefix("body.").removeprefix("source.")
+
+
+def by_field(found: list[Problem]) -> dict[str, list[Problem]]:
+    """Return problems by the fields of the form."""
+    by: dict[str, list[Problem]] = {}
+    for problem in found:
+        by.setdefault(field_of(problem), []).append(problem)
+    return by
+
+
+def known(kind: str, field: str, config: Config) -> tuple[str, ...]:
+    """Return what the site allows there, where it has a list of it (``nfs_servers``): the form proposes it."""
+    return tuple(getattr(config, f"{kind}_{field}s", ()))
