@@ -178,12 +178,14 @@ class UserRegistry(Strict):
     Attributes:
         host: HOST:PORT that users push to; also the service that its tokens are for.
         pulled: HOST:PORT under which nodes pull the same images; one of ``registries``.
+        space: HOST:PORT of what tells how much users have there; it is shown the same certificate as ``pulled``.
         key, certificate: what its tokens are signed with, and the certificate that the registry trusts.
         issuer: as the registry knows it.
     """
 
     host: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?:[0-9]{1,5}$")]
     pulled: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?$")]
+    space: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?:[0-9]{1,5}$")]
     key: Path
     certificate: Path
     issuer: str = "ava"

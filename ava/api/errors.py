@@ -57,8 +57,9 @@ def response(
     *,
     where: str,
     headers: Mapping[str, str] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Response:
-    """Return the document. What a problem leaves empty is filled with what holds for every one."""
+    """Return the document, with further fields. What a problem leaves empty is filled with what holds for every one."""
     whole = [_whole(p, where) for p in problems[:SHOWN]]
     more = len(problems) - len(whole)
     body = {
@@ -67,6 +68,7 @@ def response(
         "status": status,
         "detail": " ".join(p.what for p in whole[:5]) + (f" And {more} more." if more > 0 else ""),
         "problems": [p.as_dict() for p in whole],
+        **(fields or {}),
     }
     return Response(encode(body), status, dict(headers or {}), MEDIA_TYPE)
 
@@ -84,8 +86,8 @@ def _whole(problem: Problem, where: str) -> Problem:
     )
 
 
-def of_refusal(refused: Refused, where: str) -> Response:
-    """Return what a refusal answers."""
+def of_refusal(refused: Refused, where: str, fields: Mapping[str, Any] | None = None) -> Response:
+    """Return what a refusal answers, with further fields."""
     headers: dict[str, str] = {}
     if isinstance(refused, TooMany):
         headers["retry-after"] = str(refused.seconds)
@@ -93,7 +95,7 @@ def of_refusal(refused: Refused, where: str) -> Response:
         headers["www-authenticate"] = 'Bearer realm="ava"'
     if refused.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["retry-after"] = "2"
-    return response(refused.status, public(refused, where), where=where, headers=headers)
+    return response(refused.status, public(refused, where), where=where, headers=headers, fields=fields)
 
 
 def public(refused: Refused, where: str) -> list[Problem]:

@@ -126,20 +126,26 @@ class Registries:
 
     def _client(self, host: str) -> httpx.Client:
         if host not in self._clients:
-            made = self.known[host]
-            trust = ssl.create_default_context(cafile=made.ca)
-            if made.certificate is not None:
-                trust.load_cert_chain(made.certificate, made.key)
-            # A redirect would lead where the settings do not.
-            self._clients[host] = httpx.Client(
-                base_url=f"https://{host}",
-                verify=trust,
-                timeout=SECONDS,
-                follow_redirects=False,
-                trust_env=False,
-                transport=self.transport,
-            )
+            self._clients[host] = connected(host, self.known[host], self.transport)
         return self._clients[host]
+
+
+def connected(
+    host: str, made: Registry, transport: httpx.BaseTransport | None = None, seconds: float = SECONDS
+) -> httpx.Client:
+    """Return a client for one host, which shows it what the settings say."""
+    trust = ssl.create_default_context(cafile=made.ca)
+    if made.certificate is not None:
+        trust.load_cert_chain(made.certificate, made.key)
+    # A redirect would lead where the settings do not.
+    return httpx.Client(
+        base_url=f"https://{host}",
+        verify=trust,
+        timeout=seconds,
+        follow_redirects=False,
+        trust_env=False,
+        transport=transport,
+    )
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -189,6 +195,21 @@ def away(where: str) -> Refused:
             "no usable answer",
             "the image's configuration",
             "Try again later, or say the command.",
+        ),
+    )
+
+
+def silent(where: str) -> Refused:
+    """Return the refusal of what cannot be done while the registry does not tell what is there."""
+    return Refused(
+        503,
+        Problem(
+            "registry-silent",
+            "The registry does not answer.",
+            where,
+            "no usable answer",
+            "what is in the registry",
+            "Try again later; if it stays, tell an administrator.",
         ),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,12 +25,16 @@ from ava.api.repositories import rights, scopes
 from ava.settings import ConfigError
 
 SECONDS = 300
-"""A token's life. Who leaves a group pulls and pushes so long at most; a long upload asks for another one by itself."""
+"""A token's life. Who leaves a group pulls so long at most; docker asks for another one by itself."""
+PUSHING = 60
+"""The life of one that pushes, the least that docker's clients know: for so long whose space is used up may go on."""
 BACK = 30
 """Seconds that a registry's clock may be behind."""
 MOST = 20
 """Scopes of one request."""
 _ACTIONS = ("pull", "push")
+Granted = Mapping[str, tuple[str, ...]]
+"""Repository to what may be done with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +45,48 @@ class Signer:
     key: ECKey
     chain: tuple[str, ...]
 
-    def token(self, who: Caller, asked: Collection[str], now: datetime) -> str:
-        """Return a token for a user.
+    def token(self, who: Caller, granted: Granted, now: datetime) -> str:
+        """Return a token for a user; Refused 401 for nobody."""
+        return self._signed(who.me.name, granted, now, seconds(granted))
 
-        Args:
-            who: the user; Refused 401 for nobody.
-            asked: scopes as the client sends them; none for a log-in that only looks whether it is let in.
-            now: the time.
-        """
-        access = []
-        for kind, name, actions in scopes(asked)[:MOST]:
-            # Neither the catalogue (registry:catalog:*) nor removal is anybody's here.
-            may = rights(who, name) if kind == "repository" else frozenset()
-            granted = [a for a in _ACTIONS if a in actions and a in may]
-            if granted:
-                access.append({"type": "repository", "name": name, "actions": granted})
+    def removal(self, repository: str, now: datetime) -> str:
+        """Return a token by which the API itself, and nobody else, removes from one repository."""
+        return self._signed("", {repository: ("delete",)}, now, PUSHING)
+
+    def _signed(self, subject: str, granted: Granted, now: datetime, life: int) -> str:
         at = int(now.timestamp())
         claims = {
             "iss": self.settings.issuer,
-            "sub": who.me.name,
+            "sub": subject,
             "aud": self.settings.host,
             "iat": at,
             "nbf": at - BACK,
-            "exp": at + SECONDS,
+            "exp": at + life,
             "jti": secrets.token_urlsafe(16),
-            "access": access,
+            "access": [
+                {"type": "repository", "name": name, "actions": list(actions)}
+                for name, actions in granted.items()
+            ],
         }
         header = {"typ": "JWT", "alg": "ES256", "x5c": list(self.chain)}
         return jwt.encode(header, claims, self.key, algorithms=["ES256"])
+
+
+def grant(who: Caller, asked: Collection[str]) -> Granted:
+    """Return what somebody gets of what is asked for; ``asked`` as the client sends it, nothing for a log-in that only looks."""
+    granted: dict[str, tuple[str, ...]] = {}
+    for kind, name, actions in scopes(asked)[:MOST]:
+        # Neither the catalogue (registry:catalog:*) nor removal is anybody's here.
+        may = rights(who, name) if kind == "repository" else frozenset()
+        wanted = {*actions, *granted.get(name, ())}
+        if found := tuple(a for a in _ACTIONS if a in wanted and a in may):
+            granted[name] = found
+    return granted
+
+
+def seconds(granted: Granted) -> int:
+    """Return the life of a token."""
+    return PUSHING if any("push" in actions for actions in granted.values()) else SECONDS
 
 
 def signer(settings: UserRegistry) -> Signer:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from ava.api.identity import Caller
 from ava.api.registry import Unanswered, away, split, unknown
+from ava.domain.model import Group
 from ava.domain.problems import Refused
 from ava.domain.spec import Spec
 
@@ -50,11 +51,17 @@ def _is_theirs(who: Caller, kind: str, owner: str) -> bool:
         return False
     if kind == "users":
         return owner == who.user.name
+    group = group_of(who, owner)
+    return group is not None and who.is_member(group)
+
+
+def group_of(who: Caller, name: str) -> Group | None:
+    """Return a group, None where there is none (any more)."""
     try:
-        return who.is_member(who.services.store.group(owner))
+        return who.services.store.group(name)
     except Refused as refused:
         if refused.status == 404:
-            return False
+            return None
         raise
 
 
@@ -71,7 +78,7 @@ def chosen(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:
     pushed = who.services.config.user_registry
     if pushed is None:
         return spec
-    image = _named(spec.image, pushed.host, pushed.pulled)
+    image = named(spec.image, pushed.host, pushed.pulled)
     if image is None:
         return spec
     repository, _ = split(image.partition("/")[2])
@@ -89,7 +96,7 @@ def chosen(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:
     return spec.model_copy(update={"image": own.image})
 
 
-def _named(image: str, pushing: str, pulling: str) -> str | None:
+def named(image: str, pushing: str, pulling: str) -> str | None:
     """Return the name under which nodes pull an image of the site's registry; None for one of another registry."""
     host, _, rest = image.partition("/")
     if host in OWNERS and rest:

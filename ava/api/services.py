@@ -18,7 +18,7 @@ from ava.api.sealing import Sealer
 from ava.store.interface import Store
 
 if TYPE_CHECKING:
-    from ava.api.registry_tokens import Signer
+    from ava.api.pushed import Pushed
 
 
 def utc_now() -> datetime:
@@ -54,7 +54,7 @@ class Services:
     directory: Directory | None = None
     registries: Registries = field(default_factory=lambda: Registries({}))
     provider: Provider | None = None
-    signer: Signer | None = None
+    pushed: Pushed | None = None
     clock: Callable[[], datetime] = utc_now
 
     def audit(

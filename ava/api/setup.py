@@ -14,9 +14,10 @@ from ava.api.logs.live import LiveLogs
 from ava.api.logs.victoria import KeptLogs
 from ava.api.matrix import table
 from ava.api.oidc import Provider
-from ava.api.registry_tokens import Signer, signer
+from ava.api.pushed import Pushed, made
+from ava.api.registry_tokens import signer
 from ava.api.sealing import sealer
-from ava.api.services import Services, services
+from ava.api.services import Services, services, utc_now
 from ava.domain.problems import Refused
 from ava.kube.access import Access, BadAccess, from_kubeconfig
 from ava.settings import ConfigError
@@ -63,14 +64,20 @@ def provider(config: Config) -> Provider | None:
     return Provider(config.oidc, config.oidc.address + entry.CALLBACK)
 
 
-def pushing(config: Config) -> Signer | None:
-    """Return what signs tokens for the site's registry, None where users push nothing; ConfigError without its key."""
-    return signer(config.user_registry) if config.user_registry is not None else None
+def pushing(config: Config) -> Pushed | None:
+    """Return the site's registry as users push to it, None where they push nothing; ConfigError without key or certificates."""
+    if config.user_registry is None:
+        return None
+    signs = signer(config.user_registry)
+    try:
+        return made(config, signs, utc_now)
+    except OSError as error:
+        raise ConfigError(f"registries.{config.user_registry.pulled}: {error}") from error
 
 
 def make(config: Config) -> Services:
     """Return the services; ConfigError with what is wrong."""
     table()
     seal = sealer(config.sealing_key)
-    ways = {"directory": directory(config), "provider": provider(config), "signer": pushing(config)}
+    ways = {"directory": directory(config), "provider": provider(config), "pushed": pushing(config)}
     return services(store(config), config, seal, logs=logs(config), **ways)

@@ -21,7 +21,7 @@ VERBS = {
     "completion": "Print the shell's completion script.",
     "data": "Keep data sets and files in them; show what homes and groups' folders hold.",
     "groups": "Show your groups, what they may have and what they have.",
-    "images": "Show the images that the site offers.",
+    "images": "Show the images that the site offers, and those that you have pushed.",
     "keys": "Store ssh keys for workbenches and deploy keys for git.",
     "list": "List your runs.",
     "login": "Log in and remember a token.",

@@ -22,8 +22,9 @@ class Part:
     def _one(self, shape: type[M], method: str, path: str, **more: Any) -> M:
         return shape.model_validate_json(self._send.send(method, path, **more).content)
 
-    def _list(self, shape: type[M], path: str) -> list[M]:
-        return TypeAdapter(list[shape]).validate_json(self._send.send("GET", path).content)  # type: ignore[valid-type]
+    def _list(self, shape: type[M], path: str, params: Mapping[str, Any] | None = None) -> list[M]:
+        content = self._send.send("GET", path, params=params).content
+        return TypeAdapter(list[shape]).validate_json(content)  # type: ignore[valid-type]
 
     def _page(self, shape: type[M], path: str, params: Mapping[str, Any]) -> Paged[M]:
         return Paged[shape].model_validate_json(self._send.send("GET", path, params=params).content)  # type: ignore[valid-type]

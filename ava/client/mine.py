@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import quote
 
+from ava.api.schemas.images import PushedImageOut, PushedOut
 from ava.api.schemas.people import GroupOut, KeyOut, MemberOut, SecretOut, SessionOut, TokenOut, UserOut
 from ava.client.base import Part
 
@@ -57,6 +59,15 @@ class Mine(Part):
         """Store a key: the public one for ssh, the private one for deploying."""
         body = {"value" if kind == "ssh" else "private_key": value}
         return self._one(KeyOut, "PUT", f"/keys/{kind}/{name}", json=body)
+
+    def pushed_images(self, *, user: str | None = None, group: str | None = None) -> list[PushedOut]:
+        """Return the images that one and one's groups have pushed; or a user's or a group's."""
+        return self._list(PushedOut, "/pushed-images", {"user": user, "group": group})
+
+    def delete_pushed_image(self, name: str) -> PushedImageOut:
+        """Delete an image, as ``users/NAME/IMAGE:TAG``, with all its tags; Refused 409 while something uses it."""
+        path = f"/pushed-images/{quote(name, safe='/:@')}"
+        return self._one(PushedImageOut, "DELETE", path)
 
     def delete_key(self, kind: KeyKind, name: str) -> None:
         """Remove a key."""

@@ -151,6 +151,17 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageUse:
+    """A run that has not finished (``run``), or a stored ``definition``, and the image that it names."""
+
+    kind: str
+    id: str
+    name: str
+    owner: str
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One start of a definition.
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from ava.domain.model import (
     Charge,
     Definition,
+    ImageUse,
     Kind,
     Message,
     Outcome,
@@ -65,6 +66,9 @@ class Work(Protocol):
         limit: int = 50,
     ) -> Page[Definition]:
         """Return definitions that are not deleted."""
+
+    def image_uses(self, text: str) -> Sequence[ImageUse]:
+        """Return the runs that have not finished, and the definitions, in whose image's name a text stands."""
 
     def delete_definition(self, id: str, now: datetime) -> None:
         """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
+import socket
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from avadm.artifacts import programs
 from bench.control_plane import Authority, free_port
 from tests.platform.packages import unpacked
-from tests.unit.fakes.roles import template, variables
+from tests.unit.fakes.roles import template, value, variables
 
 
 class Process:
@@ -57,6 +62,47 @@ class Process:
                 time.sleep(0.05)
             else:
                 return
+        raise AssertionError(self.log.read_text())
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+
+class Space:
+    """The role's program that tells what users have, over the same images; ``limits`` in bytes as its settings have them."""
+
+    def __init__(self, folder: Path, limits: Mapping[str, int | None]) -> None:
+        self.port = free_port()
+        settings = value(
+            "{{ _registry_space_settings | to_json }}",
+            **variables("registry")
+            | {
+                "registry_storage": f"{folder}/images",
+                "registry_address": "127.0.0.1",
+                "registry_space_client": "registry:ava",
+                "registry_space_limits": dict(limits),
+            },
+        )
+        told = settings if isinstance(settings, dict) else json.loads(settings)
+        told = {
+            k: str(v).replace("/etc/docker-registry", str(folder)) if k != "limits" else v
+            for k, v in told.items()
+        }
+        (folder / "space.json").write_text(json.dumps(told | {"listen": f"127.0.0.1:{self.port}"}))
+        self.log = folder / "space.log"
+        program = programs.variables("nodeside-registry", folder)["files"]["program"]["path"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-S", program, "serve", folder / "space.json"], stdout=log, stderr=log
+            )
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            assert self._process.poll() is None, self.log.read_text()
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
         raise AssertionError(self.log.read_text())
 
     def close(self) -> None:

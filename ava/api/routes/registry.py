@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from http import HTTPStatus
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
+from ava.api import errors
 from ava.api.answer import Json
 from ava.api.identity import by_basic, caller
-from ava.api.registry_tokens import SECONDS
+from ava.api.pushed import check_room
+from ava.api.registry_tokens import grant, seconds
+from ava.api.repositories import owned
 from ava.api.routes.common import RESPONSES
 from ava.api.schemas.people import RegistryTokenOut
 from ava.domain.names import shown
@@ -20,20 +24,22 @@ routes = APIRouter(
 )
 
 
-@routes.get("/registry/token")
+@routes.get("/registry/token", response_model=RegistryTokenOut)
 def registry_token(
     request: Request,
     service: Annotated[str, Query(max_length=300)] = "",
     scope: Annotated[list[str] | None, Query(max_length=50)] = None,
-) -> RegistryTokenOut:
+) -> Any:
     """Return a token for the registry; who asks says a name and one of its tokens by HTTP basic authentication.
 
-    What may not be had is left out of it, and the registry refuses that then; nobody is told what there is.
+    What may not be had is left out of it, and the registry refuses that then; nobody is told what there is. Whose images take up
+    their space gets none to push with, and is told so (403).
     """
     who = by_basic(request) or caller(request)
     who.may("registry.token")
-    signer = who.services.signer
-    if signer is None or service != signer.settings.host:
+    pushed = who.services.pushed
+    signer = pushed.signer if pushed else None
+    if pushed is None or signer is None or service != signer.settings.host:
         raise Refused(
             404,
             Problem(
@@ -45,6 +51,22 @@ def registry_token(
                 "Log in at the site's own registry.",
             ),
         )
+    granted = grant(who, scope or ())
+    owners = {"/".join(owned(name)) for name, actions in granted.items() if "push" in actions}
+    try:
+        check_room(pushed, sorted(owners))
+    except Refused as refused:
+        return _told(refused, request.url.path)
     now = who.services.clock()
-    token = signer.token(who, scope or (), now)
-    return RegistryTokenOut(token=token, access_token=token, expires_in=SECONDS, issued_at=now)
+    token = signer.token(who, granted, now)
+    return RegistryTokenOut(token=token, access_token=token, expires_in=seconds(granted), issued_at=now)
+
+
+def _told(refused: Refused, where: str) -> Response:
+    """Return a refusal that says its reason also where docker looks for one: the registry's own form of errors."""
+    code = "DENIED" if refused.status == HTTPStatus.FORBIDDEN else "UNAVAILABLE"
+    said = [
+        {"code": code, "message": f"{p.what} Found: {p.found}; wanted: {p.wanted}. {p.remedy}"}
+        for p in refused.problems
+    ]
+    return errors.of_refusal(refused, where, {"errors": said})

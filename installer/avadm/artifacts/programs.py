@@ -18,6 +18,7 @@ PROGRAMS = {
     "log-shipper": ("logs.shipper",),
     "log-watch": ("logs.watch",),
     "pod-targets": ("pod_targets",),
+    "registry": ("registry.serve", "registry.tidy"),
     "volumes": ("volumes.provisioner", "volumes.node", "volumes.driver"),
 }
 """Program to the modules whose ``main`` it runs. Of several, the first word of the command line says which."""

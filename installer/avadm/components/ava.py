@@ -16,6 +16,8 @@ LEDGER = "ava-ledger"
 """Duty: the node has the ledger."""
 REGISTRY_CLIENT = "registry-client-ava"
 """Certificate, and owner of its key, that the interface shows to the image registry."""
+REGISTRY_USER = "registry:ava"
+"""Common name of that certificate."""
 REGISTRY_TOKENS = "registry-tokens-ava"
 """The same, with which it signs users' tokens for the image registry."""
 ISSUER = "ava"
@@ -96,7 +98,7 @@ def doors(site: Site) -> list[str]:
 def leaves(site: Site) -> Iterator[Leaf]:
     """Yield the certificates that the interface shows to the image registry and to Prometheus, in which it only reads."""
     if site.components.ava and site.with_role("registry"):
-        yield Leaf(REGISTRY_CLIENT, Authority.IMAGES, REGISTRY_CLIENT, "registry:ava")
+        yield Leaf(REGISTRY_CLIENT, Authority.IMAGES, REGISTRY_CLIENT, REGISTRY_USER)
         yield Leaf(REGISTRY_TOKENS, Authority.IMAGE_TOKENS, REGISTRY_TOKENS, "ava")
     if site.components.ava and metered(site):
         yield Leaf(METRICS_CLIENT, Authority.METRICS, METRICS_CLIENT, "ava")

@@ -11,7 +11,7 @@ from avadm.pki.model import Authority, Leaf
 from avadm.site.model import Node, Site
 from avadm.site.places import registry_name
 
-READERS, METRICS, WRITER, WRITER_METRICS, USERS, USERS_METRICS = 5000, 5001, 5002, 5003, 5004, 5005
+READERS, METRICS, WRITER, WRITER_METRICS, USERS, USERS_METRICS, SPACE = range(5000, 5007)
 PUSHED = "registry-pushed"
 """Duty: users push images there."""
 _PROGRAM = "docker-registry or registry"
@@ -55,7 +55,7 @@ COMPONENT = Component(
         ("docker", "cephfs"),
         ("registry",),
         ("registry",),
-        artifacts=("pause", "base-image"),
+        artifacts=("pause", "base-image", "nodeside-registry"),
     ),
     packages={"registry": Packages(late=("registry",))},
     ports=(
@@ -92,9 +92,21 @@ COMPONENT = Component(
             program=_PROGRAM,
             what="image registry, users' own images",
             duty=PUSHED,
-            peers=(Peer.OUTSIDE,),
+            # The platform's API, a pod, removes what users have it remove.
+            peers=(Peer.OUTSIDE, Peer.PODS),
             tls=True,
             who="tokens of the platform's API",
+            always=True,
+        ),
+        # The node's filter cannot tell one pod from another; users' pods are held off by their own network policies.
+        Port(
+            number=SPACE,
+            program="python3",
+            what="what users have in the image registry",
+            duty=PUSHED,
+            peers=(Peer.PODS,),
+            tls=True,
+            who="the certificate of the platform's API",
             always=True,
         ),
         Port(

@@ -14,6 +14,7 @@ from avadm.render import Given, Vars
 from avadm.render.kube_nodes import DNS_OFFSET
 from avadm.render.masters import api_url
 from avadm.site import places
+from avadm.site.ava import ImageSpace
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 
@@ -140,10 +141,14 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
             "service": f"{places.registry_name(site)}:{USERS}",
             "issuer": ava.ISSUER,
         }
+        out.all["registry_space_client"] = ava.REGISTRY_USER
+        out.all["registry_space_limits"] = _limits(site.components.ava.image_space)
     filesystem = site.components.ceph.filesystem
     if site.components.kubernetes.registry_storage == "cephfs" and filesystem:
         mount = filesystem.mount.rstrip("/")
         out.all |= {"registry_mount": mount, "registry_storage": f"{mount}/registry"}
+        # What another node's registry is being sent would be taken for what nobody needs.
+        out.all["registry_gc"] = len(servers) == 1
     # Known by name on every node, whether there is a name service or not.
     out.all["base_hosts"] += f"\n{servers[0].address} {places.registry_name(site)}"
     for node in servers:
@@ -160,6 +165,12 @@ def _registry(site: Site, profile: Profile, store: KeyStore, out: Vars) -> None:
                 "certificate": store.leaf(f"registry-client-{node.name}"),
                 "key": key_pem(key_variable(f"node-{node.name}")),
             }
+
+
+def _limits(space: ImageSpace) -> dict[str, int | None]:
+    """Return what owners of images may have, bytes: ``users`` and ``groups`` of each, and single ones by ``users/NAME``."""
+    told = {"users": space.user_gib, "groups": space.group_gib, **space.others}
+    return {owner: None if gib is None else gib * 2**30 for owner, gib in told.items()}
 
 
 def _ingress(node: Node, site: Site, store: KeyStore) -> dict[str, Any]:

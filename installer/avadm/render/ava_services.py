@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from avadm.components.ava import ISSUER, METRICS_CLIENT, REGISTRY_CLIENT, REGISTRY_TOKENS, host
 from avadm.components.monitoring import SERVER
-from avadm.components.registry import READERS, USERS
+from avadm.components.registry import READERS, SPACE, USERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 from avadm.pki.certs import key_pem
@@ -78,19 +78,21 @@ def render(given: Given, out: Vars) -> None:
 
 
 def _registry(given: Given, told: _Told) -> None:
-    """Let the interface read in the site's own registry what an image runs by itself."""
+    """Let the interface read in the site's own registry what an image runs by itself, and remove what is users' own."""
     servers = given.site.with_role("registry")
     if not servers:
         return
     told.cas["registry-ca.crt"] = given.store.trusted(Authority.KUBERNETES)
     told.cas["registry-client.crt"] = given.store.leaf(REGISTRY_CLIENT)
     told.secrets["api"]["registry-key"] = key_pem(key_variable(REGISTRY_CLIENT))
-    told.openings.append({"part": "api", "networks": [f"{n.address}/32" for n in servers], "port": READERS})
+    networks = [f"{n.address}/32" for n in servers]
+    told.openings += [{"part": "api", "networks": networks, "port": p} for p in (READERS, USERS, SPACE)]
     told.cas["registry-tokens.crt"] = given.store.leaf(REGISTRY_TOKENS)
     told.secrets["api"]["registry-tokens-key"] = key_pem(key_variable(REGISTRY_TOKENS))
     told.settings["api"]["user_registry"] = {
         "host": f"{places.registry_name(given.site)}:{USERS}",
         "pulled": f"{places.registry_name(given.site)}:{READERS}",
+        "space": f"{places.registry_name(given.site)}:{SPACE}",
         "key": "/etc/ava/services-api/registry-tokens-key",
         "certificate": f"{CONFIG}/registry-tokens.crt",
         "issuer": ISSUER,

@@ -55,6 +55,22 @@ class Workbenches(Model):
     """So many hours before that its user is told."""
 
 
+Space = Annotated[Whole, Field(ge=0, le=2**20)]
+
+
+class ImageSpace(Model):
+    """What images that users push may take of the image registry's disk, GiB; `null` is no limit."""
+
+    user_gib: Space | None = 50
+    """Of each user."""
+    group_gib: Space | None = 200
+    """Of each group."""
+    others: dict[
+        Annotated[str, Field(pattern=r"^(users|groups)/[a-z]([-a-z0-9]{0,30}[a-z0-9])?$")], Space | None
+    ] = {}
+    """Of single users and groups, in place of that: `users/NAME` or `groups/GROUP` to GiB."""
+
+
 class Ava(Model):
     """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
 
@@ -66,6 +82,8 @@ class Ava(Model):
     """Whether people may register themselves; an administrator still approves each."""
     images: list[Literal["ava-base", "ava-tensorflow", "ava-pytorch"]] = ["ava-base"]
     """Images of users' containers that are put into the site's registry; code from git wants ava-base."""
+    image_space: ImageSpace = ImageSpace()
+    """What images of users' own may take of the image registry's disk."""
     git: list[GitServer] = []
     """Servers from which code of trainings may be cloned; none: no training has its code from git."""
     nfs_servers: list[NfsServer] = []

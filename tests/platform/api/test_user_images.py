@@ -6,9 +6,7 @@ import json
 import ssl
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,72 +15,21 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from ava.api.config import UserRegistry
-from ava.api.registry import Registries, Registry
-from ava.api.registry_tokens import Signer, signer
+from ava.api.registry_tokens import signer
 from ava.domain.model import UserState
 from bench.control_plane import Authority
 from tests.docker_client import MANIFEST, Docker
-from tests.platform.registry import Process, folder_of
+from tests.platform.images_town import REALM, SERVICE, Town, town_in
 from tests.unit.ava.api.site import codes
-from tests.unit.ava.served import Served
 
 pytestmark = pytest.mark.platform
-SERVICE = "registry.site:5004"
-REALM = "/api/v1/registry/token"
-
-
-@dataclass
-class Town:
-    """The whole.
-
-    Attributes:
-        users, nodes: the process that users push to, and the one that nodes pull from, over the same images.
-    """
-
-    served: Served
-    users: Process
-    nodes: Process
-    ca: Path
-    signer: Signer
-    folder: Path
-
-    def docker(self, name: str | None) -> Docker:
-        secret = self.served.token(name) if name else ""
-        return Docker(self.users.url, self.ca, name, secret)
-
-    def token(self, name: str, *scope: str) -> str:
-        made = self.docker(name).fetch(self.served.url + REALM, SERVICE, list(scope))
-        assert made is not None
-        return made
-
-    def with_token(self, token: str) -> Docker:
-        return Docker(self.users.url, self.ca, token=token)
 
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    root = tmp_path_factory.mktemp("town")
-    folder, tls, tokens = folder_of(root)
-    (folder / "readers").mkdir()
-    (folder / "readers.crt").write_bytes((folder / "tls/ca.crt").read_bytes())
-    certificate, key = tokens.issue("ava", "ava")
-    node = tls.issue("node", "node")
-    served = Served(root)
-    served.now = datetime.now(UTC)
-    told = {"realm": served.url + REALM, "service": SERVICE, "issuer": "ava"}
-    users = Process(folder, "users", registry_tokens=told)
-    nodes = Process(folder, "reader")
-    host = f"localhost:{nodes.port}"
-    settings = UserRegistry(host=SERVICE, pulled=host, key=key, certificate=certificate)
-    served.services.signer = signer(settings)
-    served.services.config = served.services.config.model_copy(update={"user_registry": settings})
-    ca = folder / "tls/ca.crt"
-    served.services.registries = Registries({host: Registry(ca=ca, certificate=node[0], key=node[1])})
-    made = Town(served, users, nodes, ca, served.services.signer, folder)
+    made = town_in(tmp_path_factory.mktemp("town"))
     yield made
-    users.close()
-    nodes.close()
-    served.close()
+    made.close()
 
 
 def test_a_user_pushes_and_pulls_what_is_theirs(town: Town) -> None:
@@ -228,7 +175,7 @@ def test_forged_and_expired_tokens_open_nothing(town: Town) -> None:
     other.mkdir(exist_ok=True)
     made = Authority(other)
     path, key = made.issue("ava", "ava")
-    foreign = signer(UserRegistry(host=SERVICE, pulled="x", key=key, certificate=path))
+    foreign = signer(UserRegistry(host=SERVICE, pulled="x", space="x:1", key=key, certificate=path))
     head, body, mark = town.token("ben", "repository:users/ben/torch:pull").split(".")
     claims = said(f"{head}.{body}.{mark}")
     claims["access"][0]["name"] = "users/ann/torch"
@@ -238,6 +185,7 @@ def test_forged_and_expired_tokens_open_nothing(town: Town) -> None:
         UserRegistry(
             host=SERVICE,
             pulled="x",
+            space="x:1",
             key=town.folder / "tls/node.key",
             certificate=town.folder / "tls/node.crt",
         )
@@ -300,7 +248,9 @@ def said(token: str) -> dict[str, Any]:
     return dict(json.loads(urlsafe_b64decode(token.split(".")[1] + "==")))
 
 
-def test_a_token_lasts_five_minutes_and_says_no_more_than_was_asked_for(town: Town) -> None:
+def test_a_token_lasts_minutes_and_says_no_more_than_was_asked_for(town: Town) -> None:
+    pushing = said(town.token("ann", "repository:users/ann/torch:pull,push"))
+    assert pushing["exp"] - pushing["iat"] == 60
     token = town.token("ann", "repository:users/ann/torch:pull")
     claims = said(token)
     assert claims["exp"] - claims["iat"] == 300

@@ -77,7 +77,7 @@ def test_a_program_has_its_own_parts_alone():
     for name in PROGRAMS:
         with zipfile.ZipFile(io.BytesIO(bundle(name))) as archive:
             folders = {path.split("/")[1] for path in archive.namelist() if path.count("/") > 1}
-        assert folders <= {"database", "volumes", "disks", "logs"}, name
+        assert folders <= {"database", "volumes", "disks", "logs", "registry"}, name
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))

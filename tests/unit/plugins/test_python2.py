@@ -20,6 +20,7 @@ PATTERNS = (
 YOUNG = [
     *ROOT.glob("nodeside/volumes/*.py"),
     *ROOT.glob("nodeside/database/*.py"),
+    *ROOT.glob("nodeside/registry/*.py"),
     *(
         ROOT / "nodeside" / f"{n}.py"
         for n in ("balancer", "gpu_exporter", "kubeapi", "logs/watch", "pod_targets")

@@ -28,15 +28,19 @@ def test_who_reads_does_not_write(server, address, clients, writes):
     assert (readonly, made["storage"]["delete"]["enabled"]) == (not writes, writes)
 
 
+PROGRAM = {
+    "artifacts": {"nodeside-registry": {"files": {"program": {"place": "/usr/lib/avadm/registry-1.pyz"}}}}
+}
 TOKENS = {"realm": "https://ava.x/t", "service": "registry.x:5004", "issuer": "ava"}
 
 
-def test_users_show_tokens_for_which_one_authority_alone_is_trusted_and_remove_nothing():
+def test_users_show_tokens_for_which_one_authority_alone_is_trusted():
     made = yaml.safe_load(written("config.yml", "users", registry_tokens=TOKENS))
     assert made["http"]["addr"] == "10.0.0.5:5004"
     assert made["auth"]["token"] == TOKENS | {"rootcertbundle": "/etc/docker-registry/tokens.crt"}
     assert "clientcas" not in made["http"]["tls"]
-    assert not made["storage"]["delete"]["enabled"]
+    # Whose token has the right to: the API's own (tests/platform/api/test_pushed_images.py).
+    assert made["storage"]["delete"]["enabled"]
     assert made["http"]["debug"]["addr"].startswith("127.0.0.1:")
     for server in ("reader", "writer"):
         assert "auth" not in yaml.safe_load(written("config.yml", server, registry_tokens=TOKENS))
@@ -44,7 +48,7 @@ def test_users_show_tokens_for_which_one_authority_alone_is_trusted_and_remove_n
 
 @pytest.mark.parametrize(("tokens", "units"), [({}, 2), (TOKENS, 3)])
 def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
-    have = variables("registry") | {"registry_tokens": tokens, "registry_address": "10.0.0.5"}
+    have = variables("registry") | PROGRAM | {"registry_tokens": tokens, "registry_address": "10.0.0.5"}
     servers = value("{{ _registry_servers }}", **have)
     assert len(servers) == units
     lines = value("{{ _registry_gc_service }}", **have).splitlines()
@@ -59,7 +63,7 @@ def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
     [
         (40, True, False, ""),
         (40, False, False, "start u"),
-        (14, True, False, "stop u"),
+        (14, True, False, "stop u\nstart --no-block due.service"),
         (14, False, False, ""),
         (40, False, True, ""),
         (14, True, True, ""),
@@ -77,10 +81,12 @@ def test_users_are_stopped_before_they_fill_the_disk(tmp_path, free, active, col
 esac""",
     )
     env = stub(tmp_path / "df", f"echo Use%; echo ' {100 - free}%'")
-    ran = sh("bash", ROLES / "registry/files/avadm-registry-room", "u", "/images", "15", env=env)
+    ran = sh(
+        "bash", ROLES / "registry/files/avadm-registry-room", "u", "/images", "15", "due.service", env=env
+    )
     assert ran.returncode == 0, ran.stderr
     assert done.read_text().strip() == does
-    assert ("less than 15" in ran.stderr) == (does == "stop u")
+    assert ("less than 15" in ran.stderr) == does.startswith("stop u")
 
 
 def test_each_unit_serves_its_own_configuration():
@@ -112,6 +118,43 @@ def test_layers_are_removed_only_where_images_can_be_seen(tmp_path, said, remove
     assert ran.read_text().splitlines() == called
     assert (done.returncode == 0) == removes
     assert removes or "nothing is removed" in done.stderr
+
+
+def test_links_are_tidied_up_after_the_collection_alone(tmp_path, monkeypatch):
+    program, python = tmp_path / "docker-registry", tmp_path / "bin/python3"
+    stub(
+        program, f'echo collect "$@" >> {tmp_path}/ran\necho "3 blobs marked, 1 blobs eligible for deletion"'
+    )
+    text = (ROLES / "registry/files/avadm-registry-gc").read_text().replace("/usr/bin/python3", str(python))
+    (tmp_path / "gc").write_text(text)
+    python.parent.mkdir()
+    stub(python, f'echo tidy "$@" >> {tmp_path}/ran')
+    assert sh("bash", tmp_path / "gc", program, "c.yml", "a.pyz", "/images").returncode == 0
+    assert (tmp_path / "ran").read_text().splitlines()[1:] == [
+        "collect garbage-collect c.yml",
+        "tidy a.pyz tidy /images",
+    ]
+    stub(program, '[ $# = 3 ] && echo "3 blobs marked, 1 blobs eligible for deletion" || exit 1')
+    (tmp_path / "ran").unlink()
+    assert sh("bash", tmp_path / "gc", program, "c.yml", "a.pyz", "/images").returncode != 0
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("status", "starts", "good"), [(0, True, True), (1, False, True), (2, False, False)])
+def test_a_nights_collection_is_for_who_has_deleted_enough(tmp_path, status, starts, good):
+    stub(tmp_path / "python3", f"exit {status}")
+    env = stub(tmp_path / "systemctl", f'echo "$@" >> {tmp_path}/ran')
+    text = (ROLES / "registry/files/avadm-registry-due").read_text()
+    (tmp_path / "due").write_text(text.replace("/usr/bin/python3", str(tmp_path / "python3")))
+    done = sh("bash", tmp_path / "due", "a.pyz", "1", "/images", env=env)
+    assert (done.returncode == 0, (tmp_path / "ran").exists()) == (good, starts)
+
+
+def test_nothing_is_collected_between_weeks_where_several_registries_write():
+    for collects in (True, False):
+        have = variables("registry") | PROGRAM | {"registry_gc": collects, "registry_tokens": TOKENS}
+        line = value("{{ _registry_room_service }}", **have | {"registry_address": "10.0.0.5"})
+        assert ("avadm-registry-due.service" in line) is collects
 
 
 def test_nobody_writes_while_layers_are_removed_and_the_writer_comes_back():

@@ -7,8 +7,9 @@ import yaml
 
 from ava.api.config import Config as Api
 from ava.operator.config import Config as Operator
+from avadm import components
 from avadm.errors import AvadmError
-from avadm.render import ava, ava_services, database, logs
+from avadm.render import Vars, addons, ava, ava_services, database, logs
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import given, template, value
 from tests.unit.site.test_render_ava import ARCHIVE, site
@@ -121,7 +122,10 @@ def test_the_way_is_open_to_their_addresses_and_ports_for_who_asks(tmp_path):
     assert found == [
         ("api", "192.0.2.10/32", 443, ["Egress"]),
         ("api", "192.0.2.11/32", 389, ["Egress"]),
-        ("api", "10.0.0.2/32", 5000, ["Egress"]),  # the site's own registry
+        # The site's own registry: read, pushed images removed, counted.
+        ("api", "10.0.0.2/32", 5000, ["Egress"]),
+        ("api", "10.0.0.2/32", 5004, ["Egress"]),
+        ("api", "10.0.0.2/32", 5006, ["Egress"]),
         ("operator", "192.0.2.12/32", 8080, ["Egress"]),
         ("operator", "192.0.2.16/28", 587, ["Egress"]),
     ]
@@ -129,9 +133,8 @@ def test_the_way_is_open_to_their_addresses_and_ports_for_who_asks(tmp_path):
 
 def test_without_them_nothing_is_opened_or_kept(tmp_path):
     base = objects(tmp_path, "base.yml.j2", {})
-    assert [name for name in base if "service-" in name] == ["NetworkPolicy service-1"], (
-        "the site's own registry"
-    )
+    own = [f"NetworkPolicy service-{n}" for n in (1, 2, 3)]
+    assert [name for name in base if "service-" in name] == own, "the site's own registry"
     held = objects(tmp_path, "secrets.yml.j2", {})
     assert list(held["Secret services-api"]["data"]) == ["registry-key", "registry-tokens-key"]
     assert "Secret services-operator" not in held
@@ -164,7 +167,26 @@ def test_users_push_to_the_registry_and_its_tokens_are_signed_by_the_interface_a
     told = Api.model_validate(yaml.safe_load(data["api.yml"])).user_registry
     assert told is not None and told.host.endswith(":5004")
     assert told.pulled in Api.model_validate(yaml.safe_load(data["api.yml"])).registries
+    assert told.space.endswith(":5006")
     assert str(told.key) == "/etc/ava/services-api/registry-tokens-key"
     assert "BEGIN CERTIFICATE" in data["registry-tokens.crt"]
     parts = [name for name in data if name.endswith(".yml") and "user_registry" in data[name]]
     assert parts == ["api.yml"]
+
+
+@pytest.mark.parametrize(
+    ("knob", "limits"),
+    [
+        ({}, {"users": 50 * 2**30, "groups": 200 * 2**30}),
+        (
+            {"user_gib": None, "group_gib": 0, "others": {"users/zoe": 500, "groups/vision": None}},
+            {"users": None, "groups": 0, "users/zoe": 500 * 2**30, "groups/vision": None},
+        ),
+    ],
+)
+def test_what_counts_is_told_the_limits_in_bytes_and_who_may_ask(tmp_path, knob, limits):
+    of = site(ava={"image_space": knob})
+    out = sites.render(of, addons, store=sites.issued(of, tmp_path), out=Vars(all={"base_hosts": ""}))
+    assert out.all["registry_space_limits"] == limits
+    [client] = [leaf for leaf in components.ava.leaves(of) if leaf.name == "registry-client-ava"]
+    assert out.all["registry_space_client"] == client.user

@@ -69,6 +69,10 @@ def test_a_key_that_is_none_or_not_the_certificates_is_refused_at_the_start(
     with pytest.raises(ConfigError, match="user_registry"):
         signer(
             UserRegistry(
-                host="registry.site:5004", pulled="registry.site:5000", key=key, certificate=certificate
+                host="registry.site:5004",
+                pulled="registry.site:5000",
+                space="registry.site:5006",
+                key=key,
+                certificate=certificate,
             )
         )

@@ -11,6 +11,7 @@ import pytest
 from ava.api import invitation
 from ava.api.matrix import table
 from ava.domain.model import UserState
+from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import SPEC, WORD, Site, problems
 
 Request = tuple[str, str, Any]
@@ -43,6 +44,11 @@ def _service(site: Site) -> str:
 
 def _data_set(site: Site) -> str:
     return str(site.call("POST", "/data-sets", "ann", json={"name": "digits"}).json()["id"])
+
+
+def _pushed(site: Site) -> str:
+    pushing(site, {"groups/vision": {"images": [image("groups/vision/torch", "1")]}})
+    return "vision"
 
 
 def _own_token(site: Site, who: str | None) -> str:
@@ -99,6 +105,8 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "cluster.show": lambda s, w: ("GET", "/cluster", None),
     "images.list": lambda s, w: ("GET", "/images", None),
     "registry.token": lambda s, w: ("GET", "/registry/token?service=registry.site:5004", None),
+    "pushed-images.show": lambda s, w: ("GET", f"/pushed-images?group={_pushed(s)}", None),
+    "pushed-images.delete": lambda s, w: ("DELETE", f"/pushed-images/groups/{_pushed(s)}/torch:1", None),
     "definitions.list": lambda s, w: ("GET", "/definitions", None),
     "definitions.list-all": lambda s, w: ("GET", "/definitions?all=true", None),
     "definitions.make": lambda s, w: ("POST", "/definitions", {"name": "d", "spec": SPEC}),

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from ava.api.logs.interface import LogLine
@@ -23,6 +24,7 @@ from ava.domain.placement.model import Node
 from ava.domain.placement.room import survey
 from ava.domain.resources import Resources
 from ava.images.catalogue import Offered, completed
+from tests.unit.ava.api.pushed_images import image, pushing
 from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.served import Served
 
@@ -322,6 +324,37 @@ def test_the_images_are_shown_with_what_is_in_them(ann: Run, served: Served) -> 
     assert [w for w in ("ava-tensorflow", "tensorflow 2.", "3.11", "workbench") if w not in shown] == []
 
 
+def test_pushed_images_are_listed_with_their_space_and_deleted_by_name(ann: Run, served: Served) -> None:
+    assert "ava images mine" not in ann("images").err
+    counted = pushing(
+        served,
+        {
+            "users/ann": {
+                "limit": 50 * GIB,
+                "used": 3 * GIB,
+                "waiting": GIB,
+                "images": [image("users/ann/torch", "1", "2")],
+            },
+            "groups/vision": {"used": 100, "images": [image("groups/vision/tf")]},
+        },
+    )
+    assert "users/ann/…: 3 GiB of 50 GiB, 1 GiB deleted that goes at night" in ann("images").err
+    shown = ann("images", "mine")
+    assert [w for w in ("users/ann/torch:1", "groups/vision/tf@sha256:aaa") if w not in shown.out] == []
+    assert "Nothing more can be pushed: The images of groups/vision take up" in shown.err
+    assert "groups/vision" not in ann("images", "mine", "--user", "ann").out
+    assert json.loads(ann("images", "mine", "--group", "vision", "--json").out)[0]["owner"] == "groups/vision"
+    assert ann("images", "mine", "--group", "a", "--user", "b").code == 2
+    assert "Deleted users/ann/torch:1, users/ann/torch:2." in ann("images", "delete", "users/ann/torch:1").err
+    assert len(counted.removed) == 1
+    assert ann("images", "delete", "registry.site:5004/users/ann/torch:2").code == 0
+    refused = ann("images", "delete", "users/ben/torch:1")
+    assert (refused.code, "There is no image users/ben/torch:1" in refused.err) == (2, True)
+    counted.accounts["users/ann"] = httpx.Response(500)
+    assert ann("images").code == 0
+    assert "does not answer" in ann("images", "mine").err
+
+
 def test_keys_are_stored_and_listed(ann: Run, tmp_path: Path) -> None:
     file = tmp_path / "id.pub"
     file.write_text(
@@ -363,6 +396,7 @@ def test_who_may_not_is_told_so(ann: Run) -> None:
 
 
 def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
+    pushing(served)
     run = served.run()["id"]
     for verb in (
         ["list"],
@@ -372,6 +406,7 @@ def test_json_is_all_that_standard_output_has(ann: Run, served: Served) -> None:
         ["queue", "default"],
         ["cluster"],
         ["images"],
+        ["images", "mine"],
         ["usage"],
         ["groups"],
         ["tokens", "list"],

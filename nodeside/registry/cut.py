@@ -1,0 +1,61 @@
+"""Ends what owners send beyond their space, while it comes, without a word to anybody else's. Python 3.5 or later.
+
+A push is let in by a token, and docker's protocol tells no size before: so what is being sent is looked at as it grows. An
+upload that is cut has its folder moved away first, by one rename. The registry finds it no more and refuses its end, whatever
+has come; only then its bytes are given back. The other way about a layer with holes could get the name of a whole one.
+"""
+
+import os
+import shutil
+import time
+
+from .account import Account, limit
+from .storage import folders
+
+AWAY = "avadm-cut"
+"""Folder beside the registry's own, on its file system."""
+KEPT_S = 3600
+"""For so long a connection may go on writing to what was moved away; it is emptied at each look."""
+
+
+def look(storage, limits, note):
+    """Cut the uploads of each owner who has more than they may, and give back what was cut before."""
+    for owner in storage.owners():
+        most = limit(owner, limits)
+        if most is None or not any(storage.uploads(path) for _, path in storage.repositories(owner)):
+            continue
+        account = Account(storage, owner)
+        if account.used <= most and not account.countless:
+            continue
+        for upload in sorted(account.uploads):
+            if away(storage.root, upload):
+                note("%s has %d bytes of %d: an upload was cut" % (owner, account.used, most))
+    empty(storage.root, time.time())
+
+
+def away(root, upload):
+    """Move an upload away; whether it was still there."""
+    place = os.path.join(root, AWAY)
+    if not os.path.isdir(place):
+        os.mkdir(place, 0o700)
+    moved = os.path.join(place, "%s-%d" % (os.path.basename(upload), time.time() * 1000))
+    try:
+        os.rename(upload, moved)
+        os.utime(moved)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def empty(root, now):
+    """Give back the bytes of what was moved away, and remove it once nobody can write to it any more."""
+    place = os.path.join(root, AWAY)
+    for name in folders(place):
+        moved = os.path.join(place, name)
+        if now - os.lstat(moved).st_mtime > KEPT_S:
+            shutil.rmtree(moved, ignore_errors=True)
+            continue
+        try:
+            os.truncate(os.path.join(moved, "data"), 0)
+        except FileNotFoundError:
+            pass
