@@ -54,6 +54,17 @@ def apart(call: Callable[..., T], *given: Any) -> T:
         return threads.submit(call, *given).result()
 
 
+def enter(page: Page, name: str) -> Page:
+    """Log in by keyboard alone."""
+    page.goto("/login")
+    page.keyboard.type(name)
+    page.keyboard.press("Tab")
+    page.keyboard.type(WORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/")
+    return page
+
+
 class Town:
     """An AVA in use, and what a browser complains of."""
 
@@ -81,14 +92,7 @@ class Town:
 
     def log_in(self, name: str, language: str = "en", **more: Any) -> Page:
         """Log in by keyboard alone."""
-        page = self.page(language, **more)
-        page.goto("/login")
-        page.keyboard.type(name)
-        page.keyboard.press("Tab")
-        page.keyboard.type(WORD)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/")
-        return page
+        return enter(self.page(language, **more), name)
 
 
 @pytest.fixture(scope="session")

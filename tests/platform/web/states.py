@@ -69,10 +69,15 @@ STATES: dict[str, tuple[str, Act]] = {
         ANN, sent("/services/new", "button[value=start]", name="x", **{"serving.port": "80", "scaling.least": "9"}),
     ),
     "a data set that is refused": (ANN, sent("/data", SUBMIT, name="Not A Name")),
+    "a data set of another source that is refused": (
+        ROOT, sent("/data/new?source=nfs", SUBMIT, name="x", server="other.example.org"),
+    ),
     "a queue that is not made": (ROOT, sent("/queues", SUBMIT, name="Not A Name")),
     "a pool that is not deleted": (ROOT, sent("/pools", "form[action='/pools/gpu/delete'] button")),
     "a pool that is not made": (ROOT, sent("/pools", SUBMIT, name="x", selector="no label")),
     "a group that is not made": (ROOT, sent("/admin/groups", SUBMIT, name="Not A Name")),
-    "an account that is not made": (ROOT, sent("/admin/users", SUBMIT, name="x", email="nobody", password=WRONG)),
+    "an account that is not made": (
+        ROOT, sent("/admin/users", "form[action='/admin/users'] button", name="x", email="nobody", password=WRONG),
+    ),
 }  # fmt: skip
 """What is shown, to whom, and what leads to it."""

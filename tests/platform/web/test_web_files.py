@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import signal
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.platform.web.conftest import Town, apart, unfit
+from tests.platform.web.conftest import PATIENCE, Town, apart, enter, unfit
 
 pytestmark = pytest.mark.platform
 EVIL = '<img src=x onerror="document.title=1">'
 MIB = 2**20
+KEPT = 6000
+"""Milliseconds after which Chromium has written down what a page keeps."""
 
 
 def opened(town: Town, owner: str = "ann") -> tuple[Page, str, Path]:
@@ -60,6 +65,63 @@ def test_a_file_that_is_cut_off_goes_on_after_a_reload(town: Town, tmp_path: Pat
     assert fetched.value.suggested_filename == "train 100%.tar"
     assert Path(fetched.value.path()).read_bytes() == content
     assert [c for c in town.complaints if "503" not in c] == []
+
+
+def test_an_upload_goes_on_after_the_browser_was_killed(town: Town, tmp_path: Path) -> None:
+    one, folder = town.served.data_set("ann", "faces")
+    profile, file, content = tmp_path / "profile", tmp_path / "train.tar", os.urandom(72 * MIB)
+    file.write_bytes(content)
+    asked: list[str] = []
+
+    def away(method: str, path: str) -> int:
+        asked.append(method)
+        return 503 if method in ("PATCH", "HEAD") and asked.count("PATCH") > 2 else 0
+
+    town.served.refuse = away
+    page = started(town, profile, one)
+    send(page, file)
+    expect(page.locator(".uploads li")).to_contain_text("The connection was cut; trying again.")
+    # What a page keeps a browser writes down within seconds.
+    page.wait_for_timeout(KEPT)
+    assert killed(profile) > 0
+    begun = len(asked)
+    town.served.refuse = lambda method, path: asked.append(method) or 0
+    page = started(town, profile, one)
+    row = page.locator(".uploads li")
+    expect(row).to_contain_text("Cut off at 64 MiB of 72 MiB")
+    send(page, file)
+    expect(row).to_contain_text("Uploaded, 72 MiB")
+    assert [method for method in asked[begun:] if method == "PATCH"] == ["PATCH"]
+    assert (folder / "train.tar").read_bytes() == content
+    page.context.close()
+
+
+def started(town: Town, profile: Path, data_set: str) -> Page:
+    """Start a browser of its own with a profile, and open a data set."""
+    context = town.browser.browser_type.launch_persistent_context(
+        profile,
+        executable_path=shutil.which("chromium"),
+        args=["--no-sandbox"],
+        base_url=town.served.url,
+        locale="en-US",
+    )
+    page = context.pages[0]
+    page.set_default_timeout(PATIENCE)
+    enter(page, "ann").goto(f"/data/{data_set}")
+    return page
+
+
+def killed(profile: Path) -> int:
+    """Kill the processes of the browser that has a profile; return how many there were."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"--user-data-dir={profile}".encode() in (place / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(place.name))
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(found)
 
 
 def test_what_is_there_is_replaced_only_when_that_is_said_and_is_removed(town: Town, tmp_path: Path) -> None:
