@@ -83,9 +83,11 @@ molecule: $(STAMP) ## Each role up to docker alone on a small lab, then etcd, ma
 	@scripts/molecule $(SCENARIO)
 
 bench: $(STAMP) ## Measure installation, second run and the controller's work, against the floor (a lab of its own; 10 minutes).
+	@$(BIN)/python scripts/sshd
 	@$(BIN)/python bench/run.py
 
 bench-controller: $(STAMP) ## What a whole apply costs the controller at 8 and 64 hosts, over hollow nodes (root; HOSTS="8 64 256").
+	@$(BIN)/python scripts/sshd
 	@$(BIN)/python bench/controller.py $(HOSTS)
 
 bench-scheduler: $(STAMP) ## AVA's scheduler beside kube-scheduler 1.9.11 on one real API server, 256 hollow nodes (5 minutes).
@@ -95,6 +97,7 @@ bench-growth: $(STAMP) ## AVA's API and ledger with 1,000 users and 100,000 fini
 	@$(BIN)/python -m bench.ava_growth
 
 bench-256: $(STAMP) ## Preflight of 256 simulated hosts, with real sshd and probes.
+	@$(BIN)/python scripts/sshd
 	@scripts/bench-preflight 256
 
 dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts again.

@@ -28,6 +28,7 @@ LAB = ROOT / ".lab-bench"
 RUNS = ROOT / "runs" / "bench"
 DOCUMENT = ROOT / "docs" / "performance.md"
 NODES = ("--name", "bench", "--subnet", "10.77.99.0/24", "--masters", "0", "--with", "none")
+SSHD = Path("/usr/sbin/sshd")
 AVADM = (sys.executable, "-m", "avadm")
 MARGINAL = "controller CPU per host and task"
 # One node of each kind: all playbooks and tasks run, on as few nodes as there can be.
@@ -248,6 +249,8 @@ def main() -> int:
         figures = json.loads(given.document.read_text(encoding="utf-8"))
         DOCUMENT.write_text(document(figures) + others(), encoding="utf-8")
         return 0
+    if not SSHD.exists():
+        raise SystemExit(f"{SSHD} is not here, which preflight's simulated hosts need: run scripts/sshd")
     RUNS.mkdir(parents=True, exist_ok=True)
     try:
         figures = measure()

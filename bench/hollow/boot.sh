@@ -3,6 +3,7 @@
 # file system is read-only, and what is written goes to memory. It ends with whoever holds the other end of its standard input.
 # usage: unshare --net --mount --pid --ipc --uts --fork --kill-child --mount-proc boot.sh FOLDER SUBNET
 set -eu
+[ -x /usr/sbin/sshd ] || { echo "/usr/sbin/sshd is not here: run scripts/sshd" >&2; exit 1; }
 folder=$1
 ip link set lo up
 # Every address of it is this one here, in a network without any way out.

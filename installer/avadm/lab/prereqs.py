@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from avadm.errors import AvadmError
@@ -32,26 +33,32 @@ _SERVICES = {
     "docker.io": ["docker.service", "docker.socket"],
     "containerd": ["containerd.service"],
     "apt-cacher-ng": ["apt-cacher-ng.service"],
+    "openssh-server": ["ssh.service", "ssh.socket"],
 }
 
 
-def missing() -> list[str]:
+def missing(programs: Mapping[str, str] = PROGRAMS) -> list[str]:
     """Return the Debian packages whose programs are not on this machine, each once."""
     path = f"{os.environ.get('PATH', '')}:{_PATH}"
-    return sorted({package for program, package in PROGRAMS.items() if not shutil.which(program, path=path)})
+    return sorted({package for program, package in programs.items() if not shutil.which(program, path=path)})
 
 
-def ensure(proc: Proc, report: Reporter) -> list[str]:
-    """Have every needed package; return those that were installed.
+def ensure(proc: Proc, report: Reporter, programs: Mapping[str, str] = PROGRAMS) -> list[str]:
+    """Have every needed package; return those that were installed. Their services are not started, now or at boot.
+
+    Args:
+        proc: runs commands.
+        report: told what takes time.
+        programs: what is needed, each program's name or path to the package that has it.
 
     Raises:
         AvadmError: not root, or packages are missing that cannot be installed here.
     """
-    wanted = missing()
+    wanted = missing(programs)
     if os.geteuid() != 0:
         raise AvadmError.of(
             check="lab-root",
-            what="The lab needs root: it makes devices, networks and containers.",
+            what="Labs and simulated hosts need root: they are made of devices, networks and containers.",
             where="this machine",
             found=f"uid {os.geteuid()}",
             wanted="uid 0",
@@ -64,7 +71,7 @@ def ensure(proc: Proc, report: Reporter) -> list[str]:
     if not shutil.which("apt-get"):
         raise AvadmError.of(
             check="lab-packages",
-            what="The lab needs packages that this machine does not have.",
+            what="Packages are needed that this machine does not have.",
             where="this machine",
             found="missing: " + ", ".join(wanted),
             wanted="all of them (Debian's names)",

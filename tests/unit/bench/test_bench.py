@@ -16,6 +16,7 @@ def bench(monkeypatch, tmp_path):
     module = load("bench/run.py")
     monkeypatch.setattr(module, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(module, "DOCUMENT", tmp_path / "performance.md")
+    monkeypatch.setattr(module, "SSHD", tmp_path)
     monkeypatch.setattr(sys, "argv", ["run.py"])
     return module
 
@@ -50,6 +51,13 @@ def shown(bench, data):
 def test_a_goal_is_met_or_said_to_be_missed(bench):
     assert "NOT met" not in shown(bench, figures(1.5))
     assert shown(bench, figures(1.51)).count("NOT met") == 1
+
+
+def test_nothing_is_measured_where_the_last_measurement_could_not_be_made(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "measure", lambda: pytest.fail("it was begun"))
+    monkeypatch.setattr(bench, "SSHD", tmp_path / "sshd")
+    with pytest.raises(SystemExit, match="run scripts/sshd"):
+        bench.main()
 
 
 @pytest.mark.parametrize(("ratio", "status"), [(1.2, 0), (1.6, 1)])

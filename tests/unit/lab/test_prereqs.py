@@ -55,6 +55,16 @@ def test_installs_in_one_transaction_and_starts_no_service(monkeypatch, policy):
     assert not policy.exists()
 
 
+def test_other_programs_than_a_labs_are_had_the_same_way(monkeypatch, policy):
+    without(monkeypatch, "/usr/sbin/sshd", "docker")
+    (policy.parent / "ssh").touch()
+    proc = FakeProc()
+    assert prereqs.ensure(proc, Said(), {"/usr/sbin/sshd": "openssh-server"}) == ["openssh-server"]
+    assert proc.ran("install") == ["apt-get install -y --no-install-recommends openssh-server"]
+    # Nobody may get in because something was measured here.
+    assert proc.ran("update-rc.d") == ["update-rc.d ssh disable"]
+
+
 def test_leaves_the_machines_own_policy(monkeypatch, policy):
     policy.write_text("mine")
     without(monkeypatch, "mmdebstrap")
