@@ -61,6 +61,7 @@ ROWS: Rows = {
     "/account": ((ANN, "/account"), ("eve", "/account")),
     "/keys": ((ANN, "/keys"), ("eve", "/keys")),
     "/tokens": ((ANN, "/tokens"),),
+    "/images": ((ANN, "/images"), ("eve", "/images"), (ROOT, "/images?user=ann"), (ROOT, "/images?group=vision")),
 }  # fmt: skip
 """Route to who opens which address, with the ids that ``town.inhabit`` returns."""
 

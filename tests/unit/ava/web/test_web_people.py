@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
+
 from tests.unit.ava.api.oidc_site import provided
+from tests.unit.ava.api.pushed_images import pushing
 from tests.unit.ava.api.site import GIB, WORD, Site, codes
 from tests.unit.ava.web.browser import Browser
 from tests.unit.ava.web.town import inhabit
@@ -172,3 +175,45 @@ def test_who_is_not_let_in_by_the_sites_own_log_in_is_told_why_on_a_page(site: S
     assert "x&lt;y" in denied.text
     # A program is told as by all else of the API.
     assert codes(site.call("GET", "/oidc/callback", headers={"accept": "*/*"})) == ["login-refused"]
+
+
+def test_pushed_images_are_shown_with_their_space_and_deleted(site: Site) -> None:
+    inhabit(site)
+    ann = Browser(site).log_in("ann")
+    shown = ann.open("/images").text
+    wanted = (
+        "users/ann/torch:2.1",
+        "latest",
+        "3 GiB",
+        "8 GiB of 50 GiB used",
+        "1 GiB are deleted",
+        "without a tag",
+        "docker push registry.site:5004/users/ann",
+    )
+    assert [w for w in wanted if w not in shown] == []
+    assert "The images of groups/vision take up all the space that they may have. Nothing more" in shown
+    # What is in use has no button; a member's definition is not shown by its name.
+    assert 'value="users/ann/torch:2.1"' in shown
+    assert 'value="users/ann/nlp/bert:1"' not in shown
+    assert "a definition of ben" in shown
+    done = ann.send("/images/delete", {"image": "users/ann/torch:2.1"})
+    assert (done.status_code, done.headers["location"]) == (303, "/images?done=deleted")
+    refused = ann.send("/images/delete", {"image": "users/ann/nlp/bert:1"})
+    assert (refused.status_code, "The image is in use." in refused.text) == (409, True)
+    assert "definition own-image" in refused.text
+    assert ann.send("/images/delete", {"image": "users/ben/torch:1"}).status_code == 404
+    assert ann.ask("GET", "/images?user=ben").status_code == 404
+    assert "users/ann/torch" not in Browser(site).log_in("ben").open("/images").text
+
+
+def test_without_an_answer_of_the_registry_the_sites_images_are_shown(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    assert "docker push" not in ann.open("/images").text
+    counted = pushing(site)
+    counted.accounts["users/ann"] = httpx.Response(502)
+    answer = ann.open("/images")
+    assert answer.status_code == 200
+    assert "nothing can be pushed" in answer.text
+    assert "Offered by the site" in answer.text
+    refused = ann.send("/images/delete", {"image": "users/ann/torch:1"})
+    assert (refused.status_code, "The registry does not answer." in refused.text) == (503, True)

@@ -12,7 +12,8 @@ from ava.domain.model import Outcome, PodState, Quota, UserState
 from ava.domain.placement.room import Kind, Place, Room
 from ava.domain.problems import Problem
 from ava.domain.resources import Resources
-from tests.unit.ava.api.site import GIB, Site, person
+from tests.unit.ava.api.pushed_images import image, pushing
+from tests.unit.ava.api.site import GIB, SPEC, Site, person
 
 DGX = Resources(8, 80_000, 480 * GIB)
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJHt8yDhXJ5SPgcEFHwOgSGT0hGFkWi1dJ1rJbBmsCmh ann@laptop"
@@ -41,6 +42,7 @@ def inhabit(site: Site) -> dict[str, str]:
         "ann", "imagenet-small", {"kind": "folder"}, now - timedelta(days=6)
     ).id
     store.share(found["data"], "group", "vision", now - timedelta(days=2))
+    _images(site)
     return (
         found
         | _elsewhere(site)
@@ -49,6 +51,29 @@ def inhabit(site: Site) -> dict[str, str]:
             for one, run in (("", "done"), ("bench_", "bench"), ("service_", "service"))
         }
     )
+
+
+def _images(site: Site) -> None:
+    """Have images pushed: in use, with several tags, without one, and a group whose space is used up."""
+    there = {
+        "users/ann": [
+            image("users/ann/torch", "2.1", "latest", size=3 * GIB),
+            image("users/ann/torch", digest="sha256:" + "b" * 64, size=2 * GIB),
+            image("users/ann/nlp/bert", "1", digest="sha256:" + "c" * 64, size=4 * GIB),
+        ],
+        "groups/vision": [image("groups/vision/detect", "7", digest="sha256:" + "d" * 64, size=9 * GIB)],
+    }
+    pushing(
+        site,
+        {
+            "users/ann": {"limit": 50 * GIB, "used": 8 * GIB, "waiting": GIB, "images": there["users/ann"]},
+            "groups/vision": {"limit": 8 * GIB, "used": 9 * GIB, "images": there["groups/vision"]},
+            "groups/speech": {"limit": None},
+        },
+    )
+    for who, name in (("ann", "users/ann/nlp/bert:1"), ("ben", "groups/vision/detect:7")):
+        spec = SPEC | {"image": name, "kind": "training"}
+        site.call("POST", "/definitions", who, json={"name": "own-image", "spec": spec})
 
 
 ELSEWHERE: dict[str, tuple[dict[str, str], dict[str, Any]]] = {

@@ -1,0 +1,54 @@
+"""Images: those that the site offers, and those that one and one's groups have pushed, with what they take; deleted."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from ava.api.routes import images, pushed_images
+from ava.domain.problems import Refused
+from ava.web import forms
+from ava.web.visit import Someone, Visit
+
+routes = APIRouter()
+
+
+def _show(visit: Visit, refused: Refused | None = None) -> Response:
+    asked = visit.request.query_params
+    query = forms.as_model(
+        pushed_images.PushedQuery, {"user": asked.get("user") or None, "group": asked.get("group") or None}
+    )
+    pushed = visit.services.config.user_registry
+    accounts, silent = [], False
+    if pushed is not None:
+        try:
+            accounts = pushed_images.list_pushed(visit.who, query)
+        except Refused as away:
+            # What the site offers is shown whether the registry answers or not.
+            if away.status != 503:
+                raise
+            silent = True
+    return visit.page(
+        "images.html",
+        refused=refused,
+        offered=images.list_images(visit.who),
+        accounts=accounts,
+        silent=silent,
+        host=pushed.host if pushed is not None else "",
+    )
+
+
+@routes.get("/images")
+def list_images(visit: Someone) -> Response:
+    """Show them."""
+    return _show(visit)
+
+
+@routes.post("/images/delete")
+def delete(visit: Someone) -> Response:
+    """Delete one that was pushed; refused while something uses it."""
+    return visit.changed(
+        lambda: pushed_images.delete_pushed(visit.form.text("image"), visit.who),
+        lambda refused: _show(visit, refused),
+        "/images",
+        "deleted",
+    )
