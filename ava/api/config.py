@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ava.api.registry import Registry
-from ava.domain.data_sets import Server
+from ava.domain.data_sets import Image, Server
 from ava.images.catalogue import Name, Offered, completed
 from ava.settings import Address, Strict
 from ava.store.address import Database
@@ -206,6 +206,7 @@ class Config(Strict):
         git: whether there are servers that code may be cloned from.
         snapshots: whether data sets may be snapshots of block images: nodes mount some.
         nfs_servers: from which data sets may be read; empty: from none.
+        hdfs_stores: HDFS from which data sets may be read, by the folder of the cache where each is seen.
         services_domain: services have host names below it; empty: they have no addresses.
         registries: by ``HOST[:PORT]``; asked what an image runs by itself.
         user_registry: where users push images; None: they cannot.
@@ -227,6 +228,7 @@ class Config(Strict):
     git: bool = True
     snapshots: bool = False
     nfs_servers: tuple[Server, ...] = ()
+    hdfs_stores: tuple[Image, ...] = ()
     registries: dict[str, Registry] = Field(default_factory=dict)
     user_registry: UserRegistry | None = None
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""

@@ -56,6 +56,19 @@ class CacheSource(_Strict):
     path: Annotated[Part, StringConstraints(max_length=1000)]
 
 
+class HdfsSource(_Strict):
+    """A folder of an HDFS that the site has behind its cache, read-only; administrators alone may name one.
+
+    Attributes:
+        store: the name under which the site has it: the folder of the cache where it is seen.
+        path: in what is mounted there; None: all of it.
+    """
+
+    kind: Literal["hdfs"]
+    store: Image
+    path: Annotated[Part, StringConstraints(max_length=1000)] | None = None
+
+
 class RbdSource(_Strict):
     """A snapshot of a block image with ext4, in the pool of pods' volumes; read-only.
 
@@ -75,15 +88,24 @@ class NfsSource(_Strict):
     path: Root
 
 
-Source = FolderSource | CacheSource | RbdSource | NfsSource
+Source = FolderSource | CacheSource | HdfsSource | RbdSource | NfsSource
 OWN = FolderSource | RbdSource
 """Sources of which the platform makes something, which is removed with the data set."""
+CACHED = ("cache", "hdfs")
+"""Kinds of sources that are read through the cache."""
 _SOURCE: TypeAdapter[Source] = TypeAdapter(Annotated[Source, Field(discriminator="kind")])
 
 
 def source(said: Mapping[str, Any]) -> Source:
     """Return a source as the ledger has it; pydantic's ValidationError for one that there is not."""
     return _SOURCE.validate_python(dict(said))
+
+
+def below(chosen: CacheSource | HdfsSource) -> str:
+    """Return the path in the cache at which a data set's files are seen."""
+    if isinstance(chosen, CacheSource):
+        return chosen.path
+    return f"{chosen.store}/{chosen.path}" if chosen.path else chosen.store
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +187,7 @@ class Elsewhere:
         volume: what nodes mount of a snapshot; empty: it cannot be mounted (yet).
         size: bytes of its files; None: not measured.
         cached: how many of them the cache holds.
-        seen: when that was measured.
+        seen: when that was measured; with no size, when it was looked for and not there.
         trouble: what keeps it from being read, in a sentence.
     """
 
@@ -194,7 +216,7 @@ def bound(name: str, one: DataSet, write: bool, cache: str, there: Elsewhere | N
         return Bound(name, flex=Flex(nfs_volume(chosen.server, chosen.path), options, "avadm.io/nfs"))
     if not cache:
         raise ValueError(f"data set {one.name}: this site's nodes have no cache (Alluxio) to read it through")
-    return Bound(name, f"{cache.rstrip('/')}/{chosen.path}")
+    return Bound(name, f"{cache.rstrip('/')}/{below(chosen)}")
 
 
 def nfs_volume(server: str, path: str) -> str:

@@ -13,11 +13,14 @@ from typing import Any
 import aiohttp
 import orjson
 
-from ava.domain.data_sets import CacheSource, DataSet, source
+from ava.domain.data_sets import CACHED, CacheSource, DataSet, Elsewhere, HdfsSource, below, source
 from ava.store.interface import Store
 
 log = logging.getLogger(__name__)
 BROWSE = "/api/v1/master/webui_browse"
+MOUNTS = "/api/v1/master/webui_mounttable"
+NO_SPACE = "-1B"
+"""Size of an HDFS that does not answer."""
 MOST_FOLDERS, MOST_FILES = 200, 50_000
 """Of one data set so many are looked at: for each folder the master lists it in what lies behind the cache."""
 LARGEST = 2**26
@@ -29,6 +32,10 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(B|[KMGTP]B)")
 
 class NotTold(ValueError):
     """The cache does not tell; says why."""
+
+
+class NothingThere(NotTold):
+    """The cache knows of nothing at a data set's path; says so."""
 
 
 class Cached:
@@ -51,17 +58,22 @@ class Cached:
 
     async def look(self) -> None:
         """Look at those that are due."""
-        found = await asyncio.to_thread(self.store.sources, "cache")
-        for one in found:
-            known = await asyncio.to_thread(self.store.elsewhere, one.id)
-            last = self._tried.get(one.id) or known.seen
-            if last is not None and self.now() - last < self.every:
-                continue
+        found = [one for kind in CACHED for one in await asyncio.to_thread(self.store.sources, kind)]
+        due = [
+            (one, known)
+            for one in found
+            if self._due(known := await asyncio.to_thread(self.store.elsewhere, one.id))
+        ]
+        silent = await self._silent() if due else ()
+        for one, known in due:
             self._tried[one.id] = self.now()
             try:
+                _heard(one, silent)
                 size, cached, whole = await self.measure(one)
                 trouble = "" if whole else f"only its first {MOST_FILES} files were looked at"
                 seen = replace(known, size=size, cached=cached, seen=self.now(), trouble=trouble)
+            except NothingThere as error:
+                seen = replace(known, size=None, cached=None, seen=self.now(), trouble=str(error))
             except NotTold as error:
                 # What was last known stays, with its age.
                 seen = replace(known, trouble=str(error))
@@ -69,15 +81,15 @@ class Cached:
                 await asyncio.to_thread(self.store.elsewhere_seen, seen)
         self._tried = {one.id: self._tried[one.id] for one in found if one.id in self._tried}
 
+    def _due(self, known: Elsewhere) -> bool:
+        last = self._tried.get(known.data_set) or known.seen
+        return last is None or self.now() - last >= self.every
+
     async def measure(self, one: DataSet) -> tuple[int, int, bool]:
         """Return the bytes of a data set's files, how many of them are cached, and whether all files were looked at."""
-        chosen = source(one.source)
-        if not isinstance(chosen, CacheSource):
-            raise TypeError(f"data set {one.id} is not read through the cache")
         size = cached = files = 0
-        timeout = aiohttp.ClientTimeout(total=PATIENCE, sock_connect=10)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
-            folders = [f"/{chosen.path}"]
+        async with self._session() as session:
+            folders = [f"/{below(_cached(one))}"]
             for _ in range(MOST_FOLDERS):
                 if not folders or files >= MOST_FILES:
                     break
@@ -88,23 +100,59 @@ class Cached:
                 cached += sum(there for _, there in sizes)
         return size, cached, not folders and files < MOST_FILES
 
+    async def _silent(self) -> Sequence[str] | None:
+        """Return where in the cache an HDFS is mounted none of whose namenodes answers; None: no master says."""
+        try:
+            # The master asks each of them first, and waits for those most of a minute.
+            async with self._session(5 * PATIENCE) as session:
+                said = await self._ask(session, MOUNTS, {})
+        except NotTold:
+            return None
+        entries = [entry for entry in said.get("mountPointInfos") or [] if isinstance(entry, dict)]
+        dead = [e for e in entries if e.get("ufsType") == "hdfs" and e.get("ufsCapacityBytes") == NO_SPACE]
+        return [str(entry.get("mountPoint")) for entry in dead]
+
     async def _list(self, session: aiohttp.ClientSession, path: str, most: int) -> list[dict[str, Any]]:
+        said = await self._ask(session, BROWSE, {"path": path, "offset": "0", "limit": str(most)})
+        if wrong := said.get("invalidPathError") or said.get("fatalError"):
+            raise NothingThere(f"the cache has nothing at {path}: {str(wrong)[:200]}")
+        return [entry for entry in said.get("fileInfos") or [] if isinstance(entry, dict)]
+
+    @staticmethod
+    def _session(seconds: float = PATIENCE) -> aiohttp.ClientSession:
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=10)
+        return aiohttp.ClientSession(timeout=timeout, trust_env=False)
+
+    async def _ask(self, session: aiohttp.ClientSession, page: str, query: dict[str, str]) -> dict[str, Any]:
+        """Return what the first master that answers says on a page; NotTold where none does."""
         why = "no master is known"
         for master in self.masters:
-            query = {"path": path, "offset": "0", "limit": str(most)}
             try:
-                async with session.get(master + BROWSE, params=query, allow_redirects=False) as answer:
+                async with session.get(master + page, params=query, allow_redirects=False) as answer:
                     if answer.status != 200:
                         why = f"status {answer.status}"
                         continue
-                    said = await asyncio.to_thread(_decoded, await _whole(answer))
+                    return await asyncio.to_thread(_decoded, await _whole(answer))
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 why = str(error) if isinstance(error, NotTold) else type(error).__name__
-                continue
-            if wrong := said.get("invalidPathError") or said.get("fatalError"):
-                raise NotTold(f"the cache has nothing at {path}: {str(wrong)[:200]}")
-            return [entry for entry in said.get("fileInfos") or [] if isinstance(entry, dict)]
         raise NotTold(f"the cache does not say what it holds: {why}")
+
+
+def _heard(one: DataSet, silent: Sequence[str] | None) -> None:
+    """NotTold where a data set lies in an HDFS that does not answer: asked for its files, the cache takes them for removed."""
+    chosen = _cached(one)
+    if silent is None and isinstance(chosen, HdfsSource):
+        raise NotTold("the cache does not say whether the HDFS answers")
+    for point in silent or ():
+        if f"/{below(chosen)}/".startswith(f"{point}/"):
+            raise NotTold(f"no namenode of {point} answers the cache: runs see no files there until one does")
+
+
+def _cached(one: DataSet) -> CacheSource | HdfsSource:
+    chosen = source(one.source)
+    if not isinstance(chosen, CacheSource | HdfsSource):
+        raise TypeError(f"data set {one.id} is not read through the cache")
+    return chosen
 
 
 def amount(text: str) -> int:

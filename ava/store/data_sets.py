@@ -40,7 +40,7 @@ class DataSetStore(Base):
         """Store a data set; the same again changes nothing."""
         refuse(name_problems(name, "name"))
         try:
-            kept = parsed(source).model_dump()
+            kept = parsed(source).model_dump(exclude_none=True)
         except ValidationError as error:
             raise Refused(
                 422,

@@ -16,17 +16,19 @@ DataSetName = Annotated[
 
 
 class SourceIn(Request):
-    """Where its bytes come from: a folder made for it; or, named by administrators alone and only read, one of three others.
+    """Where its bytes come from: a folder made for it; or, named by administrators alone and only read, one of four others.
 
-    ``cache``: what Alluxio shows at ``path``. ``rbd``: ``snapshot`` of the block image ``image``, with ext4, in the pool of
+    ``cache``: what Alluxio shows at ``path``. ``hdfs``: ``path`` of the HDFS ``store``, one that the site has behind Alluxio;
+    without ``path`` all that the site has of it. ``rbd``: ``snapshot`` of the block image ``image``, with ext4, in the pool of
     pods' volumes. ``nfs``: the folder ``path`` of ``server``, one that the site allows.
     """
 
-    kind: Literal["folder", "cache", "rbd", "nfs"] = "folder"
+    kind: Literal["folder", "cache", "hdfs", "rbd", "nfs"] = "folder"
     path: Annotated[str, StringConstraints(max_length=1000)] | None = None
     image: Annotated[str, StringConstraints(max_length=200)] | None = None
     snapshot: Annotated[str, StringConstraints(max_length=200)] | None = None
     server: Annotated[str, StringConstraints(max_length=253)] | None = None
+    store: Annotated[str, StringConstraints(max_length=200)] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return it as the ledger has it."""

@@ -15,6 +15,7 @@ from ava.cli.output import ago, note, number, print_json, say, size, table
 from ava.cli.specfile import memory
 from ava.cli.verbs.admin import number_of
 from ava.client import Client
+from ava.domain.data_sets import CACHED
 from ava.domain.names import is_id
 from ava.domain.problems import missing
 
@@ -60,6 +61,11 @@ def list_(app: App, all_: bool, json_: bool) -> None:
 @click.argument("name")
 @click.option("--cache", metavar="PATH", help="What Alluxio shows there, read-only; for administrators.")
 @click.option(
+    "--hdfs",
+    metavar="STORE[/PATH]",
+    help="A folder of an HDFS that the site has behind Alluxio, read-only; for administrators.",
+)
+@click.option(
     "--rbd",
     metavar="IMAGE@SNAPSHOT",
     help="A block image's snapshot with ext4, read-only; for administrators.",
@@ -71,13 +77,18 @@ def list_(app: App, all_: bool, json_: bool) -> None:
     "--wait", "seconds", type=click.IntRange(0, 3600), default=60, show_default=True, metavar="SECONDS"
 )
 @click.pass_obj
-def make(app: App, name: str, cache: str | None, rbd: str | None, nfs: str | None, seconds: int) -> None:
+def make(
+    app: App, name: str, cache: str | None, hdfs: str | None, rbd: str | None, nfs: str | None, seconds: int
+) -> None:
     """Make a data set; the same again changes nothing. A snapshot is waited for until nodes can mount it."""
-    if sum(one is not None for one in (cache, rbd, nfs)) > 1:
-        raise click.UsageError("one of --cache, --rbd and --nfs")
+    if sum(one is not None for one in (cache, hdfs, rbd, nfs)) > 1:
+        raise click.UsageError("one of --cache, --hdfs, --rbd and --nfs")
     ava, source = app.client(), None
     if cache is not None:
         source = {"kind": "cache", "path": cache}
+    elif hdfs is not None:
+        store, _, path = hdfs.partition("/")
+        source = {"kind": "hdfs", "store": store} | ({"path": path} if path else {})
     elif rbd is not None:
         image, _, snapshot = rbd.partition("@")
         source = {"kind": "rbd", "image": image, "snapshot": snapshot}
@@ -112,7 +123,7 @@ def show(app: App, set_: str, json_: bool) -> None:
         rows.append(("size", f"{used} of {size(one.folder.quota)}"))
     if one.elsewhere:
         rows.append(("can be read", "yes" if one.elsewhere.ready else "no"))
-    if one.source["kind"] == "cache":
+    if one.source["kind"] in CACHED:
         rows.append(("in the cache", held(one)))
     now = "written" if one.writers else f"read by {one.readers}" if one.readers else "not in use"
     rows += [("now", now), ("made", f"{ago(one.created)} ago")]
@@ -129,6 +140,7 @@ def place(one: DataSetOut) -> str:
     return {
         "folder": "a folder of its own",
         "cache": f"the cache, {told.get('path')}",
+        "hdfs": f"HDFS {told.get('store')}" + (f"/{told['path']}" if "path" in told else ""),
         "rbd": f"snapshot {told.get('image')}@{told.get('snapshot')}",
         "nfs": f"NFS {told.get('server')}:{told.get('path')}",
     }.get(told["kind"], told["kind"])

@@ -8,11 +8,13 @@ from tests.unit.ava.api.site import NOW, Site, codes, problems
 SNAPSHOT = {"kind": "rbd", "image": "faces", "snapshot": "v1"}
 EXPORT = {"kind": "nfs", "server": "nfs.test", "path": "/export/faces"}
 CACHED = {"kind": "cache", "path": "s3/faces"}
+HDFS = {"kind": "hdfs", "store": "big", "path": "sets/faces"}
+CONFIG = {"snapshots": True, "nfs_servers": ["nfs.test", "10.0.0.9"], "hdfs_stores": ["big", "hdfs"]}
 
 
 @pytest.fixture
 def site(tmp_path):
-    made = Site(tmp_path, config={"snapshots": True, "nfs_servers": ["nfs.test", "10.0.0.9"]})
+    made = Site(tmp_path, config=CONFIG)
     yield made
     made.close()
 
@@ -21,7 +23,7 @@ def make(site, source, who="root2", name="faces"):
     return site.call("POST", "/data-sets", who, json={"name": name, "source": source})
 
 
-@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT, CACHED], ids=lambda s: s["kind"])
+@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT, CACHED, HDFS], ids=lambda s: s["kind"])
 def test_administrators_alone_make_them_and_share_them(site, source):
     for who in ("ann", "ben"):
         assert codes(make(site, source, who)) == ["not-allowed"]
@@ -61,9 +63,22 @@ def test_servers_that_the_site_does_not_allow_are_refused_and_it_says_which_it_a
     assert (found["code"], found["wanted"]) == ("source-not-here", "nfs.test, 10.0.0.9")
 
 
+@pytest.mark.parametrize("store", ["s3", "BIG", "..", "nn1.test:8020"])
+def test_an_hdfs_that_the_site_has_not_is_refused_and_it_says_which_it_has(site, store):
+    (found,) = problems(make(site, HDFS | {"store": store}))
+    assert (found["code"], found["wanted"]) == ("source-not-here", "big, hdfs")
+
+
+def test_all_that_the_site_has_of_an_hdfs_may_be_one_data_set(site):
+    assert make(site, {"kind": "hdfs", "store": "big"}).json()["source"] == {"kind": "hdfs", "store": "big"}
+
+
 @pytest.mark.parametrize(
     "source",
     [
+        HDFS | {"path": "sets/../../s3"},
+        HDFS | {"path": "/sets"},
+        HDFS | {"server": "nn1.test"},
         EXPORT | {"path": "/export/../../etc"},
         EXPORT | {"path": "/export,rw"},
         EXPORT | {"path": "export"},
@@ -83,7 +98,7 @@ def test_paths_options_and_names_of_other_things_make_no_source(site, source):
     assert site.store.data_sets().items == ()
 
 
-@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT], ids=lambda s: s["kind"])
+@pytest.mark.parametrize("source", [SNAPSHOT, EXPORT, HDFS], ids=lambda s: s["kind"])
 def test_a_site_without_them_says_so(tmp_path, source):
     bare = Site(tmp_path)
     try:
@@ -94,7 +109,7 @@ def test_a_site_without_them_says_so(tmp_path, source):
     assert "site file" in found["remedy"]
 
 
-@pytest.mark.parametrize("kind", ["hdfs", "hostPath", "iscsi", ""])
+@pytest.mark.parametrize("kind", ["webhdfs", "hostPath", "iscsi", ""])
 def test_other_kinds_are_refused_by_name(site, kind):
     answer = make(site, {"kind": kind})
     assert answer.status_code == 422

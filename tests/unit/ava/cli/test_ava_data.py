@@ -17,7 +17,7 @@ from tests.unit.ava.served import Served
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    made = Served(tmp_path, config={"snapshots": True, "nfs_servers": ["nfs.test"]})
+    made = Served(tmp_path, config={"snapshots": True, "nfs_servers": ["nfs.test"], "hdfs_stores": ["big"]})
     yield made
     made.close()
 
@@ -78,6 +78,18 @@ def test_a_servers_folder_is_named_as_mount_names_it(admin: Run) -> None:
     assert "NFS nfs.test:/export" in admin("data", "show", "old").out
     refused = admin("data", "make", "other", "--nfs", "other.test:/export")
     assert refused.code != 0 and "nfs_servers" in refused.err
+
+
+def test_a_folder_of_an_hdfs_is_named_below_what_the_site_calls_it(admin: Run, served: Served) -> None:
+    assert admin("data", "make", "faces", "--hdfs", "big/sets/faces").code == 0
+    assert admin("data", "make", "all", "--hdfs", "big").code == 0
+    assert "HDFS big/sets/faces" in admin("data", "show", "faces").out
+    assert "HDFS big\n" in admin("data", "show", "all").out
+    ids = {one.name: one.id for one in served.store.data_sets().items}
+    served.store.elsewhere_seen(Elsewhere(ids["faces"], size=4, cached=2, seen=NOW))
+    assert "50 %" in admin("data", "show", "faces").out
+    refused = admin("data", "make", "other", "--hdfs", "other/sets")
+    assert refused.code != 0 and "mounts of alluxio" in refused.err
 
 
 def test_a_data_set_has_one_source(admin: Run) -> None:

@@ -70,6 +70,15 @@ def test_what_a_site_does_not_have_is_refused():
         bound("faces", cached, False, "")
 
 
+@pytest.mark.parametrize(("more", "seen"), [({}, "big"), ({"path": "sets/faces"}, "big/sets/faces")])
+def test_an_hdfs_is_read_where_the_cache_shows_it_and_never_written(more, seen):
+    one = DataSet("f4", "ann", "faces", {"kind": "hdfs", "store": "big", **more}, None, 0, 0, NOW)
+    found = bound("faces", one, True, "/mnt/alluxio")
+    assert (found.path, found.write) == (f"/mnt/alluxio/{seen}", False)
+    with pytest.raises(ValueError, match="Alluxio"):
+        bound("faces", one, False, "")
+
+
 SNAPSHOT = DataSet("f2", "ann", "big", {"kind": "rbd", "image": "i", "snapshot": "v1"}, None, 0, 0, NOW)
 EXPORT = DataSet("f3", "ann", "old", {"kind": "nfs", "server": "nfs.test", "path": "/a"}, None, 0, 0, NOW)
 

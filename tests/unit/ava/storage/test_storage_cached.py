@@ -32,11 +32,16 @@ def folder(name):
     }
 
 
+def mount(point, kind, capacity):
+    return {"mountPoint": point, "ufsType": kind, "ufsCapacityBytes": capacity}
+
+
 class Master:
     """A master of Alluxio: folders by path; ``answer`` is said in place of them."""
 
     def __init__(self):
         self.folders, self.asked, self.answer = {}, [], None
+        self.mounts = [mount("/", "local", "9.00GB"), mount("/s3", "s3", "-1B")]
 
     async def browse(self, request):
         path = request.query["path"]
@@ -48,10 +53,16 @@ class Master:
         entries = self.folders[path][: int(request.query["limit"])]
         return web.json_response({"invalidPathError": "", "fileInfos": entries})
 
+    async def mounted(self, request):
+        if self.mounts is None:
+            return web.Response(status=500)
+        return web.json_response({"mountPointInfos": self.mounts})
+
     @asynccontextmanager
     async def serve(self):
         app = web.Application()
         app.router.add_get(cached.BROWSE, self.browse)
+        app.router.add_get(cached.MOUNTS, self.mounted)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -72,9 +83,9 @@ def master():
     return made
 
 
-def looked(world, master, *, masters=(), at=NOW, again=None):
+def looked(world, master, *, masters=(), at=NOW, again=None, source=None):
     """Look once, and once more at ``again``; return the id of the data set."""
-    id = world.store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, NOW).id
+    id = world.store.add_data_set("ann", "faces", source or {"kind": "cache", "path": "s3/faces"}, NOW).id
     clock = [at]
 
     async def go():
@@ -109,7 +120,6 @@ ANSWERS = {
     "a redirect": lambda: web.Response(status=302, headers={"location": "http://127.0.0.1:1/"}),
     "files without sizes": lambda: web.json_response({"fileInfos": [{"isDirectory": False}]}),
     "sizes in words": lambda: web.json_response({"fileInfos": [file("a", "large", 1)]}),
-    "no such path": lambda: web.json_response({"invalidPathError": "gone"}),
 }
 
 
@@ -124,6 +134,15 @@ def test_what_it_does_not_tell_leaves_what_was_last_known_with_its_age(world, ma
     assert "the cache" in seen.trouble
 
 
+def test_what_is_not_there_is_known_to_be_missing_since_when(world, master):
+    id = looked(world, master)
+    master.answer = lambda: web.json_response({"invalidPathError": "gone"})
+    looked(world, master, at=NOW + timedelta(hours=1))
+    seen = world.store.elsewhere(id)
+    assert (seen.size, seen.cached, seen.seen) == (None, None, NOW + timedelta(hours=1))
+    assert seen.trouble == "the cache has nothing at /s3/faces: gone"
+
+
 def test_of_several_masters_the_one_that_answers_is_believed(world, master):
     id = looked(world, master, masters=("http://127.0.0.1:1",))
     assert world.store.elsewhere(id).size
@@ -133,6 +152,31 @@ def test_without_a_master_it_is_said(world):
     id = world.store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, NOW).id
     asyncio.run(Cached(world.store, (), lambda: NOW).look())
     assert "no master is known" in world.store.elsewhere(id).trouble
+
+
+HDFS = {"kind": "hdfs", "store": "hdfs", "path": "faces"}
+
+
+@pytest.mark.parametrize("source", [HDFS, {"kind": "cache", "path": "hdfs/faces"}], ids=lambda s: s["kind"])
+def test_an_hdfs_is_measured_and_one_that_does_not_answer_is_not_taken_for_an_empty_one(
+    world, master, source
+):
+    master.folders = {"/hdfs/faces": [file("a", "3.00MB", 100)]}
+    master.mounts += [mount("/hdfs", "hdfs", "9.00TB"), mount("/hdfs2", "hdfs", "-1B")]
+    seen = world.store.elsewhere(id := looked(world, master, source=source))
+    assert (seen.size, seen.cached, seen.trouble) == (3 * MIB, 3 * MIB, "")
+    master.folders, master.asked = {"/hdfs/faces": []}, []
+    master.mounts[2] = mount("/hdfs", "hdfs", "-1B")
+    looked(world, master, at=NOW + timedelta(hours=1), source=source)
+    seen = world.store.elsewhere(id)
+    assert (seen.size, seen.seen) == (3 * MIB, NOW)
+    assert "no namenode of /hdfs answers" in seen.trouble
+    # The cache would forget what it is asked for now.
+    assert master.asked == []
+    master.mounts = None
+    if source is HDFS:
+        looked(world, master, at=NOW + timedelta(hours=2), source=source)
+        assert world.store.elsewhere(id).size == 3 * MIB
 
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_FOLDERS"])
