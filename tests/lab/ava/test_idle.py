@@ -22,7 +22,7 @@ from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 MIB = 2**20
-AFTER, WARN = 0.05, 0.02
+AFTER, WARN = 0.04, 0.01
 """Hours. A warning comes no sooner than 108 s after the last sign of work, and who works gives one each 90 s at least."""
 LONGEST = 480
 """Seconds for the whole: the first look begins the time anew, and there is one each minute."""
@@ -64,8 +64,8 @@ def site(platform, lab, people, tmp_path_factory):
         made = {name: ann.ava.define(f"rest-{name}", one) for name, one in SPECS.items()}
         runs = {name: ann.ava.start_definition(one.id).id for name, one in made.items()}
         people.admin.exempt_idle(made["kept"].id, True)
-        until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
         with changed(lab, {PASSFILE: PASSWORD}, workbenches=rule, notices=notices) as settings:
+            until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
             yield SimpleNamespace(
                 post=post, made=made, runs=runs, keys=keys, ann=ann, signer=settings.secret(SIGNER)
             )
