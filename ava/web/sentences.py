@@ -35,7 +35,7 @@ _PARTS = (
 )  # fmt: skip
 FIELDS = (
     "name", "image", "command", "email", "password", "current", "new", "value", "label", "days", "invitation", "group", "user",
-    "pool", "quota", "selector", "priority", "replicas", "cpu", "memory", "gpu", "storage", "disk", "path", "snapshot", "server",
+    "pool", "quota", "selector", "priority", "replicas", "cpu", "memory", "gpu", "storage", "disk", "path", "snapshot", "server", "store",
     "port", "health", "metrics", "starts_in", "model", "access", "least", "most", "requests", "retries", "time_limit", "url",
     "commit", "node", "gpu_model", "queue", "cpu_ratio", "memory_ratio", "gpu_slots",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from ava.api import validation
+from ava.api import matrix, validation
 from ava.api.config import Config
 from ava.api.identity import Caller
 from ava.api.rules import sources
@@ -40,11 +40,8 @@ def needed(kind: str) -> set[str]:
 
 def offered(who: Caller) -> list[str]:
     """Return the kinds that somebody may make data sets of, by the table of roles."""
-    try:
-        who.may("sources.make")
-    except Refused:
-        return [OWN]
-    return list(KINDS)
+    # Asked of the table itself: to be shown no form is no refusal, which would be written down.
+    return list(KINDS) if matrix.allowed("sources.make", who.relations(None, None)) else [OWN]
 
 
 def read(form: forms.Form, kind: str) -> DataSetMake:
@@ -66,6 +63,18 @@ def read(form: forms.Form, kind: str) -> DataSetMake:
     if found:
         raise Refused(422, *found)
     return made
+
+
+def wrong(form: forms.Form, kind: str, config: Config) -> list[Problem]:
+    """Return all that is wrong with a form, and why the site has no such source."""
+    found: list[Problem] = []
+    try:
+        read(form, kind)
+    except Refused as refused:
+        found = list(refused.problems)
+    at = {field_of(problem) for problem in found}
+    more = lacking(kind, config, {name: form.text(name) for name in fields(kind)})
+    return found + [problem for problem in more if field_of(problem) not in at]
 
 
 def lacking(kind: str, config: Config, given: Mapping[str, Any]) -> list[Problem]:

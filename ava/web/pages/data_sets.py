@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from ava.api.routes import data_sets
 from ava.api.routes.common import Ref
 from ava.api.schemas.data_sets import DataSetOut, LimitIn, ShareIn
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Refused
 from ava.web import forms, source_form
 from ava.web.visit import Someone, Visit
 
@@ -104,8 +104,12 @@ def new(visit: Someone) -> Response:
 @routes.post("/data/new")
 def make_of_source(visit: Someone) -> Response:
     """Make a data set of the source that is chosen."""
+    kind, who = _kind(visit), visit.who
+    wrong = source_form.wrong(visit.form, kind, visit.services.config)
+    if wrong and kind in source_form.offered(who):
+        return _new(visit, Refused(422, *wrong))
     try:
-        made = data_sets.make_data_set(source_form.read(visit.form, _kind(visit)), visit.who)
+        made = data_sets.make_data_set(source_form.read(visit.form, kind), who)
     except Refused as refused:
         if refused.status == 403:
             raise
@@ -118,15 +122,10 @@ def check(visit: Someone) -> Response:
     """Tell what the API would say of the form as it is now; of fields that are still empty it says nothing."""
     form, kind = visit.form, _kind(visit)
     visit.who.may("data-sets.make" if kind == source_form.OWN else "sources.make")
-    found: list[Problem] = []
-    try:
-        source_form.read(form, kind)
-    except Refused as refused:
-        found = list(refused.problems)
     known = ["name", *source_form.fields(kind)]
     empty = {name for name in known if not form.text(name)}
+    found = source_form.wrong(form, kind, visit.services.config)
     found = [p for p in found if source_form.field_of(p) not in empty]
-    found += source_form.lacking(kind, visit.services.config, {n: form.text(n) for n in known if n != "name"})
     return visit.page(
         "data_check.html",
         problems=[p for p in found if source_form.field_of(p) not in known],

@@ -22,6 +22,9 @@ WIDE = """width => document.documentElement.scrollWidth <= width ? []
     .filter(e => e.getBoundingClientRect().right > width && !e.closest(".scroll, pre, .log"))
     .map(e => e.outerHTML.slice(0, 90))"""
 """Asks for what reaches beyond a screen's edge, where it makes the page scroll sideways."""
+SCROLLED = """[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth)
+    .map(e => `${e.getAttribute("aria-label")}: ${e.scrollWidth} in ${e.clientWidth}`)"""
+"""Asks for tables that are wider than their place."""
 WHOLE = {
     path.name
     for path in render.FOLDER.glob("*.html")
@@ -107,10 +110,13 @@ def test_pages_that_a_site_may_have_are_fit_for_everybody(
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("width", [390, 768])
-def test_no_page_is_wider_than_a_small_screen(town: Town, width: int, language: str) -> None:
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_page_is_wider_than_its_screen(town: Town, width: int, language: str) -> None:
+    """Nor is a table on a telephone, where its rows are blocks, or on a screen as most have; between them some scroll."""
+
     def look(page: Page, name: str) -> list[str]:
-        return [f"{name}: {one}" for one in page.evaluate(WIDE, width)]
+        wide = page.evaluate(WIDE, width) + (page.evaluate(SCROLLED) if width != 768 else [])
+        return [f"{name}: {one}" for one in wide]
 
     screen = {"width": width, "height": 800}
     assert everywhere(town, look, language, viewport=screen) == []

@@ -37,6 +37,16 @@ def test_every_page_is_there_in_both_languages(site: Site, language: str) -> Non
             assert bool(CHINESE.search(seen)) == (language == "zh"), path
 
 
+def test_to_look_at_pages_writes_nothing_down(site: Site) -> None:
+    ids = inhabit(site)
+    people = {who: Browser(site).log_in(who) for who, _ in by_person() if who}
+    before = site.store.audit(limit=500).items
+    for who, paths in by_person():
+        for path in paths:
+            people.get(who, Browser(site)).ask("GET", path.partition("#")[0].format(**ids))
+    assert site.store.audit(limit=500).items == before
+
+
 def test_no_page_is_forgotten_by_the_tests_of_pages() -> None:
     """What looks at all pages (here, and axe in tests/platform/web) goes by the rows."""
     assert routes() == set(ROWS)
