@@ -35,9 +35,9 @@ _PARTS = (
 )  # fmt: skip
 FIELDS = (
     "name", "image", "command", "email", "password", "current", "new", "value", "label", "days", "invitation", "group", "user",
-    "pool", "quota", "selector", "priority", "replicas", "cpu", "memory", "gpu", "storage", "disk", "path", "snapshot", "server", "store",
+    "pool", "quota", "selector", "priority", "replicas", "cpu", "memory", "gpu", "storage", "disk", "path", "snapshot", "server",
     "port", "health", "metrics", "starts_in", "model", "access", "least", "most", "requests", "retries", "time_limit", "url",
-    "commit", "node", "gpu_model", "queue", "cpu_ratio", "memory_ratio", "gpu_slots",
+    "store", "commit", "node", "gpu_model", "queue", "cpu_ratio", "memory_ratio", "gpu_slots",
 )  # fmt: skip
 """Fields of forms. Alone they could be anybody's name of something; in these sentences they are not."""
 MORE = (
