@@ -100,14 +100,14 @@ class Cached:
                 cached += sum(there for _, there in sizes)
         return size, cached, not folders and files < MOST_FILES
 
-    async def _silent(self) -> Sequence[str] | None:
-        """Return where in the cache an HDFS is mounted none of whose namenodes answers; None: no master says."""
+    async def _silent(self) -> Sequence[str] | NotTold:
+        """Return where in the cache an HDFS is mounted none of whose namenodes answers, or why no master says so."""
         try:
             # The master asks each of them first, and waits for those most of a minute.
             async with self._session(5 * PATIENCE) as session:
                 said = await self._ask(session, MOUNTS, {})
-        except NotTold:
-            return None
+        except NotTold as error:
+            return error
         entries = [entry for entry in said.get("mountPointInfos") or [] if isinstance(entry, dict)]
         dead = [e for e in entries if e.get("ufsType") == "hdfs" and e.get("ufsCapacityBytes") == NO_SPACE]
         return [str(entry.get("mountPoint")) for entry in dead]
@@ -138,12 +138,14 @@ class Cached:
         raise NotTold(f"the cache does not say what it holds: {why}")
 
 
-def _heard(one: DataSet, silent: Sequence[str] | None) -> None:
+def _heard(one: DataSet, silent: Sequence[str] | NotTold) -> None:
     """NotTold where a data set lies in an HDFS that does not answer: asked for its files, the cache takes them for removed."""
     chosen = _cached(one)
-    if silent is None and isinstance(chosen, HdfsSource):
-        raise NotTold("the cache does not say whether the HDFS answers")
-    for point in silent or ():
+    if isinstance(silent, NotTold):
+        if isinstance(chosen, HdfsSource):
+            raise silent
+        return
+    for point in silent:
         if f"/{below(chosen)}/".startswith(f"{point}/"):
             raise NotTold(f"no namenode of {point} answers the cache: runs see no files there until one does")
 
