@@ -1,5 +1,6 @@
-"""Users' own images on the lab: pushed with a token of AVA's, run by whose they are, refused to everybody else."""
+"""Users' own images on the lab: pushed with a token of AVA's, run by whose they are, refused to others, counted, deleted."""
 
+import json
 import socket
 import time
 
@@ -69,3 +70,92 @@ def test_neither_the_way_of_nodes_nor_the_deployers_is_a_users(docker, lab):
         httpx.get(docker.url.replace("https", "http").replace(":5004", ":5005"), trust_env=False)
     with pytest.raises(httpx.TransportError):
         Docker(docker.url.replace(":5004", ":5002"), docker.ca).pull("avadm/base:12")
+
+
+SETTINGS = "/etc/docker-registry/space.json"
+
+
+def account(day):
+    [found] = day.user.pushed_images(user=day.group)
+    return found
+
+
+def codes(refused):
+    return [p.code for p in refused.value.problems]
+
+
+@pytest.mark.core("registry")
+def test_a_user_sees_and_deletes_what_is_theirs_once_nothing_uses_it(day, docker, platform, stranger, lab):
+    source = image_of(platform).partition("/")[2]
+    own = f"users/{day.group}/kept:{int(time.time())}"
+    assert docker.copy(source, own) == 201
+    assert docker.copy(source, f"{own}-too") == 201
+    [image] = [one for one in account(day).images if own in f"{one.repository}:{one.tags}" or own == one.name]
+    assert image.size > 2**20
+    assert account(day).used >= image.size
+    day.user.define("kept", {"image": own, "command": ["true"]})
+    with pytest.raises(Refused) as refused:
+        day.user.delete_pushed_image(own)
+    assert codes(refused) == ["image-in-use"]
+    with pytest.raises(Refused) as refused:
+        stranger.delete_pushed_image(own)
+    assert codes(refused) == ["not-found"]
+    [kept] = day.user.definitions(name="kept")
+    day.user.delete_definition(kept.id)
+    assert len(day.user.delete_pushed_image(own).tags) == 2
+    assert (docker.pull(own), docker.pull(f"{own}-too")) == (404, 404)
+    assert own not in {one.name for one in account(day).images}
+    # The platform's own image, whose layers it had, is whole.
+    assert docker.pull(source) == 200
+
+
+@pytest.fixture
+def narrow(day, lab):
+    """The user may have what there is and no byte more."""
+    node, before = lab.names("registry")[0], lab.sh(lab.names("registry")[0], f"cat {SETTINGS}")
+    told = json.loads(before)
+    told["limits"][f"users/{day.group}"] = max(account(day).used, 2**20)
+
+    def put(text):
+        lab.sh(node, f"cat > {SETTINGS} <<'END'\n{text}\nEND\nsystemctl restart avadm-registry-space")
+        until = time.monotonic() + 30
+        while lab.run(node, f"ss -tln | grep -q {told['listen']}").returncode:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+
+    put(json.dumps(told))
+    yield
+    put(before.rstrip())
+
+
+def test_who_has_used_up_the_space_pushes_nothing_and_pulls(day, docker, platform, narrow):
+    source = image_of(platform).partition("/")[2]
+    assert docker.copy(source, f"users/{day.group}/more:1") == 401
+    assert docker.status == 403
+    assert account(day).full
+    assert docker.pull(source) == 200
+
+
+def test_a_collection_gives_back_what_was_deleted_while_nodes_pull(day, docker, platform, lab):
+    node, own = lab.names("registry")[0], f"users/{day.group}/gone:{int(time.time())}"
+    registry = docker.url.removeprefix("https://").replace(":5004", ":5000")
+    assert docker.push(own, ["true"], layer=own.encode() * 1000) == 201
+    day.user.delete_pushed_image(own)
+    assert account(day).waiting > 1000
+    lab.sh(node, "systemctl start --no-block avadm-registry-gc")
+    pulls = (
+        f"skopeo inspect --raw --cert-dir /etc/docker/certs.d/{registry} docker://{registry}/avadm/base:12"
+    )
+    until = time.monotonic() + 120
+    while lab.run(node, "systemctl is-active avadm-registry-gc").stdout.strip() in (
+        "activating",
+        "deactivating",
+    ):
+        assert lab.run(node, pulls).returncode == 0
+        assert time.monotonic() < until
+    assert account(day).waiting == 0
+    until = time.monotonic() + 60
+    while docker.copy(image_of(platform).partition("/")[2], own) != 201:
+        assert time.monotonic() < until
+        time.sleep(1)
+    day.user.delete_pushed_image(own)
