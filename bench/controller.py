@@ -49,9 +49,9 @@ def write_site(folder: Path, hosts: int) -> None:
     from avadm.runner.hostkeys import KnownHosts, parse_key
     from avadm.sitefile.load import load
 
-    config = layout.Config(
-        name="hollow", parts=("objects", "cache", "logs", "database"), subnet=SUBNET
-    ).model_copy(update={"compute": hosts - FIXED})
+    config = layout.Config(name="hollow", parts=layout.PARTS, subnet=SUBNET).model_copy(
+        update={"compute": hosts - FIXED}
+    )
     nodes = [
         dataclasses.replace(node, address=SUBNET[FIRST + i]) for i, node in enumerate(layout.nodes(config))
     ]
@@ -112,9 +112,24 @@ def hollow(folder: Path) -> Iterator[int]:
                 room.stdin.close()
 
 
+def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
+    """Return what the phases of a site would fail for after minutes: artifacts that the cache has not, each with its remedy."""
+    from avadm.artifacts.need import missing
+    from avadm.engine.prepare import SiteContext
+    from avadm.sitefile.load import load
+
+    site_file = load(folder / "site.yml")
+    steps = SiteContext.of(site_file).plan(phases, ())
+    found = missing(site_file.site, [step.phase for step in steps])
+    return [f"{f.what} {f.remedy}" for f in found]
+
+
 def measured(folder: Path, hosts: int, phases: Sequence[str]) -> dict[str, Any]:
     """Return what an apply over so many hollow nodes took, JSON-ready."""
     write_site(folder, hosts)
+    if lacking := missing_artifacts(folder, phases):
+        shutil.rmtree(folder)
+        raise SystemExit("\n".join(["The cache lacks what phases install:", *lacking]))
     with hollow(folder) as inside:
         argv = ["nsenter", f"--net=/proc/{inside}/ns/net", "nice", "-n", "10", sys.executable, __file__]
         argv += ["--inside", str(folder), *(["--phases", ",".join(phases)] if phases else [])]

@@ -39,7 +39,16 @@ def test_the_site_has_as_many_hosts_as_asked_for_with_all_components(folder):
     site = load_site(folder / "site.yml").site
     assert len(site.nodes) == 12
     assert {"mon", "master", "worker", "rgw"} <= {role for node in site.nodes for role in node.roles}
-    assert site.components.alluxio and site.components.database and site.components.logs
+    assert (
+        site.components.alluxio and site.components.database and site.components.logs and site.components.ava
+    )
+
+
+def test_what_the_cache_lacks_is_told_before_anything_is_measured(controller, folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("AVADM_CACHE", str(tmp_path))
+    assert any(line.startswith("kubernetes ") for line in controller.missing_artifacts(folder, []))
+    assert all("avadm artifacts build" in line for line in controller.missing_artifacts(folder, []))
+    assert controller.missing_artifacts(folder, ["base"]) == []
 
 
 def test_no_address_is_given_twice_at_the_largest_size_of_a_site(controller, tmp_path):
