@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import aiohttp
 import pytest
 
+from tests.lab import prometheus
 from tests.lab.ava.bench_ways import Kernel, Ssh
 from tests.lab.ava.day import ENDED
 from tests.lab.ava.post import Post, signed
@@ -121,7 +122,7 @@ def watched(kernel):
 
 
 @pytest.fixture(scope="module")
-def seen(site, gateway, people):
+def seen(site, gateway, lab):
     """What came of them: for each the times of its end and of the first warning, in seconds; the warning itself."""
     ann, began = site.ann, time.monotonic()
     ssh = inside(site, "idle", gateway)
@@ -140,8 +141,11 @@ def seen(site, gateway, people):
                     ended[name] = (time.monotonic() - began, now.reason)
             assert time.monotonic() - began < LONGEST, (told, ended)
             time.sleep(3)
+        node = lab.names("prometheus")[0]
+        rows = prometheus.query(lab, node, f'run:gpu_utilization:percent{{run="{site.runs["card"]}"}}')
     print(f"told after {told['idle'][0]:.0f} s, ended after {ended['idle'][0]:.0f} s")
-    return SimpleNamespace(told=told, ended=ended, page=page)
+    duty = [float(row["value"][1]) for row in rows]
+    return SimpleNamespace(told=told, ended=ended, page=page, duty=duty)
 
 
 def test_who_does_not_work_is_told_first_and_then_stopped(site, seen, people):
@@ -160,6 +164,8 @@ def test_who_works_or_is_kept_is_neither_told_nor_stopped(site, seen, name):
     assert name not in seen.told
     assert name not in seen.ended
     assert site.ann.ava.workbench(site.made[name].id).state == "running"
+    # The control: that a card works is known, and not only that nothing is.
+    assert name != "card" or min(seen.duty) >= 5
 
 
 def test_the_owner_hears_of_both_by_mail_and_by_webhook(site, seen):
