@@ -5,6 +5,7 @@ from __future__ import absolute_import
 import json
 import os
 import re
+import socket
 import threading
 import time
 
@@ -158,6 +159,24 @@ def cache_mount(params):
             found["lacks"] = [name for name in params["cache"]["folders"] if name not in there]
     found["said"] = (err.strip() or "no answer in time")[:LONG_LINE] if code != 0 else ""
     return found
+
+
+def cache_hdfs(params):
+    """Of each under store that is an HDFS: its namenodes, and why each does not answer this node ("" where it does)."""
+    found = {}
+    for path, servers in params["cache"]["hdfs"].items():
+        found[path] = dict((server, deaf(server)) for server in servers)
+    return found
+
+
+def deaf(server, seconds=5):
+    """Why nobody takes a connection at HOST:PORT; "" where somebody does."""
+    host, _, port = server.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), seconds).close()
+        return ""
+    except (EnvironmentError, OverflowError, UnicodeError) as error:
+        return str(error)[:LONG_LINE] or "no answer"
 
 
 def log_store(params):

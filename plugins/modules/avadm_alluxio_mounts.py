@@ -23,7 +23,7 @@ options:
         type: str
         required: true
       store:
-        description: Address of the under store, C(s3://...) or an absolute path.
+        description: Address of the under store, C(s3://...), C(hdfs://...) or an absolute path.
         type: str
         required: true
       folder:
@@ -38,6 +38,11 @@ options:
         description: The mount's options.
         type: dict
         default: {}
+      reach:
+        description: Servers, HOST:PORT, of which one has to answer here before it is mounted; none is asked where empty.
+        type: list
+        elements: str
+        default: []
   below:
     description: Mount point that must be there before a folder is made; none where empty.
     type: str
@@ -85,6 +90,7 @@ others:
 import hashlib
 import json
 import os
+import socket
 import tempfile
 import time
 
@@ -188,7 +194,7 @@ def keep(path, digests):
     os.rename(path + ".new", path)
 
 
-def ensure(wanted, below, mounts, state, timeout, check_mode):
+def ensure(wanted, below, mounts, state, timeout, check_mode, connect=socket.create_connection):
     """Mount what is missing; return (mounted, updated, others)."""
     table, digests = mounts.table(timeout), kept(state)
     made, updated = [], []
@@ -204,6 +210,7 @@ def ensure(wanted, below, mounts, state, timeout, check_mode):
             made.append(one["path"])
             if not check_mode:
                 folder(one, below)
+                reach(one, connect)
                 mounts.shell(words("mount", one))
         elif digests.get(one["path"]) != digest(one):
             updated.append(one["path"])
@@ -233,6 +240,24 @@ def folder(one, below):
     os.makedirs(one["store"], 0o755)
 
 
+def reach(one, connect):
+    """AlluxioError where none of an under store's servers answers: Alluxio would try for long and say little."""
+    said = []
+    for server in one.get("reach") or []:
+        host, _, port = server.rpartition(":")
+        try:
+            connect((host, int(port)), 5).close()
+            return
+        except (socket.error, OverflowError) as error:
+            said.append("%s: %s" % (server, error))
+    if said:
+        raise alluxio.AlluxioError(
+            "%s of the cache cannot be mounted: no namenode of %s answers here (%s). Remedy: see that one of them runs,"
+            " that its name is known on the masters and workers and that nothing on the way refuses its port; or correct"
+            " namenodes in the site file." % (one["path"], one["store"], "; ".join(said))
+        )
+
+
 def main():
     """Run as an Ansible module."""
     module = AnsibleModule(
@@ -247,6 +272,7 @@ def main():
                     "folder": {"type": "bool", "default": False},
                     "read_only": {"type": "bool", "default": False},
                     "options": {"type": "dict", "default": {}, "no_log": False},
+                    "reach": {"type": "list", "elements": "str", "default": []},
                 },
             },
             "below": {"type": "str", "default": ""},
@@ -257,7 +283,12 @@ def main():
         supports_check_mode=True,
     )
     given = module.params
-    table = Mounts(given["command"], module.run_command)
+
+    def run(argv):
+        # With the table it asks each under store how large it is; an HDFS that does not answer takes most of a minute.
+        return module.run_command(argv, environ_update={"AVADM_ALLUXIO_TIMEOUT": str(given["timeout"])})
+
+    table = Mounts(given["command"], run)
     try:
         made, updated, others = ensure(
             given["mounts"], given["below"], table, given["state"], given["timeout"], module.check_mode

@@ -12,12 +12,22 @@ MASTER, WORKER, CLIENT = "cache-master", "cache-worker", "cache-client"
 """Duties: the node runs a master, a worker; it mounts the cache."""
 ANYBODY = "whoever names a user (SIMPLE authentication)"
 """Who is let in at a port that pods and nodes reach: whoever comes is believed to be who they say."""
+READER = "cache-reader"
+"""Duty: the node runs a master or a worker, which reads an HDFS."""
 MEMBER = "cache-member"
 """Duty: the node has any part of the cache."""
 
 
 def _with(role: str, site: Site) -> list[Node]:
     return site.with_role(role) if site.components.alluxio else []
+
+
+def _reading(site: Site) -> list[Node]:
+    """Return the nodes that ask namenodes; none where no under store is an HDFS."""
+    knobs = site.components.alluxio
+    if not (knobs and any(m.hdfs for m in knobs.mounts)):
+        return []
+    return [n for n in site.nodes if {"alluxio_master", "alluxio_worker"} & set(n.roles)]
 
 
 def mounting(site: Site) -> list[Node]:
@@ -47,6 +57,7 @@ COMPONENT = Component(
         MASTER: lambda site: _with("alluxio_master", site),
         WORKER: lambda site: _with("alluxio_worker", site),
         CLIENT: mounting,
+        READER: _reading,
         MEMBER: cache.members,
     },
     packages={MEMBER: Packages(base=("alluxio",))},
@@ -94,6 +105,7 @@ COMPONENT = Component(
         Question("cache_master", (MASTER,)),
         Question("cache_worker", (WORKER,)),
         Question("cache_mount", (CLIENT,)),
+        Question("cache_hdfs", (READER,)),
     ),
     founded=Founded("alluxio-journal", MASTER, "alluxio"),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from avadm.components import ava
 from avadm.components.database import PATRONI
+from avadm.render.alluxio import namenodes
 from avadm.site import cache
 from avadm.site.model import Site
 from avadm.site.object_pools import database_backups
@@ -23,6 +24,7 @@ def told(site: Site) -> dict[str, Any]:
             "worker_port": cache.WORKER_WEB_PORT,
             "mount": alluxio.mount_point,
             "folders": [m.path.strip("/") for m in alluxio.mounts],
+            "hdfs": {m.path: namenodes(m.hdfs) for m in alluxio.mounts if m.hdfs},
         }
     if site.components.database is not None:
         found["database"] = {"port": PATRONI}

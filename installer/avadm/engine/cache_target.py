@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from avadm.render.alluxio import reach
 from avadm.site import cache
-from avadm.site.components import S3Store
+from avadm.site.alluxio import S3Store
 from avadm.sitefile.load import SiteFile
 from avadm.sitefile.secrets import Vault
 from avadm_validation.measuring.targets import Bucket, CacheTarget, UnderStore
@@ -22,6 +22,8 @@ def cache_target(site_file: SiteFile) -> CacheTarget | None:
         if m.cephfs and fs
         else UnderStore("s3", m.path, read_only=m.read_only, bucket=_bucket(site_file, m.s3))
         for m in knobs.mounts
+        # Others run an HDFS, and nothing is written to it.
+        if not m.hdfs
     ]
     return CacheTarget(
         masters=tuple(n.name for n in site.with_role("alluxio_master")),

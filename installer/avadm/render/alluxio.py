@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,15 @@ from avadm.pki.store import KeyStore
 from avadm.render import Given, Vars
 from avadm.render.objects import REGION, endpoint, keys_of
 from avadm.site import cache
-from avadm.site.components import Alluxio, CacheMount, S3Store
+from avadm.site.alluxio import Alluxio, CacheMount, HdfsStore, S3Store
 from avadm.site.model import Node, Site
 from avadm.site.object_pools import gateways
 
 if TYPE_CHECKING:
     from avadm.sitefile.load import SiteFile
 
+NAMENODE_PORT = 8020
+"""Where a namenode answers, by Hadoop's default."""
 METRICS = "/metrics/prometheus/"
 """Path of the metrics; without the slash at its end the answer is a redirection."""
 LACKS = {
@@ -29,6 +32,19 @@ LACKS = {
     "recipe": "a recipe of its artifact",
 }
 """What Alluxio 1.8 is without (docs/alluxio.md)."""
+
+
+FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+PATIENCE = {
+    "dfs.client.failover.max.attempts": "8",
+    "dfs.client.failover.sleep.base.millis": "500",
+    "dfs.client.failover.sleep.max.millis": "4000",
+    "ipc.client.connect.timeout": "5000",
+    "ipc.client.connect.max.retries": "0",
+    "ipc.client.connect.max.retries.on.timeouts": "1",
+}
+"""How long an HDFS that does not answer is waited for: some 20 s where nobody listens, so that a change of the active namenode
+is not noticed. Hadoop's own are 15 minutes, in which a master of the cache answers nobody who asks for what lies there."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,7 @@ def render(given: Given, out: Vars) -> None:
         "alluxio_fuse": knobs.fuse,
         "alluxio_mounts": [_mount(m, site) for m in knobs.mounts],
         "alluxio_cephfs": cephfs(knobs, site),
+        "alluxio_hdfs_user": knobs.hdfs_user if any(m.hdfs for m in knobs.mounts) else "",
         "alluxio_authorities": _authorities(site_file, certificates),
     }
     for name in sorted({m.s3.secret for m in knobs.mounts if m.s3 and m.s3.secret}):
@@ -155,6 +172,8 @@ def _mount(mount: CacheMount, site: Site) -> dict[str, Any]:
     if mount.cephfs:
         fs = site.components.ceph.filesystem
         return one | {"store": f"{fs.mount if fs else ''}{mount.cephfs}", "folder": True}
+    if mount.hdfs:
+        return one | _hdfs(mount.path.strip("/"), mount.hdfs)
     if mount.s3 is None:
         return one
     folder = f"{mount.s3.folder}/" if mount.s3.folder else ""
@@ -171,6 +190,35 @@ def _mount(mount: CacheMount, site: Site) -> dict[str, Any]:
             "s3a.secretKey": f"{{{{ {way.secret_key} }}}}",
             "alluxio.underfs.s3.endpoint": way.endpoint,
             **options,
+        },
+    }
+
+
+def namenodes(hdfs: HdfsStore) -> list[str]:
+    """Return an HDFS's namenodes as HOST:PORT."""
+    return [name if ":" in name else f"{name}:{NAMENODE_PORT}" for name in hdfs.namenodes]
+
+
+def _hdfs(name: str, hdfs: HdfsStore) -> dict[str, Any]:
+    """Return a folder of an HDFS as the module avadm_alluxio_mounts takes it.
+
+    One namenode is written as several are, below a name of our own: a second one is a changed option then, and no other store.
+    """
+    service = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "hdfs"
+    those = {f"n{i}": address for i, address in enumerate(namenodes(hdfs), 1)}
+    return {
+        "store": f"hdfs://{service}/{hdfs.folder}",
+        "folder": False,
+        "read_only": True,
+        "reach": list(those.values()),
+        "options": {
+            **PATIENCE,
+            **hdfs.properties,
+            "hadoop.security.authentication": hdfs.authentication,
+            "dfs.nameservices": service,
+            f"dfs.ha.namenodes.{service}": ",".join(those),
+            **{f"dfs.namenode.rpc-address.{service}.{n}": address for n, address in those.items()},
+            f"dfs.client.failover.proxy.provider.{service}": FAILOVER,
         },
     }
 

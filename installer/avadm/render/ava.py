@@ -129,6 +129,8 @@ def render(given: Given, out: Vars) -> None:
     out.all |= {"ava_mount": mount(site), "ava_cache_mount": cache(site)}
     out.all |= {"ava_cache_masters": _masters(site) if cache(site) else [], "ava_cache_port": MASTER_WEB_PORT}
     out.all |= {"ava_snapshots": "rbd" in classes(site), "ava_nfs_servers": list(knobs.nfs_servers)}
+    cached = site.components.alluxio.mounts if site.components.alluxio and cache(site) else []
+    out.all["ava_hdfs_stores"] = [mount.path.strip("/") for mount in cached if mount.hdfs]
     out.all["ava_disks"] = "local" in volumes.classes(site)
     if idle := knobs.workbenches.idle_hours:
         out.all["ava_idle"] = {"hours": idle, "warn_hours": knobs.workbenches.warn_hours}

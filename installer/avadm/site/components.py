@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from avadm.site.alluxio import Alluxio
 from avadm.site.ava import Ava
 from avadm.site.object_store import ObjectStore, VaultName
 from avadm.site.values import Address, Model, NodeName, Real, Whole
@@ -188,71 +189,6 @@ class Logs(Model):
     """An error pattern that was not seen for so many days counts as new."""
     files: list[LogFile] = []
     """Further log files that are read on every node that has them."""
-
-
-class Tier(Model):
-    """One tier of a cache worker's storage."""
-
-    kind: Literal["MEM", "SSD", "HDD"]
-    """What it lies on; from the fastest to the slowest, each kind once."""
-    path: str = Field(pattern=r"^/[^\s,:]*[^\s,:/]$")
-    """Folder of its blocks, used for nothing else; for MEM avadm mounts a memory file system there."""
-    quota_mib: Whole | None = Field(default=None, ge=64, le=1 << 30)
-    """How much it may hold, MiB; where absent it is computed from the machine's memory or the folder's disk."""
-
-
-class S3Store(Model):
-    """A bucket as an under store of the cache: of the site's own object store, or of another one by endpoint and secret."""
-
-    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
-    """Its name."""
-    folder: str = Field(default="", pattern=r"^([^/\s]+(/[^/\s]+)*)?$")
-    """Part of the bucket that is mounted; all of it where empty."""
-    endpoint: str | None = Field(default=None, pattern=r"^https?://[^\s/]+$")
-    """The store's address, e.g. https://s3.demo.example:7480; where absent, the bucket is one of components.object_store."""
-    secret: str | None = Field(default=None, pattern=r"^[a-z0-9]+(_[a-z0-9]+)*$")
-    """Name of its keys in the site's vault: vault_NAME_access_key and vault_NAME_secret_key. With endpoint alone: the keys
-    of a bucket of the site's own store are its owner's."""
-    ca_file: str | None = None
-    """Certificate of the authority that signed the endpoint's, PEM; relative to the site file. None for a public one,
-    and for the site's own store, whose authority avadm knows."""
-
-
-class CacheMount(Model):
-    """An under store, and where in the cache it is seen; exactly one of cephfs and s3."""
-
-    path: str = Field(pattern=r"^/[A-Za-z0-9_.-]+$")
-    """Folder at the root of the cache."""
-    cephfs: str | None = Field(default=None, pattern=r"^/[^\s]*[^\s/]$")
-    """Folder of the shared file system, which is made where it is not there; not the file system's own root."""
-    s3: S3Store | None = None
-    """Bucket of an object store."""
-    read_only: bool = False
-    """Whether nothing can be written through the cache."""
-
-
-class Alluxio(Model):
-    """Cache before the shared file system and object stores; on the nodes with the roles alluxio_master and alluxio_worker."""
-
-    tiers: list[Tier] = [Tier(kind="MEM", path="/var/lib/alluxio/mem")]
-    """Storage of each worker, the fastest first."""
-    mounts: list[CacheMount] = Field(min_length=1)
-    """Under stores."""
-    mount_point: str = Field(default="/mnt/alluxio", pattern=r"^/[^\s]*[^\s/]$")
-    """Where clients see the cache: nodes with the role alluxio_client, where there are none every node of Kubernetes."""
-    fuse: bool = True
-    """Whether clients mount it; without, they have the command line alone."""
-    sync_interval_s: Whole = Field(default=60, ge=0, le=86400)
-    """After how many seconds a file or folder is compared with its under store when it is next asked for; a change there
-    that did not come through the cache is seen that late at the most. 0: at each access."""
-    block_mib: Whole | None = Field(default=None, ge=1, le=4096)
-    """Size of a block, MiB; where absent, a sixteenth of the smallest tier, 1 to 64."""
-    master_heap_mib: Whole | None = Field(default=None, ge=256, le=1 << 20)
-    """Java heap of a master, MiB; computed from the machine's memory where absent."""
-    worker_heap_mib: Whole | None = Field(default=None, ge=256, le=1 << 20)
-    """Java heap of a worker, MiB; computed where absent."""
-    client_heap_mib: Whole | None = Field(default=None, ge=128, le=1 << 20)
-    """Java heap of the mount on a client, MiB; computed where absent."""
 
 
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]

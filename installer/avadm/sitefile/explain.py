@@ -33,7 +33,11 @@ PATTERNS = {
     r"^[A-Za-z0-9_.*?-]+$": "letters, digits, '_', '.', '-', and '*' or '?' for what varies",
     r"^/[^\s,:]*[^\s,:/]$": "an absolute path without blanks, ',' and ':', that does not end in '/'",
     r"^/[^\s]*[^\s/]$": "an absolute path without blanks, that does not end in '/'",
-    r"^/[A-Za-z0-9_.-]+$": "'/' and one name of letters, digits, '_', '.' and '-'",
+    r"^/[A-Za-z0-9_][A-Za-z0-9_.-]*$": "'/' and one name of letters, digits, '_', '.' and '-', no '.' or '-' first",
+    r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*(:[1-9][0-9]{0,4})?$": (
+        "HOST or HOST:PORT, without hdfs://"
+    ),
+    r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$": "a letter or '_', then letters, digits, '_', '.' and '-', at most 64",
     r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$": "a host name in lower case, or an IPv4 address",
     r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$": "3 to 63 lower-case letters, digits, inner '.' and '-'",
     r"^([^/\s]+(/[^/\s]+)*)?$": "names with '/' between them",

@@ -158,6 +158,8 @@ _REQUIRED: dict[tuple[str, ...], Any] = {
     ("components", "alluxio", "mounts", "*"): {"path": "/unnamed", "cephfs": "/unnamed"},
     ("components", "alluxio", "mounts", "*", "path"): "/unnamed",
     ("components", "alluxio", "mounts", "*", "s3", "bucket"): "unnamed",
+    ("components", "alluxio", "mounts", "*", "hdfs", "namenodes"): ["unnamed"],
+    ("components", "alluxio", "mounts", "*", "hdfs", "namenodes", "*"): "unnamed",
     ("components", "alluxio", "tiers", "*"): {"kind": "MEM", "path": "/unnamed"},
     ("components", "alluxio", "tiers", "*", "kind"): "MEM",
     ("components", "alluxio", "tiers", "*", "path"): "/unnamed",

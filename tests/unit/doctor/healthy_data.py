@@ -3,10 +3,18 @@
 GIVEN = {
     "stor1": ("objects-gateway",),
     "stor2": ("objects-gateway",),
-    "mast1": ("cache-master", "ava"),
+    "mast1": ("cache-master", "cache-reader", "ava"),
     "mast2": ("cache-master", "ava"),
     "mast3": ("cache-master", "ava"),
-    "comp1": ("cache-worker", "cache-client", "log-store", "database", "backed-up", "ava-ledger"),
+    "comp1": (
+        "cache-worker",
+        "cache-reader",
+        "cache-client",
+        "log-store",
+        "database",
+        "backed-up",
+        "ava-ledger",
+    ),
     "comp2": ("cache-worker", "cache-client", "log-store", "database", "backed-up", "ava-ledger"),
 }
 """Node to its roles of doctor/places.py; every node has log-shipper."""
@@ -106,6 +114,7 @@ def data_parts(name):
         "cache-master": {"cache_master": master(0.0, 2.0) if name == "mast2" else master()},
         "cache-worker": {"cache_worker": {"said": "", "values": worker}},
         "cache-client": {"cache_mount": mount()},
+        "cache-reader": {"cache_hdfs": {"/hdfs": {"nn1.test:8020": "", "nn2.test:8020": ""}}},
         "log-store": {"log_store": store()},
         "database": {"database": members()},
         "backed-up": {"database_backup": backed("primary" if name == "comp1" else "standby")},

@@ -2,7 +2,9 @@
 
 import http.server
 import json
+import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +13,7 @@ from avadm.doctor.checks import CHECKS
 from avadm.doctor.checks.objects import ACCEPTANCE
 from avadm.doctor.parts import parameters, site_facts
 from avadm.lab.layout import PARTS as LAB_PARTS
+from avadm.site.alluxio import CacheMount, HdfsStore
 from avadm_validation.suites.objects.users import LIMITED, PLAIN
 from tests.unit.doctor.healthy import data, snapshot
 from tests.unit.doctor.healthy_data import master, shipper, usage
@@ -137,6 +140,28 @@ def test_a_page_of_the_cache_is_summed_and_one_that_is_not_there_says_why(script
         thread.join()
     found = script["cache_master"](told)
     assert (f"127.0.0.1:{port}" in found["said"], found["values"]) == (True, {})
+
+
+def test_namenodes_are_asked_for_a_connection_and_each_that_gives_none_says_why(script):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = f"127.0.0.1:{server.getsockname()[1]}"
+        told = {"cache": {"hdfs": {"/hdfs": [there, "127.0.0.1:1", "nn..test:8020"]}}}
+        found = script["cache_hdfs"](told)["/hdfs"]
+    assert found[there] == ""
+    assert "refused" in found["127.0.0.1:1"]
+    assert found["nn..test:8020"]
+
+
+def test_namenodes_are_asked_by_masters_and_workers_of_a_site_with_an_hdfs_alone(site):
+    assert "cache_hdfs" not in asked(site(LAB_PARTS), "comp1")[0]
+    lab = site(LAB_PARTS)
+    every = replace(lab, site=lab.site.model_copy(deep=True))
+    hdfs = HdfsStore(namenodes=["nn1.test"])
+    every.site.components.alluxio.mounts.append(CacheMount(path="/hdfs", hdfs=hdfs))
+    found, told = asked(every, "comp1")
+    assert "cache_hdfs" in found
+    assert told["cache"]["hdfs"] == {"/hdfs": ["nn1.test:8020"]}
+    assert "cache_hdfs" not in asked(every, "comp3")[0]
 
 
 @pytest.fixture

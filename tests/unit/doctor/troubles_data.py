@@ -47,6 +47,12 @@ def lacks(data):
     parts(data, "comp2")["cache_mount"] = mount(lacks=["s3"])
 
 
+def namenodes(node, *deaf):
+    """Return a change to what a node says of the namenodes: these do not answer it."""
+    said = {f"{name}.test:8020": "refused" if name in deaf else "" for name in ("nn1", "nn2")}
+    return put(f"{node} cache_hdfs", {"/hdfs": said})
+
+
 def gateway(node, **values):
     return put(f"{node} objects", **values)
 
@@ -134,6 +140,18 @@ DATA_CASES = (
         "no client could list",
         each(CLIENTS, "cache_mount", mount("", lacks=None)),
         "unknown",
+    ),
+    bad(
+        "cache-hdfs",
+        "comp1",
+        "no namenode of /hdfs answers: its files are missing",
+        namenodes("comp1", "nn1", "nn2"),
+    ),
+    warn(
+        "cache-hdfs",
+        "mast1",
+        "not all namenodes of /hdfs answer: nn2.test:8020: refused",
+        namenodes("mast1", "nn2"),
     ),
     warn("ava-pods", "api", "1 of 2 pods", runs(api={"ready": 1})),
     bad("ava-pods", "scheduler", "none of 2 pods", runs(scheduler={"ready": 0})),

@@ -178,6 +178,35 @@ def test_check_mode_asks_and_changes_nothing(tmp_path):
     assert not (tmp_path / "mounts.json").exists()
 
 
+def test_an_under_store_none_of_whose_servers_answers_is_told_and_not_mounted(tmp_path):
+    asked, listens = [], set()
+
+    class Open:
+        def close(self):
+            pass
+
+    def connect(address, timeout):
+        asked.append(address)
+        if address not in listens:
+            raise ConnectionRefusedError("Connection refused")
+        return Open()
+
+    def try_it(shell):
+        table = mounts.Mounts(["alluxio"], shell, sleep=lambda s: None)
+        return mounts.ensure(wanted, "", table, str(tmp_path / "mounts.json"), 10, False, connect)
+
+    wanted = [one("/hdfs", "hdfs://hdfs/", reach=["nn1.test:8020", "nn2.test:8020"])]
+    shell = Shell()
+    with pytest.raises(alluxio.AlluxioError, match="no namenode .*nn1.test:8020: Connection refused; nn2"):
+        try_it(shell)
+    assert shell.files == []
+    listens.add(("nn2.test", 8020))
+    assert try_it(shell)[0] == ["/hdfs"]
+    listens.clear()
+    assert try_it(shell) == ([], [], [])
+    assert len(asked) == 4
+
+
 def test_no_folder_is_made_where_the_file_system_is_not_mounted(tmp_path):
     wanted = [one(path="/cephfs", store=str(tmp_path / "ceph/data"), folder=True, options={})]
     with pytest.raises(alluxio.AlluxioError, match="is not mounted here"):

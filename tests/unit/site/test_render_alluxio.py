@@ -19,6 +19,7 @@ PHASE = next(p for p in PHASES if p.name == "cache")
 CEPHFS = {"path": "/cephfs", "cephfs": "/data"}
 STORE = {"bucket": "sets", "folder": "a/b", "endpoint": "https://s3.demo.test", "secret": "store"}
 S3 = {"path": "/s3", "s3": STORE}
+HDFS = {"path": "/Big_data", "hdfs": {"namenodes": ["nn1.test", "nn2.test:9000"], "folder": "data/sets"}}
 BUCKET = {"path": "/s3", "s3": {"bucket": "sets"}}
 OWN = {"users": [{"name": "cache-user"}], "buckets": [{"name": "sets", "owner": "cache-user"}]}
 THEIRS = {
@@ -143,6 +144,29 @@ def test_a_bucket_of_a_store_that_others_run_has_that_stores_keys_and_a_public_a
     assert options["alluxio.underfs.s3.endpoint.region"] == "z0"
     assert out.all["alluxio_authorities"] == []
     assert out.secrets == {}
+
+
+def test_an_hdfs_is_mounted_read_only_below_a_name_of_its_own_and_the_active_namenode_is_found(site_file):
+    out = told(site_file(HDFS))
+    (mount,) = out.all["alluxio_mounts"]
+    assert (mount["store"], mount["read_only"], mount["folder"]) == ("hdfs://big-data/data/sets", True, False)
+    assert mount["reach"] == ["nn1.test:8020", "nn2.test:9000"]
+    options = mount["options"]
+    assert options["dfs.ha.namenodes.big-data"] == "n1,n2"
+    assert options["dfs.namenode.rpc-address.big-data.n2"] == "nn2.test:9000"
+    assert options["hadoop.security.authentication"] == "simple"
+    assert out.all["alluxio_hdfs_user"] == "ava"
+    assert out.secrets == {}
+    assert told(site_file(CEPHFS)).all["alluxio_hdfs_user"] == ""
+
+
+def test_one_namenode_more_is_the_same_store_and_properties_of_the_site_file_come_before_ours(site_file):
+    def mount(**more):
+        return told(site_file({"path": "/hdfs", "hdfs": more})).all["alluxio_mounts"][0]
+
+    one = mount(namenodes=["nn1.test"], properties={"ipc.client.connect.timeout": "9000"})
+    assert one["store"] == mount(namenodes=["nn1.test", "nn2.test"])["store"] == "hdfs://hdfs/"
+    assert one["options"]["ipc.client.connect.timeout"] == "9000"
 
 
 def test_prometheus_reads_masters_and_workers_where_their_metrics_are(site_file):

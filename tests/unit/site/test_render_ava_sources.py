@@ -5,7 +5,7 @@ import yaml
 from pydantic import ValidationError
 
 from avadm.site.ava import Ava
-from tests.unit.site.test_render_ava import objects, rendered
+from tests.unit.site.test_render_ava import objects, rendered, site
 
 SHARED = {"ava_mount": "/mnt/cephfs"}
 
@@ -30,6 +30,7 @@ def test_a_site_without_such_sources_has_neither_their_rights_nor_their_volumes(
 
 def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_else_of_them(tmp_path):
     more = {"ava_snapshots": True, "ava_nfs_servers": ["nfs.test"], "ava_cache_masters": ["10.0.0.31"]}
+    more["ava_hdfs_stores"] = ["hdfs"]
     storage = objects(tmp_path, "storage.yml.j2", **SHARED, **more)
     role = storage["Role storage"]
     assert role["metadata"]["namespace"] == "ava-system"
@@ -53,12 +54,22 @@ def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_el
             "ports": [{"protocol": "TCP", "port": 19999}],
         }
     ]
-    assert config(base, "ava", "api.yml")["nfs_servers"] == ["nfs.test"]
+    told = config(base, "ava", "api.yml")
+    assert (told["nfs_servers"], told["hdfs_stores"]) == (["nfs.test"], ["hdfs"])
 
 
 def test_the_site_file_says_which_servers(tmp_path):
     assert rendered(tmp_path).all["ava_nfs_servers"] == []
     assert Ava(nfs_servers=["nfs.test", "10.0.0.9"]).nfs_servers == ["nfs.test", "10.0.0.9"]
+
+
+def test_each_hdfs_is_known_by_the_folder_of_the_cache_where_workers_see_it(tmp_path):
+    assert rendered(tmp_path).all["ava_hdfs_stores"] == []
+    mounts = [{"path": "/a", "cephfs": "/data"}, {"path": "/big", "hdfs": {"namenodes": ["nn1.test"]}}]
+    for fuse in (True, False):
+        cached = site(alluxio={"mounts": mounts, "fuse": fuse})
+        cached.node("w1").roles.append("alluxio_worker")
+        assert rendered(tmp_path, cached).all["ava_hdfs_stores"] == (["big"] if fuse else [])
 
 
 @pytest.mark.parametrize(

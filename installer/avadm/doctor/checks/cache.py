@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.components.cache import CLIENT as CACHE_CLIENT
 from avadm.components.cache import MASTER as CACHE_MASTER
+from avadm.components.cache import READER as CACHE_READER
 from avadm.components.cache import WORKER as CACHE_WORKER
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
@@ -93,6 +94,17 @@ def _stores(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield bad(f"the cache has no /{name}, which the site file mounts there", "cluster")
 
 
+def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for path, servers in sorted(data.items()):
+        deaf = "; ".join(f"{name}: {said}" for name, said in sorted(servers.items()) if said)
+        if deaf and all(servers.values()):
+            yield bad(
+                f"no namenode of {path} answers: its files are missing in the cache until one does ({deaf})"
+            )
+        elif deaf:
+            yield warn(f"not all namenodes of {path} answer: {deaf}")
+
+
 CHECKS = (
     Check(
         "cache-leader",
@@ -153,5 +165,17 @@ CHECKS = (
         scope="site",
         requirement="I4",
         good="all of the site file's are there",
+    ),
+    Check(
+        "cache-hdfs",
+        "cache",
+        "an HDFS behind the cache whose namenodes a master or worker does not reach",
+        "Ask who runs the HDFS; where it runs, see on that node that its names are known and nothing on the way refuses its "
+        "port. Files are seen again, and cached anew, when it answers.",
+        "cache_hdfs",
+        _hdfs,
+        (CACHE_READER,),
+        requirement="N6",
+        good="its namenodes answer",
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from avadm.findings import Finding
 from avadm.site import cache
-from avadm.site.components import S3Store
+from avadm.site.alluxio import CacheMount, HdfsStore, S3Store
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.rules.roles import absent
 from avadm.sitefile.source import KeyPath
@@ -14,6 +14,16 @@ from avadm.sitefile.source import KeyPath
 PATH = ("components", "alluxio")
 SERVERS = ("alluxio_master", "alluxio_worker")
 KINDS = ("MEM", "SSD", "HDD")
+OURS = (
+    *(
+        "dfs.nameservices",
+        "dfs.ha.namenodes",
+        "dfs.namenode.rpc-address",
+        "dfs.client.failover.proxy.provider",
+    ),
+    *("hadoop.security.", "dfs.namenode.kerberos.", "fs.defaultFS"),
+)
+"""How names of properties begin that a site file cannot set."""
 
 
 def complete(draft: Draft) -> Iterator[Finding]:
@@ -92,16 +102,18 @@ def mounts(draft: Draft) -> Iterator[Finding]:
     seen = [((*PATH, "mounts", i, "path"), m.path, None) for i, m in enumerate(knobs.mounts)]
     yield from draft.twice("mount-twice", "The folder of the cache", seen)
     for i, mount in enumerate(knobs.mounts):
-        if (mount.cephfs is None) == (mount.s3 is None):
+        kinds = [kind for kind in ("cephfs", "s3", "hdfs") if getattr(mount, kind) is not None]
+        if len(kinds) != 1:
             yield draft.error(
                 "mount-kind",
                 (*PATH, "mounts", i),
-                "An under store is a folder of cephfs or a bucket, one of both.",
-                "both" if mount.s3 else "neither",
-                "cephfs or s3",
-                "Write one of `cephfs: /FOLDER` and `s3: {bucket, endpoint, secret}`.",
+                "An under store is a folder of cephfs, a bucket or a folder of an HDFS, one of these.",
+                " and ".join(kinds) or "none of them",
+                "cephfs, s3 or hdfs",
+                "Write one of `cephfs: /FOLDER`, `s3: {bucket, endpoint, secret}` and `hdfs: {namenodes, folder}`.",
             )
         yield from _bucket(draft, (*PATH, "mounts", i, "s3"), mount.s3)
+        yield from _hdfs(draft, (*PATH, "mounts", i), mount, mount.hdfs)
     yield from _cephfs(draft)
 
 
@@ -131,6 +143,42 @@ def _bucket(draft: Draft, path: KeyPath, s3: S3Store | None) -> Iterator[Finding
                 f"one of {', '.join(names)}" if names else "components.object_store with this bucket",
                 "Add the bucket to components.object_store.buckets, or name endpoint and secret of another store.",
             )
+
+
+def _hdfs(draft: Draft, path: KeyPath, mount: CacheMount, hdfs: HdfsStore | None) -> Iterator[Finding]:
+    """Return what is wrong with a folder of an HDFS: it is read with a name alone, and never written."""
+    if hdfs is None:
+        return
+    if draft.written((*path, "read_only")) and not mount.read_only:
+        yield draft.error(
+            "hdfs-read-only",
+            (*path, "read_only"),
+            "An HDFS is only read through the cache.",
+            "false",
+            "true",
+            "Remove read_only, or write to the HDFS by its own tools.",
+        )
+    if hdfs.authentication == "kerberos":
+        yield draft.error(
+            "hdfs-kerberos",
+            (*path, "hdfs", "authentication"),
+            "An HDFS with Kerberos is not supported: the cache's servers have no ticket, and nothing here renews one.",
+            "kerberos",
+            "simple",
+            "Copy what is wanted into cephfs or a bucket (hadoop distcp), and mount that.",
+        )
+    for name in hdfs.properties:
+        if name.startswith(OURS):
+            yield draft.error(
+                "hdfs-property",
+                (*path, "hdfs", "properties", name),
+                "This property of Hadoop's client is written by avadm, or wants what the cache has not.",
+                name,
+                "none of " + ", ".join(OURS),
+                "Write namenodes and authentication in its place.",
+            )
+    named = [((*path, "hdfs", "namenodes", i), name, None) for i, name in enumerate(hdfs.namenodes)]
+    yield from draft.twice("namenode-twice", "The namenode", named)
 
 
 def _cephfs(draft: Draft) -> Iterator[Finding]:
