@@ -49,9 +49,9 @@ def write_site(folder: Path, hosts: int) -> None:
     from avadm.runner.hostkeys import KnownHosts, parse_key
     from avadm.sitefile.load import load
 
-    config = layout.Config(name="hollow", parts=layout.PARTS, subnet=SUBNET).model_copy(
-        update={"compute": hosts - FIXED}
-    )
+    config = layout.Config(
+        name="hollow", parts=("objects", "cache", "logs", "database", "ava"), subnet=SUBNET
+    ).model_copy(update={"compute": hosts - FIXED})
     nodes = [
         dataclasses.replace(node, address=SUBNET[FIRST + i]) for i, node in enumerate(layout.nodes(config))
     ]
