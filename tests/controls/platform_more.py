@@ -97,7 +97,7 @@ KEY_IN_IMAGE = (
 )
 KUBECONFIG = "/etc/kubernetes/kubelet.kubeconfig"
 
-FOLDERS = "/mnt/cephfs/ava/groups"
+FOLDERS = "/mnt/cephfs/groups"
 _GROUP = f"{FOLDERS}/accept-*-ot2*/data"
 OPENED = (
     f"for i in $(seq 1200); do n=$(ls -d {_GROUP} 2>/dev/null | wc -l); [ $n -ge 3 ] && chmod 2777 {_GROUP} && exit; "
