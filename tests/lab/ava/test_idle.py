@@ -22,7 +22,7 @@ from tests.lab.ava.settings import changed, here
 from tests.lab.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
-MIB = 2**20
+GIB, MIB = 2**30, 2**20
 AFTER, WARN = 0.04, 0.01
 """Hours. A warning comes no sooner than 108 s after the last sign of work, and who works gives one each 90 s at least."""
 LONGEST = 480
@@ -38,7 +38,7 @@ def spec(gpu=0, **more):
 
 
 SPECS = {
-    "idle": spec(disk=64 * MIB),
+    "idle": spec(disk=GIB),
     "kept": spec(command=["sleep", "3600"]),
     "busy": spec(command=BURN),
     "card": spec(1, command=["sleep", "3600"]),
@@ -53,7 +53,7 @@ def site(platform, lab, people, tmp_path_factory):
     """The lab with a rule for idle workbenches, a mail server and a receiver of webhooks; workbenches that run."""
     folder, ann = tmp_path_factory.mktemp("idle"), people.ann
     group = next(g for g in ann.ava.groups() if g.name == ann.name)
-    people.admin.set_quota(ann.name, group.quota.model_dump() | {"disk": 256 * MIB})
+    people.admin.set_quota(ann.name, group.quota.model_dump() | {"disk": 2 * GIB})
     with Post(folder, here(lab), USER, PASSWORD) as post:
         service = {"networks": [f"{post.address}/32"], "ca": post.ca.read_text()}
         mail = {"host": post.address, "port": post.mail_port, "sender": "ava@example.org", "user": USER}
