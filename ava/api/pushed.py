@@ -59,6 +59,7 @@ class Account(BaseModel):
         used: what counts.
         waiting: what only deleted images had and is not given back yet.
         countless: there is more than is counted.
+        room: whether the registry's disk has room for more.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -67,6 +68,7 @@ class Account(BaseModel):
     used: Count
     waiting: Count
     countless: bool = False
+    room: bool = True
     images: tuple[Image, ...] = ()
 
 
@@ -132,6 +134,17 @@ def check_room(pushed: Pushed, owners: Collection[str]) -> None:
 def full(account: Account) -> list[Problem]:
     """Return why an owner may push nothing more; empty where they may."""
     where, limit = f"images of {account.owner}", account.limit
+    if not account.room:
+        return [
+            Problem(
+                "registry-full",
+                "The registry's disk is nearly full.",
+                where,
+                "less free than is kept for the site's own images",
+                "room for more",
+                "Delete images that nobody needs (`ava images delete`): that makes room within minutes.",
+            )
+        ]
     if account.countless:
         return [
             Problem(

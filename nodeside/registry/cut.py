@@ -18,18 +18,29 @@ KEPT_S = 3600
 """For so long a connection may go on writing to what was moved away; it is emptied at each look."""
 
 
-def look(storage, limits, note):
-    """Cut the uploads of each owner who has more than they may, and give back what was cut before."""
+def room(root, percent):
+    """Whether so much of the file system is free to others than root, as df counts."""
+    seen = os.statvfs(root)
+    used = seen.f_blocks - seen.f_bfree
+    return 100 * seen.f_bavail >= percent * (used + seen.f_bavail)
+
+
+def look(storage, limits, percent, note):
+    """Cut the uploads of each owner who has more than they may, of all where there is no room; give back what was cut before."""
+    short = not room(storage.root, percent)
     for owner in storage.owners():
         most = limit(owner, limits)
-        if most is None or not any(storage.uploads(path) for _, path in storage.repositories(owner)):
+        if most is None and not short:
+            continue
+        if not any(storage.uploads(path) for _, path in storage.repositories(owner)):
             continue
         account = Account(storage, owner)
-        if account.used <= most and not account.countless:
+        if most is not None and account.used <= most and not account.countless and not short:
             continue
         for upload in sorted(account.uploads):
             if away(storage.root, upload):
-                note("%s has %d bytes of %d: an upload was cut" % (owner, account.used, most))
+                why = "less than %d %% of the disk is free" % percent if short else "of %d" % most
+                note("%s has %d bytes, %s: an upload was cut" % (owner, account.used, why))
     empty(storage.root, time.time())
 
 

@@ -28,12 +28,12 @@ PATIENCE = 20
 
 
 def settings(path):
-    """Return the settings of a file: listen, storage, certificate, key, clients, client, limits."""
+    """Return the settings of a file: listen, storage, certificate, key, clients, client, limits, room_percent."""
     with open(path) as file:
         return dict(json.load(file))
 
 
-def answer(storage, limits, owner):
+def answer(storage, limits, percent, owner):
     """Return what is told of an owner."""
     account = Account(storage, owner)
     return {
@@ -42,6 +42,7 @@ def answer(storage, limits, owner):
         "used": account.used,
         "waiting": account.waiting,
         "countless": account.countless,
+        "room": cut.room(storage.root, percent),
         "images": account.images,
     }
 
@@ -82,7 +83,7 @@ class Server(ThreadingMixIn, HTTPServer):
             sys.stderr.write("%s: %s: %s\n" % (client_address[0], type(error).__name__, error))
 
 
-def handler(storage, limits, client):
+def handler(storage, limits, percent, client):
     """Return the class that answers; ``client`` is the common name of who may ask."""
     counting = threading.Lock()
 
@@ -109,7 +110,7 @@ def handler(storage, limits, client):
                 try:
                     # One at a time: many questions at once are no reason for many readers of the disk.
                     with counting:
-                        found = answer(storage, limits, owner)
+                        found = answer(storage, limits, percent, owner)
                 except OSError as error:
                     sys.stderr.write("%s: %s\n" % (owner, error))
                     self.say(503, {"error": "the storage cannot be read"})
@@ -144,12 +145,12 @@ def context(given):
     return made
 
 
-def watch(storage, limits, note):
+def watch(storage, limits, percent, note):
     """Look at what is being sent, for ever."""
     while True:
         begun = time.monotonic()
         try:
-            cut.look(storage, limits, note)
+            cut.look(storage, limits, percent, note)
         except OSError as error:
             note("what is being sent cannot be looked at: %s" % error)
         time.sleep(max(EVERY_S, PATIENCE * (time.monotonic() - begun)))
@@ -164,13 +165,13 @@ def main():
     """Serve until killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "settings", help="JSON file: listen, storage, certificate, key, clients, client, limits"
+        "settings", help="JSON file: listen, storage, certificate, key, clients, client, limits, room_percent"
     )
     given = settings(parser.parse_args().settings)
+    limits, percent = given["limits"], int(given["room_percent"])
     # Two of them: what is remembered of manifests is not shared between threads.
-    threading.Thread(
-        target=watch, args=(Storage(given["storage"]), given["limits"], say), daemon=True
-    ).start()
+    watched, told = Storage(given["storage"]), Storage(given["storage"])
+    threading.Thread(target=watch, args=(watched, limits, percent, say), daemon=True).start()
     address, _, port = given["listen"].rpartition(":")
-    made = handler(Storage(given["storage"]), given["limits"], given["client"])
+    made = handler(told, limits, percent, given["client"])
     Server((address, int(port)), made, context(given)).serve_forever()

@@ -10,6 +10,7 @@ import shutil
 import sys
 
 from .account import Account, limit
+from .cut import room
 from .storage import Storage, folders
 
 
@@ -64,6 +65,9 @@ def main():
         return
     from .serve import settings
 
-    why = due(Storage(given.storage), settings(given.settings)["limits"], given.least)
+    told = settings(given.settings)
+    # Where the disk is short, any byte is worth it: nobody can push anyway.
+    least = given.least if room(given.storage, int(told["room_percent"])) else 1
+    why = due(Storage(given.storage), told["limits"], least)
     print(why or "nothing to collect")
     sys.exit(0 if why else 1)

@@ -48,10 +48,10 @@ class Town:
     def with_token(self, token: str) -> Docker:
         return Docker(self.users.url, self.ca, token=token)
 
-    def count(self, limits: Mapping[str, int | None]) -> None:
-        """Start what counts (again), with these limits."""
+    def count(self, limits: Mapping[str, int | None], percent: int = 0) -> None:
+        """Start what counts (again), with these limits; ``percent`` of the disk are to be free."""
         self.space.close()
-        self.space = Space(self.folder, limits)
+        self.space = Space(self.folder, limits, percent)
         self.ask_space()
 
     def ask_space(self, certificate: str = "ava") -> None:

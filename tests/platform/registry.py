@@ -70,9 +70,9 @@ class Process:
 
 
 class Space:
-    """The role's program that tells what users have, over the same images; ``limits`` in bytes as its settings have them."""
+    """The role's program that tells what users have, over the same images; limits as its settings have them."""
 
-    def __init__(self, folder: Path, limits: Mapping[str, int | None]) -> None:
+    def __init__(self, folder: Path, limits: Mapping[str, int | None], percent: int = 0) -> None:
         self.port = free_port()
         settings = value(
             "{{ _registry_space_settings | to_json }}",
@@ -82,6 +82,7 @@ class Space:
                 "registry_address": "127.0.0.1",
                 "registry_space_client": "registry:ava",
                 "registry_space_limits": dict(limits),
+                "registry_room_percent": percent,
             },
         )
         told = settings if isinstance(settings, dict) else json.loads(settings)
@@ -115,6 +116,7 @@ def folder_of(root: Path) -> tuple[Path, Authority, Authority]:
     folder = Path(tempfile.mkdtemp(prefix="ava-registry-", dir=root))
     (folder / "tls").mkdir()
     (folder / "tokens").mkdir()
+    (folder / "images").mkdir()
     tls, tokens = Authority(folder / "tls"), Authority(folder / "tokens")
     for ending, path in zip(("crt", "key"), tls.issue("server", "localhost"), strict=True):
         path.rename(folder / f"server.{ending}")

@@ -1,6 +1,7 @@
 """Users' own images on the lab: pushed with a token of AVA's, run by whose they are, refused to others, counted, deleted."""
 
 import json
+import secrets
 import socket
 import time
 
@@ -34,7 +35,8 @@ def docker(lab, platform, day, authority, monkeypatch):
 def stranger(platform, authority):
     admin = Client(f"https://{platform.host}", ca=authority)
     admin.login(platform.admin, platform.password)
-    name = f"other-{platform.admin}"
+    # A user is shut out at the end, not removed: the next one has another name.
+    name = f"other-{secrets.token_hex(4)}"
     admin.make_user(name, f"{name}@example.org", platform.password)
     admin.make_group(name, {"gpu": 0, "cpu": 1000, "memory": 2**30})
     admin.add_member(name, name)

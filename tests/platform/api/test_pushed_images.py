@@ -386,6 +386,17 @@ def test_what_counts_answers_the_api_alone_and_a_wrong_answer_lets_nobody_push(t
     assert town.docker("ann").push("users/ann/a:1", ["x"]) == 401
 
 
+def test_on_a_full_disk_nobody_pushes_and_all_pull_and_delete(town: Town) -> None:
+    ann = town.docker("ann")
+    assert ann.push("users/ann/a:1", ["x"]) == 201
+    town.count({"users": LIMIT}, 100)
+    assert ann.push("users/ann/a:2", ["y"]) == 401
+    assert ann.status == 403
+    assert of(town, "ann")["full"] == "The registry's disk is nearly full."
+    assert ann.pull("users/ann/a:1") == 200
+    assert delete(town, "ann", "users/ann/a:1").status_code == 200
+
+
 def _forged(town: Town, key: ECKey, actions: list[str], **claims: Any) -> str:
     now = int(town.served.now.timestamp())
     access = [{"type": "repository", "name": "users/ann/a", "actions": actions}]
@@ -484,5 +495,8 @@ def test_a_collection_is_due_where_enough_was_deleted_or_somebody_waits_for_it(t
         assert ann.push(f"users/ann/a:{number}", ["x"], os.urandom(60 * KIB)) == 201
         assert delete(town, "ann", f"users/ann/a:{number}").status_code == 200
     assert (due(2**30), due(1)) == (1, 0)
+    town.count({"users": LIMIT}, 100)
+    assert due(2**30) == 0, "the disk is short"
+    town.count({"users": LIMIT})
     assert ann.push("users/ann/a:4", ["x"], os.urandom(60 * KIB)) == 401
     assert due(2**30) == 0

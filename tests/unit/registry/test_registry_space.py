@@ -179,14 +179,14 @@ def test_who_sends_too_much_is_cut_and_nobody_else(folder):
     mine, theirs = folder.upload("users/ann/a", "u1", 600), folder.upload("users/ben/a", "u2", 400)
     said = []
     with (mine / "data").open("ab") as sending:
-        cut.look(folder.storage, {"users": 500}, said.append)
+        cut.look(folder.storage, {"users": 500}, 0, said.append)
         assert not mine.exists()
         assert theirs.exists()
         sending.write(b"y" * 100)
         sending.flush()
     [moved] = (folder.root / cut.AWAY).iterdir()
     assert (moved / "data").stat().st_size == 100
-    cut.look(folder.storage, {"users": 500}, said.append)
+    cut.look(folder.storage, {"users": 500}, 0, said.append)
     assert (moved / "data").stat().st_size == 0
     assert folder.of("users/ann").used == 0
     assert len(said) == 1
@@ -203,9 +203,19 @@ def test_an_upload_that_ended_meanwhile_is_not_cut(folder):
 
 def test_within_the_space_nothing_is_touched(folder):
     path = folder.upload("users/ann/a", "u1", 500)
-    cut.look(folder.storage, {"users": 500}, pytest.fail)
-    cut.look(folder.storage, {"users": None}, pytest.fail)
+    cut.look(folder.storage, {"users": 500}, 0, pytest.fail)
+    cut.look(folder.storage, {"users": None}, 0, pytest.fail)
     assert path.exists()
+
+
+def test_where_there_is_no_room_everybodys_uploads_are_cut(folder):
+    paths = [folder.upload("users/ann/a", "u1", 5), folder.upload("groups/vision/a", "u2", 5)]
+    said = []
+    assert cut.room(str(folder.root), 0)
+    assert not cut.room(str(folder.root), 101)
+    cut.look(folder.storage, {"users": 500}, 101, said.append)
+    assert [path.exists() for path in paths] == [False, False]
+    assert "less than 101 % of the disk is free" in said[0]
 
 
 def layers(folder, repository):

@@ -1,5 +1,7 @@
 """The image registry's two processes: one that writes nothing, one for the deployer alone."""
 
+import json
+
 import pytest
 import yaml
 
@@ -58,20 +60,31 @@ def test_users_are_served_where_somebody_gives_out_tokens(tokens, units):
         assert line.split(f" {verb} ")[1].split() == [x["unit"] for x in servers if x["writes"]]
 
 
+DUE = "start --no-block due.service"
+
+
 @pytest.mark.parametrize(
-    ("free", "active", "collecting", "does"),
+    ("free", "active", "collecting", "lately", "does"),
     [
-        (40, True, False, ""),
-        (40, False, False, "start u"),
-        (14, True, False, "stop u\nstart --no-block due.service"),
-        (14, False, False, ""),
-        (40, False, True, ""),
-        (14, True, True, ""),
+        (40, True, False, False, []),
+        (40, False, False, False, ["start u"]),
+        (14, True, False, False, [DUE]),
+        (14, True, False, True, []),
+        (14, False, False, True, ["start u"]),
+        (6, True, False, False, ["stop u", DUE]),
+        (6, True, False, True, ["stop u"]),
+        (6, False, False, True, []),
+        (40, False, True, False, []),
+        (6, True, True, False, []),
     ],
 )
-def test_users_are_stopped_before_they_fill_the_disk(tmp_path, free, active, collecting, does):
-    done = tmp_path / "done"
+def test_users_push_no_more_and_are_stopped_before_they_fill_the_disk(
+    tmp_path, free, active, collecting, lately, does
+):
+    done, stamp = tmp_path / "done", tmp_path / "stamp"
     done.touch()
+    if lately:
+        stamp.touch()
     stub(
         tmp_path / "systemctl",
         f"""case "$*" in
@@ -81,12 +94,13 @@ def test_users_are_stopped_before_they_fill_the_disk(tmp_path, free, active, col
 esac""",
     )
     env = stub(tmp_path / "df", f"echo Use%; echo ' {100 - free}%'")
-    ran = sh(
-        "bash", ROLES / "registry/files/avadm-registry-room", "u", "/images", "15", "due.service", env=env
-    )
+    room = ROLES / "registry/files/avadm-registry-room"
+    env |= {"AVADM_REGISTRY_ROOM_STAMP": str(stamp)}
+    ran = sh("bash", room, "u", "/images", "15", "due.service", env=env)
     assert ran.returncode == 0, ran.stderr
-    assert done.read_text().strip() == does
-    assert ("less than 15" in ran.stderr) == does.startswith("stop u")
+    assert done.read_text().splitlines() == does
+    assert ("less than 7 %" in ran.stderr) == ("stop u" in does)
+    assert ("less than 15 %" in ran.stderr) == (DUE in does)
 
 
 def test_each_unit_serves_its_own_configuration():
@@ -155,6 +169,20 @@ def test_nothing_is_collected_between_weeks_where_several_registries_write():
         have = variables("registry") | PROGRAM | {"registry_gc": collects, "registry_tokens": TOKENS}
         line = value("{{ _registry_room_service }}", **have | {"registry_address": "10.0.0.5"})
         assert ("avadm-registry-due.service" in line) is collects
+
+
+def test_what_counts_is_told_limits_as_numbers_and_none():
+    have = variables("registry") | {"registry_address": "10.0.0.5", "registry_space_client": "registry:ava"}
+    limits = {"users": 50 * 2**30, "groups": None, "users/zoe": 0}
+    have |= {"registry_space_limits": limits}
+    told = value("{{ _registry_space_settings | to_nice_json }}", **have)
+    told = told if isinstance(told, dict) else json.loads(told)
+    assert told["limits"] == limits
+    assert (told["listen"], told["client"], int(told["room_percent"])) == (
+        "10.0.0.5:5006",
+        "registry:ava",
+        15,
+    )
 
 
 def test_nobody_writes_while_layers_are_removed_and_the_writer_comes_back():

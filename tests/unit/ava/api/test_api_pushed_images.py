@@ -28,6 +28,7 @@ GIB = 2**30
         ({"used": 99, "waiting": 101, "limit": 100}, "images-waiting"),
         ({"used": 2**50, "waiting": 2**50, "limit": None}, None),
         ({"used": 0, "limit": None, "countless": True}, "images-many"),
+        ({"used": 0, "limit": None, "room": False}, "registry-full"),
     ],
 )
 def test_who_may_push_no_more_is_told_what_was_found_and_what_to_do(
@@ -35,7 +36,7 @@ def test_who_may_push_no_more_is_told_what_was_found_and_what_to_do(
 ) -> None:
     found = full(Account(**({"owner": "users/ann", "waiting": 0} | counted)))
     assert [p.code for p in found] == [code] * (code is not None)
-    assert all((p.found, p.wanted, p.remedy, "users/ann" in p.what) != ("", "", "", True) for p in found)
+    assert all(p.found and p.wanted and p.remedy and "users/ann" in p.where for p in found)
 
 
 @pytest.mark.parametrize(
