@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from tests.lab.alluxio.conftest import MOUNT
 from tests.lab.ava.settings import Settings, here
 from tests.lab.faults.drive import avadm, latest
-from tests.platform.hdfs import Hdfs
+from tests.platform.hdfs import BY_NAME, Hdfs
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 SIZE = 20 * 2**20
@@ -47,7 +47,8 @@ def mounted(cache, hdfs, lab):
     try:
         file = YAML()
         data = file.load(settings.site)
-        one = {"path": "/hdfs", "hdfs": {"namenodes": [f"{hdfs.address}:{hdfs.port}"], "folder": "sets"}}
+        there = {"namenodes": hdfs.namenodes, "folder": "sets", "properties": {BY_NAME: "true"}}
+        one = {"path": "/hdfs", "hdfs": there}
         data["components"]["alluxio"]["mounts"].append(one)
         file.dump(data, settings.site)
         applied()
@@ -90,7 +91,7 @@ def test_nothing_is_written_through_the_mount(cache, hdfs, mounted, lab):
 
 def test_a_dead_namenode_is_told_and_files_are_there_again_with_it(cache, hdfs, mounted, lab):
     assert {status for status, _ in doctor()} == {"ok"}
-    hdfs.stop("namenode.NameNode")
+    hdfs.stop("n1")
     try:
         found = doctor()
         assert {status for status, _ in found} == {"bad"}
@@ -98,7 +99,7 @@ def test_a_dead_namenode_is_told_and_files_are_there_again_with_it(cache, hdfs, 
         # The other under stores are read as before.
         assert "cephfs" in cache.sh(cache.reader, f"ls {MOUNT}", timeout=150)
     finally:
-        hdfs.start("namenode.NameNode")
+        hdfs.start("n1")
     end = time.monotonic() + 150
     while lab.run(cache.reader, f"head -c 1M {MOUNT}/hdfs/faces | wc -c").stdout.strip() != str(2**20):
         assert time.monotonic() < end

@@ -5,6 +5,7 @@ import hashlib
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -58,7 +59,7 @@ def put(hdfs, tmp_path):
 
 def wanted(hdfs, *namenodes, path="/hdfs", folder="sets"):
     """Return what the module is told of a site file's mount."""
-    named = [*namenodes, f"{hdfs.address}:{hdfs.port}"]
+    named = [*namenodes, *hdfs.namenodes]
     return _mount(CacheMount(path=path, hdfs={"namenodes": named, "folder": folder}), None)
 
 
@@ -179,7 +180,7 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         whole = looked()
         assert whole.trouble == ""
         assert whole.size >= SIZE and whole.cached > 0
-        hdfs.stop("namenode.NameNode")
+        hdfs.stop("n1")
         begun = time.monotonic()
         dead = looked()
         took = time.monotonic() - begun
@@ -189,9 +190,35 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         begun = time.monotonic()
         assert "/hdfs" in cache.run("fs", "mount", timeout=60)
         print(f"told after {took:.1f} s, the table of mounts after {time.monotonic() - begun:.1f} s")
-        hdfs.start("namenode.NameNode")
+        hdfs.start("n1")
         cache.until(lambda: looked().trouble == "", 60)
         cache.until(lambda: cache.asked("fs", "ls", "/hdfs/faces/three").returncode == 0, 90)
         assert read(cache, "/hdfs/faces/three", tmp_path) == wanted_sum
     finally:
         store.close()
+
+
+@pytest.mark.slow
+def test_a_change_of_the_active_namenode_is_not_noticed(cache, tmp_path_factory, tmp_path):
+    with Hdfs(tmp_path_factory.mktemp("several"), several=True) as hdfs:
+        hdfs.shell("-mkdir", "-p", "/sets")
+        made = tmp_path / "made"
+        made.write_bytes(os.urandom(SIZE))
+        wanted_sum = hashlib.sha256(made.read_bytes()).hexdigest()
+        for name in ("one", "two", "three"):
+            hdfs.shell("-put", str(made), f"/sets/{name}")
+        assert cache.mount([wanted(hdfs, path="/several")])[0] == ["/several"]
+        try:
+            assert read(cache, "/several/one", tmp_path) == wanted_sum
+            hdfs.rest("n1")
+            # Nobody is active now: whoever asks waits.
+            with ThreadPoolExecutor(1) as pool:
+                reading = pool.submit(read, cache, "/several/two", tmp_path)
+                hdfs.activate("n2")
+                assert reading.result() == wanted_sum
+            hdfs.stop("n1")
+            time.sleep(1.5)
+            assert read(cache, "/several/three", tmp_path) == wanted_sum
+            assert cache.run("fs", "ls", "/several").count("/several/") == 3
+        finally:
+            cache.run("fs", "unmount", "/several")
