@@ -1,7 +1,7 @@
 """Definitions: stored once by owner, kind and name."""
 
 from ava.domain.model import Kind, Outcome, Topic
-from tests.unit.ava.store.world import NOW, SPEC, code
+from tests.unit.ava.store.world import NOW, ONE, SPEC, code
 
 
 def test_the_same_again_changes_nothing(world):
@@ -68,3 +68,21 @@ def test_the_name_of_a_removed_definition_is_free_again(world):
     second = world.definition()
     assert second != first
     assert [d.id for d in world.store.definitions().items] == [second]
+
+
+def test_what_names_an_image_is_found_as_long_as_it_may_use_it(world):
+    image = "registry.site:5000/users/ann/torch@sha256:abc"
+    spec = SPEC | {"image": image}
+    kept = world.store.put_definition("ann", Kind.TRAINING, "train", spec, NOW).id
+    run = world.store.submit(
+        kept, "key", NOW, asks=ONE, spec=spec, queue="default", priority=50, cluster="default"
+    ).id
+    world.store.put_definition("ann", Kind.TRAINING, "other", SPEC | {"image": "users/anna/torch:1"}, NOW)
+    rows = [(u.kind, u.id, u.name, u.owner, u.image) for u in world.store.image_uses("users/ann/")]
+    assert rows == [("run", run, "train", "ann", image), ("definition", kept, "train", "ann", image)]
+    assert [u.name for u in world.store.image_uses("users/anna/")] == ["other"]
+    assert world.store.image_uses("users/%/") == world.store.image_uses("users_ann/") == []
+    world.store.stop(run, NOW, by="ann")
+    assert [u.kind for u in world.store.image_uses("users/ann/")] == ["definition"]
+    world.store.delete_definition(kept, NOW)
+    assert world.store.image_uses("users/ann/") == []
