@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nodeside.registry import account, cut
+from nodeside.registry import account, cut, serve
 from nodeside.registry.account import Account, limit
 from nodeside.registry.storage import Storage, is_owner, names
 from nodeside.registry.tidy import due, tidy
@@ -260,3 +260,16 @@ def test_a_collection_is_due_for_much_or_for_who_waits(folder):
     assert "users/ann" in due(folder.storage, {"users": 300}, 6000)
     folder.layer("users/ben/a", b"y" * 600)
     assert "users/ben" in due(folder.storage, {"users": 500}, 6000)
+
+
+def test_who_asks_again_and_again_takes_a_part_of_a_processor_at_most(folder, monkeypatch):
+    """A count of 0.2 s of processor time is told again for 0.4 s."""
+    now, counts = [100.0], []
+    monkeypatch.setattr(serve.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(serve.time, "process_time", lambda: now[0] + 0.2 * len(counts))
+    monkeypatch.setattr(serve, "answer", lambda *_: counts.append(0) or {"count": len(counts)})
+    told = serve.handler(folder.storage, {}, 0, "registry:ava").told
+    for after, count in ((0, 1), (0.3, 1), (0.5, 2), (0.6, 2)):
+        now[0] = 100.0 + after
+        assert told("users/ann")["count"] == count
+    assert told("users/ben")["count"] == 3
