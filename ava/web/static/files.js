@@ -129,7 +129,7 @@
     made.append(top, body);
     const around = make("div", undefined, { className: "scroll", tabIndex: 0 });
     around.setAttribute("role", "region");
-    around.setAttribute("aria-label", say.files);
+    around.setAttribute("aria-label", say.table);
     around.append(made);
     const pager = make("nav", undefined, { className: "pager" });
     pager.setAttribute("aria-label", say.pages);

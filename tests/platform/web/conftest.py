@@ -125,10 +125,10 @@ def town(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def unfit(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page (WCAG 2.1 A and AA), for people."""
+    """Return what axe finds wrong with a page (WCAG 2.1 and 2.2, A and AA; what is good practice beside), for people."""
     if not page.evaluate("typeof window.axe === 'object'"):
         page.evaluate((scripts() / "axe.min.js").read_text(encoding="utf-8") + "; 0")
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
     found = page.evaluate(f"axe.run(document, {json.dumps(rules)})")
     return [
         f"{re.sub('^http://[^/]*', '', page.url)}: {one['id']}: {node['html'][:160]}"
