@@ -7,6 +7,7 @@ has come; only then its bytes are given back. The other way about a layer with h
 
 import os
 import shutil
+import tempfile
 import time
 
 from .account import Account, limit
@@ -14,8 +15,8 @@ from .storage import folders
 
 AWAY = "avadm-cut"
 """Folder beside the registry's own, on its file system."""
-KEPT_S = 3600
-"""For so long a connection may go on writing to what was moved away; it is emptied at each look."""
+KEPT_S = 24 * 3600
+"""For so long what was moved away is there at least, and as long as the registry writes to it; it is emptied at each look."""
 
 
 def room(root, percent):
@@ -32,12 +33,14 @@ def look(storage, limits, percent, note):
         most = limit(owner, limits)
         if most is None and not short:
             continue
-        if not any(storage.uploads(path) for _, path in storage.repositories(owner)):
+        # All of them, however many repositories there are: an account stops counting somewhere.
+        uploads = [one for _, path in storage.repositories(owner) for one in storage.uploads(path)]
+        if not uploads:
             continue
         account = Account(storage, owner)
         if most is not None and account.used <= most and not account.countless and not short:
             continue
-        for upload in sorted(account.uploads):
+        for upload in uploads:
             if away(storage.root, upload):
                 why = "less than %d %% of the disk is free" % percent if short else "of %d" % most
                 note("%s has %d bytes, %s: an upload was cut" % (owner, account.used, why))
@@ -49,12 +52,14 @@ def away(root, upload):
     place = os.path.join(root, AWAY)
     if not os.path.isdir(place):
         os.mkdir(place, 0o700)
-    moved = os.path.join(place, "%s-%d" % (os.path.basename(upload), time.time() * 1000))
+    # A rename takes the place of an empty folder, and of nothing else.
+    moved = tempfile.mkdtemp(prefix="", dir=place)
     try:
         os.rename(upload, moved)
-        os.utime(moved)
     except FileNotFoundError:
+        os.rmdir(moved)
         return False
+    os.utime(moved)
     return True
 
 
@@ -63,10 +68,27 @@ def empty(root, now):
     place = os.path.join(root, AWAY)
     for name in folders(place):
         moved = os.path.join(place, name)
-        if now - os.lstat(moved).st_mtime > KEPT_S:
+        if now - os.lstat(moved).st_mtime > KEPT_S and not is_open(moved):
             shutil.rmtree(moved, ignore_errors=True)
             continue
         try:
             os.truncate(os.path.join(moved, "data"), 0)
         except FileNotFoundError:
             pass
+
+
+def is_open(folder, processes="/proc"):
+    """Whether a process of this user, as the registry is one, has a file of a folder open: what has no name cannot be emptied."""
+    for process in folders(processes):
+        place = os.path.join(processes, process, "fd")
+        try:
+            names = os.listdir(place) if process.isdigit() else []
+        except OSError:
+            continue
+        for name in names:
+            try:
+                if os.readlink(os.path.join(place, name)).startswith(folder + os.sep):
+                    return True
+            except OSError:
+                pass
+    return False

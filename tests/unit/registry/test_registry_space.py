@@ -190,14 +190,29 @@ def test_who_sends_too_much_is_cut_and_nobody_else(folder):
     assert (moved / "data").stat().st_size == 0
     assert folder.of("users/ann").used == 0
     assert len(said) == 1
-    cut.empty(str(folder.root), time.time() + cut.KEPT_S + 1)
+    later = time.time() + cut.KEPT_S + 1
+    with (moved / "data").open("ab") as sending:
+        sending.write(b"z" * 100)
+        sending.flush()
+        # Whoever waits a day before they go on finds it no less empty.
+        cut.empty(str(folder.root), later)
+        assert (moved / "data").stat().st_size == 0
+    cut.empty(str(folder.root), later)
     assert list((folder.root / cut.AWAY).iterdir()) == []
+
+
+def test_an_upload_is_cut_in_whichever_of_many_repositories_it_is(folder, monkeypatch):
+    monkeypatch.setattr(account, "REPOSITORIES", 2)
+    paths = [folder.upload(f"users/ann/r{n}", "u", 1) for n in range(5)]
+    cut.look(folder.storage, {"users": 500}, 0, [].append)
+    assert not any(path.exists() for path in paths)
 
 
 def test_an_upload_that_ended_meanwhile_is_not_cut(folder):
     path = folder.upload("users/ann/a", "u1", 600)
     gone = str(path.with_name("u9"))
     assert not cut.away(str(folder.root), gone)
+    assert list((folder.root / cut.AWAY).iterdir()) == []
     assert cut.away(str(folder.root), str(path))
 
 
