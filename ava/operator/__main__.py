@@ -17,7 +17,7 @@ from ava.kube import access
 from ava.kube.client import Client
 from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
-from ava.operator.config import Config
+from ava.operator.config import Config, Notices
 from ava.operator.controller import DEAF, Controller
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -53,8 +53,7 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
                     controller = Controller(leader.client, store, threads, config, metrics)
                     leading[:] = [controller]
                     group.create_task(controller.run())
-                    if config.notices is not None:
-                        group.create_task(Courier(store, threads, config.notices, metrics).run())
+                    group.create_task(Courier(store, threads, config.notices or Notices(), metrics).run())
             finally:
                 leading.clear()
                 metrics.leader.set(0)

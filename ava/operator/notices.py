@@ -1,6 +1,7 @@
 """Notices of the ledger go to their owner by mail and to the site's webhook.
 
-At least once: one that could not be delivered is tried again until it is a day old. A mail's Message-ID and a webhook's
+At least once: one that could not be delivered is tried again until it is a day old. What is older is told nobody any more, so
+that a site which begins to send notices does not tell its users of all that ever ended. A mail's Message-ID and a webhook's
 ``id`` are the message's number, so that whoever gets one twice can tell.
 """
 
@@ -36,6 +37,8 @@ KEPT = timedelta(days=1)
 TIMEOUT = 15.0
 """Seconds for one delivery."""
 POLL = 5.0
+SELDOM = 600.0
+"""Seconds between two looks for what is too old, where nobody is told anything."""
 IDLE = "bench-idle"
 """Kind of the notice that a workbench is idle and is going to be stopped."""
 AT_ONCE = 1000
@@ -50,10 +53,14 @@ class Courier:
         self._delivered: set[tuple[int, str]] = set()
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver until cancelled; where there is no way to deliver, close what is too old: another operator may have one."""
         backoff = Backoff(1.0, 60.0)
         while True:
             try:
+                if self.settings.webhook is None and self.settings.mail is None:
+                    await self.forget(utc())
+                    await asyncio.sleep(SELDOM)
+                    continue
                 failed = await self.deliver(utc())
                 await self.threads(self.store.wait, Topic.NOTICE, POLL)
                 if not failed:
@@ -65,14 +72,25 @@ class Courier:
 
     async def deliver(self, now: datetime) -> int:
         """Deliver what is open; return how many notices could not be delivered now."""
+        await self.forget(now)
         failed = 0
         for message in await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE):
-            if await self._one(message) or now - message.created > KEPT:
+            if await self._one(message):
                 await self.threads(self.store.done, [message.seq], now)
                 self._delivered -= {(message.seq, "mail"), (message.seq, "webhook")}
             else:
                 failed += 1
         return failed
+
+    async def forget(self, now: datetime) -> None:
+        """Close what is too old to be told; the oldest are the first."""
+        while late := [
+            m.seq
+            for m in await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE)
+            if now - m.created > KEPT
+        ]:
+            await self.threads(self.store.done, late, now)
+            self._delivered = {(seq, way) for seq, way in self._delivered if seq not in late}
 
     async def _one(self, message: Message) -> bool:
         """Deliver one notice by all ways; return whether all have it."""

@@ -121,6 +121,41 @@ def test_a_notice_that_nobody_takes_is_dropped_after_a_day(store):
     deliver(store, test, hook=False)
 
 
+def test_what_is_older_than_a_day_is_told_nobody_and_does_not_pile_up(store, tmp_path):
+    """A site that begins to send notices has had runs before."""
+
+    async def test(courier, box, posts, status):
+        end(store, "old")
+        later = now() + timedelta(hours=25)
+        assert await courier.deliver(later) == 0
+        assert (box.mails, posts) == ([], [])
+        assert list(store.open_messages(Topic.NOTICE)) == []
+        end(store, "new")
+        assert await courier.deliver(now()) == 0
+        assert len(box.mails) == len(posts) == 1
+
+    deliver(store, test, tmp_path=tmp_path)
+
+
+def test_an_operator_without_notices_closes_what_is_too_old_and_leaves_the_rest_to_others(store, monkeypatch):
+    furnish(store)
+    end(store)
+    monkeypatch.setattr("ava.operator.notices.SELDOM", 0.01)
+
+    async def go(later):
+        threads = Threads(1)
+        monkeypatch.setattr("ava.operator.notices.utc", lambda: now() + later)
+        work = asyncio.create_task(Courier(store, threads, Notices(), Metrics("default")).run())
+        await asyncio.sleep(0.3)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        threads.close()
+        return [m.kind for m in store.open_messages(Topic.NOTICE)]
+
+    assert "run-finished" in asyncio.run(go(timedelta(hours=23)))
+    assert asyncio.run(go(timedelta(hours=25))) == []
+
+
 def test_a_name_cannot_write_headers(store):
     async def test(courier, box, posts, status):
         end(store, "a" * 200)
