@@ -57,6 +57,8 @@ def apart(call: Callable[..., T], *given: Any) -> T:
 def enter(page: Page, name: str) -> Page:
     """Log in by keyboard alone."""
     page.goto("/login")
+    # The field takes the focus by itself, on a machine with much to do somewhat later.
+    expect(page.locator("#f-name")).to_be_focused()
     page.keyboard.type(name)
     page.keyboard.press("Tab")
     page.keyboard.type(WORD)
