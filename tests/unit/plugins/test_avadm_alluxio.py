@@ -197,7 +197,7 @@ def test_an_under_store_none_of_whose_servers_answers_is_told_and_not_mounted(tm
 
     wanted = [one("/hdfs", "hdfs://hdfs/", reach=["nn1.test:8020", "nn2.test:8020"])]
     shell = Shell()
-    with pytest.raises(alluxio.AlluxioError, match="no namenode .*nn1.test:8020: Connection refused; nn2"):
+    with pytest.raises(alluxio.AlluxioError, match=r"no namenode .*nn1\.test:8020: Connection refused; nn2"):
         try_it(shell)
     assert shell.files == []
     listens.add(("nn2.test", 8020))
