@@ -12,6 +12,7 @@ from ava.domain.disks import Disk
 from ava.domain.folders import Bound, FolderKind
 from ava.domain.hosts import Member
 from ava.domain.model import Group, Kind, Pool, Run, User
+from ava.domain.placement.pools import pool_for
 from ava.domain.spec import Role, Spec
 from ava.operator.ledger import Threads
 from ava.store.base import PAGE_LIMIT
@@ -112,8 +113,9 @@ def _mountable(store: Store, one: DataSet) -> Elsewhere | None:
 
 
 def pool_of(role: Role, named: str | None, pools: list[Pool]) -> Pool | None:
-    """Return the pool that a role's pods go to: the queue's, else the first that takes what they ask for."""
-    for pool in pools:
-        if pool.name == named if named is not None else pool.gpu == bool(role.each.gpu):
-            return pool
-    return None
+    """Return the pool that a role's pods go to: the queue's, else that of all such pods, as the scheduler admits them.
+
+    None where that is none of the site's own: the scheduler knows which one it is then.
+    """
+    name = named if named is not None else pool_for(bool(role.each.gpu), None, pools)
+    return next((pool for pool in pools if pool.name == name), None)
