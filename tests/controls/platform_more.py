@@ -101,8 +101,8 @@ FOLDERS = "/mnt/cephfs/groups"
 _GROUP = f"{FOLDERS}/accept-*-ot2*/data"
 OPENED = (
     # Until a training has looked: the platform sets their rights when it makes them.
-    f"for i in $(seq 1200); do ls {_GROUP}/avadm-accept >/dev/null 2>&1 && exit; chmod 2777 {_GROUP} 2>/dev/null; sleep 0.1; done; "
-    "exit 1"
+    f"for i in $(seq 1200); do ls {_GROUP}/avadm-accept >/dev/null 2>&1 && exit; chmod 2777 {_GROUP} 2>/dev/null; "
+    "sleep 0.1; done; exit 1"
 )
 FORGOTTEN = (
     f"for i in $(seq 1200); do f=$(ls {_GROUP}/avadm-accept 2>/dev/null); [ $(echo $f | wc -w) -ge 2 ] && sleep 1 && "
