@@ -139,7 +139,7 @@ class Cached:
 
 
 def _heard(one: DataSet, silent: Sequence[str] | NotTold) -> None:
-    """NotTold where a data set lies in an HDFS that does not answer: asked for its files, the cache takes them for removed."""
+    """NotTold where a data set lies in an HDFS that does not answer: each question for its files would wait for that anew."""
     chosen = _cached(one)
     if isinstance(silent, NotTold):
         if isinstance(chosen, HdfsSource):
@@ -147,7 +147,7 @@ def _heard(one: DataSet, silent: Sequence[str] | NotTold) -> None:
         return
     for point in silent:
         if f"/{below(chosen)}/".startswith(f"{point}/"):
-            raise NotTold(f"no namenode of {point} answers the cache: runs see no files there until one does")
+            raise NotTold(f"no namenode of {point} answers the cache: runs read nothing there until one does")
 
 
 def _cached(one: DataSet) -> CacheSource | HdfsSource:

@@ -50,7 +50,7 @@ class Alluxio:
             "alluxio_sync_interval_s": sync_s,
             "_alluxio_sizes": {"sizes": SIZES},
         }
-        self._jars = jars("alluxio")
+        self._artifact = jars("alluxio")
         for name in (
             "lib/home/lib",
             "lib/home/extensions",
@@ -169,7 +169,7 @@ class Alluxio:
             ("/var/log/alluxio", "log"),
         ):
             text = text.replace(place, str(self.folder / folder))
-        return text.replace("/opt/alluxio/jars", str(self._jars))
+        return text.replace("/opt/alluxio/", f"{self._artifact}/")
 
 
 def _page(url: str) -> str:

@@ -52,7 +52,7 @@ class Hdfs:
         self.folder, self.address = folder, address
         self.names = ("n1", "n2") if several else ("n1",)
         self._ports = {name: (free_port(), free_port()) for name in self.names}
-        self._jars = jars("hdfs")
+        self._jars = jars("hdfs") / "jars"
         self._running: dict[str, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
         common = self._common()
         for name in self.names:

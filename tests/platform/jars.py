@@ -13,7 +13,7 @@ from tests.platform.packages import CACHE
 
 
 def jars(name: str) -> Path:
-    """Return the folder with the jars of an artifact, which has to be built (`scripts/test-platform` does)."""
+    """Return the folder of an artifact, with its jars in `jars`, which has to be built (`scripts/test-platform` does)."""
     (artifact,) = named((name,))
     kept = ArtifactStore.default()
     state = kept.state(artifact)
@@ -26,4 +26,4 @@ def jars(name: str) -> Path:
                 archive.extractall(folder, filter="data")
             shutil.move(folder, there)
             Path(folder).mkdir()
-    return there / "jars"
+    return there

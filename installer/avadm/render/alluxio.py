@@ -34,6 +34,8 @@ LACKS = {
 """What Alluxio 1.8 is without (docs/alluxio.md)."""
 
 
+CLIENT = "avadm.Hdfs"
+"""Hadoop's client as the artifact has it: an HDFS that does not answer is an error for who asks, and not empty."""
 FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 PATIENCE = {
     "dfs.client.failover.max.attempts": "8",
@@ -214,6 +216,7 @@ def _hdfs(name: str, hdfs: HdfsStore) -> dict[str, Any]:
         "options": {
             **PATIENCE,
             **hdfs.properties,
+            "alluxio.underfs.hdfs.impl": CLIENT,
             "hadoop.security.authentication": hdfs.authentication,
             "dfs.nameservices": service,
             f"dfs.ha.namenodes.{service}": ",".join(those),

@@ -186,6 +186,11 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         took = time.monotonic() - begun
         assert "no namenode of /hdfs answers" in dead.trouble
         assert (dead.size, dead.cached) == (whole.size, whole.cached)
+        # What is cached is not taken for removed, and whoever asks is told why there is no answer.
+        asked = cache.asked("fs", "ls", "/hdfs/faces/three")
+        assert asked.returncode != 0
+        assert "Connection refused" in asked.stdout + asked.stderr
+        assert "does not exist" not in asked.stdout + asked.stderr
         # The role's own question has its answer within the minute that a call may take.
         begun = time.monotonic()
         assert "/hdfs" in cache.run("fs", "mount", timeout=60)
@@ -193,7 +198,9 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         hdfs.start("n1")
         cache.until(lambda: looked().trouble == "", 60)
         cache.until(lambda: cache.asked("fs", "ls", "/hdfs/faces/three").returncode == 0, 90)
+        before = cache.counted("Worker_BlocksReadUfs")
         assert read(cache, "/hdfs/faces/three", tmp_path) == wanted_sum
+        assert cache.counted("Worker_BlocksReadUfs") == before
     finally:
         store.close()
 

@@ -144,7 +144,7 @@ DATA_CASES = (
     bad(
         "cache-hdfs",
         "comp1",
-        "no namenode of /hdfs answers: its files are missing",
+        "no namenode of /hdfs answers: nothing can be read",
         namenodes("comp1", "nn1", "nn2"),
     ),
     warn(

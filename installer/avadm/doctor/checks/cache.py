@@ -98,9 +98,7 @@ def _hdfs(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for path, servers in sorted(data.items()):
         deaf = "; ".join(f"{name}: {said}" for name, said in sorted(servers.items()) if said)
         if deaf and all(servers.values()):
-            yield bad(
-                f"no namenode of {path} answers: its files are missing in the cache until one does ({deaf})"
-            )
+            yield bad(f"no namenode of {path} answers: nothing can be read there until one does ({deaf})")
         elif deaf:
             yield warn(f"not all namenodes of {path} answer: {deaf}")
 
@@ -171,7 +169,7 @@ CHECKS = (
         "cache",
         "an HDFS behind the cache whose namenodes a master or worker does not reach",
         "Ask who runs the HDFS; where it runs, see on that node that its names are known and nothing on the way refuses its "
-        "port. Files are seen again, and cached anew, when it answers.",
+        "port.",
         "cache_hdfs",
         _hdfs,
         (CACHE_READER,),

@@ -171,7 +171,7 @@ def test_an_hdfs_is_measured_and_one_that_does_not_answer_is_not_taken_for_an_em
     seen = world.store.elsewhere(id)
     assert (seen.size, seen.seen) == (3 * MIB, NOW)
     assert "no namenode of /hdfs answers" in seen.trouble
-    # The cache would forget what it is asked for now.
+    # Each folder would be waited for.
     assert master.asked == []
     master.mounts = None
     if source is HDFS:
