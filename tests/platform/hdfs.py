@@ -27,6 +27,7 @@ ADMIN = "hdfs"
 """Who started it, and so may do everything there."""
 LOGS = """log4j.rootLogger=INFO,out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.target=System.err
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %c{1} %m%n
 """
