@@ -1,4 +1,4 @@
-"""Every page in a real browser, in both languages, light and dark: no script fails, and axe finds it fit by WCAG 2.1 AA.
+"""Every page in a real browser, in both languages, light and dark: no script fails, and axe finds it fit by WCAG 2.2 AA.
 
 Which pages there are say the site's own routes and templates (tests/unit/ava/web/rows.py): a new one without a row fails.
 """
