@@ -9,7 +9,9 @@ BUSY = (
     "deb.example/dists/bookworm/InRelease  503  Error with cache data [IP: 10.0.0.1 3142]\nE: Failed to fetch"
 )
 
-HUNG_UP = "W: Failed to fetch http://deb.example/InRelease  Error reading from server. Remote end closed connection"
+HUNG_UP = (
+    "W: Failed to fetch http://deb.example/InRelease  Error reading from server. Remote end closed connection"
+)
 
 
 @pytest.mark.parametrize(
