@@ -98,15 +98,19 @@ KEY_IN_IMAGE = (
 KUBECONFIG = "/etc/kubernetes/kubelet.kubeconfig"
 
 FOLDERS = "/mnt/cephfs/groups"
-_GROUP = f"{FOLDERS}/accept-*-ot2*/data"
-OPENED = (
-    # Until a training has looked: the platform sets their rights when it makes them.
-    f"for i in $(seq 1200); do ls {_GROUP}/avadm-accept >/dev/null 2>&1 && exit; chmod 2777 {_GROUP} 2>/dev/null; "
-    "sleep 0.1; done; exit 1"
+# Folders of groups of this run of the check: those of earlier ones stay.
+_FRESH = (
+    f"seen=$(ls -d {FOLDERS}/accept-*-ot2* 2>/dev/null); fresh() {{ ls -d {FOLDERS}/accept-*-ot2* 2>/dev/null | "
+    "grep -vxF \"$seen\" | sed 's|$|/data|'; }; "
 )
-FORGOTTEN = (
-    f"for i in $(seq 1200); do f=$(ls {_GROUP}/avadm-accept 2>/dev/null); [ $(echo $f | wc -w) -ge 2 ] && sleep 1 && "
-    "rm $f && exit; sleep 0.1; done; exit 1"
+# Until a training has looked: the platform sets their rights when it makes them.
+OPENED = _FRESH + (
+    "for i in $(seq 2400); do d=$(fresh); for one in $d; do [ -e $one/avadm-accept ] && exit; done; "
+    '[ -z "$d" ] || chmod 2777 $d 2>/dev/null; sleep 0.05; done; exit 1'
+)
+FORGOTTEN = _FRESH + (
+    'for i in $(seq 1200); do f=; for one in $(fresh); do [ ! -s $one/avadm-accept ] || f="$f $one/avadm-accept"; done; '
+    "[ $(echo $f | wc -w) -ge 2 ] && sleep 1 && rm $f && exit; sleep 0.1; done; exit 1"
 )
 SHIPPER = "avadm-log-shipper"
 LATE = _OF + f"there ot3; systemctl stop {SHIPPER}; sleep 20; systemctl start {SHIPPER}"
