@@ -15,6 +15,10 @@ POD_LOST = "PodLost"
 NODE_LOST = "NodeLost"
 LOST = frozenset({POD_LOST, NODE_LOST})
 """The pod did nothing wrong: its node or object went away."""
+REFUSED = frozenset(
+    {"UnexpectedAdmissionError", "MatchNodeSelector", "NodeAffinity", "HostPortConflict", "PodFitsHostPorts"}
+)
+"""kubelet's reasons for not taking a pod that was bound to its node; beside them ``OutOfcpu``, ``OutOfpods`` and the like."""
 _SAID = 500
 """Characters of a message that are kept."""
 
@@ -50,6 +54,11 @@ def ended(terminated: dict[str, Any], memory: int | None = None) -> Why:
 def waits(waiting: dict[str, Any]) -> Why:
     """Explain a container's ``waiting`` state."""
     return Why(str(waiting.get("reason") or ""), _cut(waiting.get("message")))
+
+
+def refused(code: str) -> bool:
+    """Return whether a pod failed because its node did not take it: nothing of it ran, and another node or moment may do."""
+    return code in REFUSED or code.startswith("OutOf")
 
 
 def whole(status: dict[str, Any]) -> Why | None:

@@ -2,12 +2,12 @@
 
 The decision is the same each time it is asked with the same ledger: an operator that was killed between any two steps
 comes to the same end (N8). Causes come in this order: success, a stop, a failure that ends the run, the time limit, a
-failure that starts the run or a pod again.
+failure that starts the run or a pod again. A pod that its node did not take is replaced whatever the policy: it has not failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -87,7 +87,7 @@ def decide(
         now: the time, UTC.
         states: what is known of the places of the run's present attempt (podstate.merge); none for a pod never seen.
         present: places that have a pod now.
-        pod_restarts: a pod of a role with ``restart-pod`` is replaced so often within an attempt.
+        pod_restarts: a pod of a role with ``restart-pod``, or one that nodes do not take, is replaced so often within an attempt.
     """
     if _all_succeeded(enders(spec), states):
         return End(Outcome.SUCCEEDED, "")
@@ -95,8 +95,10 @@ def decide(
         # The ledger knows who asked.
         return End(Outcome.STOPPED, "")
     limit = _limit(run, spec)
-    told = {place: state for place, state in states.items() if state.phase == "Failed"}
-    end = _end(run, spec, told, pod_restarts)
+    failures = {place: state for place, state in states.items() if state.phase == "Failed"}
+    refused = {place: state for place, state in failures.items() if exits.refused(state.reason)}
+    told = {place: state for place, state in failures.items() if place not in refused}
+    end = _end(run, spec, told, pod_restarts) or _worn([s for _, s in sorted(refused.items())], pod_restarts)
     if end is None and limit is not None and now >= limit:
         end = End(Outcome.TIMED_OUT, f"It ran for its time limit of {spec.time_limit} s.")
     if end is not None:
@@ -107,7 +109,7 @@ def decide(
     return (
         _end(run, spec, failed, pod_restarts)
         or (Again(explain(again[0])) if again else None)
-        or _go_on(spec, states, failed, present, limit)
+        or _go_on(spec, states, failed | refused, present, limit)
     )
 
 
@@ -116,15 +118,20 @@ def _end(run: Run, spec: Spec, failed: Mapping[Place, PodState], pod_restarts: i
     for policy in (Policy.DELETE, Policy.ABORT):
         if causes := _of(spec, failed, policy):
             return End(Outcome.ABORTED, explain(causes[0]), now=policy is Policy.DELETE)
-    worn = [s for s in _of(spec, failed, Policy.RESTART_POD) if s.restarts >= pod_restarts]
-    if worn:
-        return End(Outcome.FAILED, f"{explain(worn[0])} It was replaced {pod_restarts} times.")
+    if worn := _worn(_of(spec, failed, Policy.RESTART_POD), pod_restarts):
+        return worn
     again = _of(spec, failed, Policy.RESTART_RUN)
     if again and run.attempt >= spec.retries:
         lost = all(state.reason in exits.LOST for state in again)
         tried = f" It was started {run.attempt + 1} times." if run.attempt else ""
         return End(Outcome.LOST if lost else Outcome.FAILED, explain(again[0]) + tried)
     return None
+
+
+def _worn(states: Sequence[PodState], pod_restarts: int) -> End | None:
+    """Return the end for a place whose pod was replaced as often as it may be, None where there is none."""
+    worn = [s for s in states if s.restarts >= pod_restarts]
+    return End(Outcome.FAILED, f"{explain(worn[0])} It was replaced {pod_restarts} times.") if worn else None
 
 
 def _of(spec: Spec, failed: Mapping[Place, PodState], policy: Policy) -> list[PodState]:

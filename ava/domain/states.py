@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from ava.domain import exits
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.names import shown
 
@@ -104,7 +105,7 @@ def show(
 
 def explain(pod: PodState) -> str:
     """Return in a sentence why a pod is not well, or how it ended; empty for one that runs or has succeeded."""
-    why = EXPLAINED.get(pod.reason, "")
+    why = EXPLAINED.get("UnexpectedAdmissionError" if exits.refused(pod.reason) else pod.reason, "")
     if pod.exit_code is not None and 128 < pod.exit_code <= 128 + 64 and pod.reason in ("", "Error"):
         why = f"it was ended by {SIGNALS.get(pod.exit_code - 128, f'signal {pod.exit_code - 128}')}"
     elif pod.exit_code and pod.reason in ("", "Error"):

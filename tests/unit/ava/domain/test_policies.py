@@ -125,3 +125,26 @@ def test_whose_success_is_the_runs(distributed, roles, succeeded, wanted):
     states = [state(name, 0, "Succeeded" if name in succeeded else "Running") for name in roles]
     said = ask([{"name": name} for name in roles], states, distributed=distributed)
     assert isinstance(said, End) is wanted
+
+
+@pytest.mark.parametrize("policy", ["restart-run", "restart-pod", "abort", "delete"])
+@pytest.mark.parametrize(
+    "reason", ["UnexpectedAdmissionError", "OutOfcpu", "OutOfnvidia.com/gpu", "MatchNodeSelector"]
+)
+def test_a_pod_that_its_node_did_not_take_is_replaced_whatever_the_policy(policy, reason):
+    roles = [{"name": "worker", "policy": policy, "replicas": 2}]
+    states = [state("worker", 0, "Running"), state("worker", 1, "Failed", reason=reason, restarts=1)]
+    place = ("worker", 1)
+    assert ask(roles, states) == Go({}, (place,))
+    assert ask(roles, states, present=[("worker", 0)]) == Go({place: 2})
+
+
+def test_what_no_node_takes_fails_in_the_end_and_a_real_failure_beside_it_counts():
+    refused = state("worker", 1, "Failed", reason="OutOfpods", restarts=3)
+    roles = [{"name": "worker", "policy": "restart-run", "replicas": 2}]
+    said = ask(roles, [state("worker", 0, "Running"), refused])
+    assert isinstance(said, End) and said.outcome is Outcome.FAILED and "replaced 3 times" in said.reason
+    again = ask(
+        roles, [state("worker", 0, "Failed"), state("worker", 1, "Failed", reason="OutOfpods")], retries=1
+    )
+    assert isinstance(again, Again)
