@@ -14,7 +14,7 @@ def test_every_part_is_asked_for_its_ports_where_it_runs(site):
     assert {n: asked(every, n) - asked(none, n) for n in ("stor1", "stor3", "comp1", "comp3")} == {
         "stor1": {7443},
         "stor3": set(),
-        "comp1": {5004, 19998, 19999, 29999, 29998, 9428},
+        "comp1": {5004, 5006, 19998, 19999, 29999, 29998, 9428},
         "comp3": {5432, 8008},
     }
 
