@@ -251,7 +251,7 @@ FAULTS = (*STORAGE, *KUBERNETES_LAB, *OBJECTS_LAB, *PLATFORM_LAB, *PLATFORM_MORE
 
 
 def _where(fault):
-    return "lab" if fault.quick else "lab, slow"
+    return ("lab" if fault.quick else "lab, slow") + ("" if fault.seen else ", not yet seen")
 
 
 CONTROLS = (

@@ -50,6 +50,7 @@ class Fault:
         verdict: of those checks.
         beside: whether the first act is done while the check runs.
         quick: whether `make test-lab` plants it too.
+        seen: whether a lab has had it, with this outcome.
     """
 
     name: str
@@ -59,3 +60,4 @@ class Fault:
     verdict: str = "FAIL"
     beside: bool = False
     quick: bool = False
+    seen: bool = True

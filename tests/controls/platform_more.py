@@ -80,10 +80,9 @@ _OF = (
     'there() { for i in $(seq 600); do id=$(of $1); [ -n "$id" ] && return; sleep 0.2; done; exit 1; }; '
 )
 NEIGHBOUR = _OF + "for one in sc4 sc5; do there ${one}; there ${one}n; docker kill $id || exit 1; done"
-WHOLE = (
-    _OF
-    + "there sc4; group=$(find /sys/fs/cgroup -name $id | grep -e memory -e unified | head -n 1); for i in $(seq 1200); do "
-    "grep -qs 'oom_kill [1-9]' $group/memory.oom_control $group/memory.events && docker kill $id && exit; sleep 0.1; done; exit 1"
+WHOLE = _OF + (
+    "there sc4; groups=$(find /sys/fs/cgroup -name $id); for i in $(seq 1200); do for one in $groups; do grep -qs "
+    "'oom_kill [1-9]' $one/memory.oom_control $one/memory.events && docker kill $id && exit; done; sleep 0.1; done; exit 1"
 )
 
 KEY = "etc/ssh/ssh_host_ed25519_key"
@@ -149,6 +148,7 @@ FAULTS = (
         ),
         {"A-SC-PRE": ("fresh",)},
         verdict="BLOCKED",
+        seen=False,
     ),
     Fault(
         "policies-open",
@@ -171,6 +171,7 @@ FAULTS = (
         "the image of users' containers has the node's host key in it, for everybody to read",
         (Act("gpu:0", KEY_IN_IMAGE, f"for layer in $({_LAYERS}); do rm -f $layer/{KEY}; done"),),
         {"A-SC6": ("through", "node-keys")},
+        seen=False,
     ),
     Fault(
         "nothing-to-find",
@@ -189,6 +190,7 @@ FAULTS = (
         "another scheduler binds pods with GPUs to the node where most is left; AVA's own may not bind",
         (Act("master:0", WORST, NOT_WORST),),
         {"A-SC7": ("more-left",)},
+        seen=False,
     ),
     Fault(
         "any-model",
@@ -203,6 +205,7 @@ FAULTS = (
             ),
         ),
         {"A-SC7": ("refused",)},
+        seen=False,
     ),
     Fault(
         "no-limit",
@@ -223,6 +226,7 @@ FAULTS = (
         (Act("dns:0", WHOLE),),
         {"A-SC4": ("lived-on",)},
         beside=True,
+        seen=False,
     ),
     Fault(
         "quota-raised",
@@ -244,6 +248,7 @@ FAULTS = (
         (Act("client:0", OPENED),),
         {"A-OT2": ("rights",)},
         beside=True,
+        seen=False,
     ),
     Fault(
         "file-forgotten",
@@ -251,6 +256,7 @@ FAULTS = (
         (Act("client:0", FORGOTTEN),),
         {"A-OT2": ("lost",)},
         beside=True,
+        seen=False,
     ),
     Fault(
         "member-for-ever",
@@ -258,6 +264,7 @@ FAULTS = (
         (Act("master:0", LEFT),),
         {"A-OT2": ("foreign",)},
         beside=True,
+        seen=False,
     ),
     Fault(
         "late-lines",
@@ -284,5 +291,6 @@ FAULTS = (
             ),
         ),
         {"A-SC9": ("wrong", "differing")},
+        seen=False,
     ),
 )
