@@ -130,21 +130,25 @@ class Mounts(object):
                 )
             self.sleep(2)
 
-    def shell(self, words):
-        """Run Alluxio's shell with words that nobody else may see; AlluxioError where it fails."""
-        handle, path = tempfile.mkstemp(prefix="avadm-alluxio-", dir=self.folder())
-        try:
-            with os.fdopen(handle, "w") as stream:
-                stream.write(alluxio.quoted([SHELL] + words))
-            rc, out, err = self.run(self.command + ["arguments", path])
-        finally:
-            os.unlink(path)
+    def shell(self, words, secret):
+        """Run Alluxio's shell; AlluxioError where it fails. Words that nobody else may see (``secret``) want Java 9."""
+        rc, out, err = self.hidden(words) if secret else self.run(self.command + ["fs"] + words)
         if rc != 0:
             raise alluxio.AlluxioError(
                 "%s of %s failed: %s. Remedy: see that the under store answers from the masters and that its keys are"
                 " right."
                 % (words[0], words[-1], self.told(words, (err or out).strip()[-400:]) or "exit %d" % rc)
             )
+
+    def hidden(self, words):
+        """Run Alluxio's shell with words from a file of root's alone."""
+        handle, path = tempfile.mkstemp(prefix="avadm-alluxio-", dir=self.folder())
+        try:
+            with os.fdopen(handle, "w") as stream:
+                stream.write(alluxio.quoted([SHELL] + words))
+            return self.run(self.command + ["arguments", path])
+        finally:
+            os.unlink(path)
 
     @staticmethod
     def folder():
@@ -169,6 +173,11 @@ def words(verb, one):
     for name in sorted(one["options"]):
         made += ["--option", "%s=%s" % (name, one["options"][name])]
     return made + ([one["path"], one["store"]] if verb == "mount" else [one["path"]])
+
+
+def has_keys(one):
+    """Return whether keys of an object store are among a mount's options; folders and HDFS (simple authentication) have none."""
+    return one["store"].startswith("s3")
 
 
 def digest(one):
@@ -211,11 +220,11 @@ def ensure(wanted, below, mounts, state, timeout, check_mode, connect=socket.cre
             if not check_mode:
                 folder(one, below)
                 reach(one, connect)
-                mounts.shell(words("mount", one))
+                mounts.shell(words("mount", one), has_keys(one))
         elif digests.get(one["path"]) != digest(one):
             updated.append(one["path"])
             if not check_mode:
-                mounts.shell(words("updateMount", one))
+                mounts.shell(words("updateMount", one), has_keys(one))
         digests[one["path"]] = digest(one)
     paths = [one["path"] for one in wanted]
     if made and not check_mode:

@@ -97,6 +97,9 @@ class Shell:
 
     def __call__(self, argv):
         self.asked.append(argv[1:])
+        if argv[1:3] == ["fs", "mount"] and len(argv) > 3:
+            self.table[argv[-2]] = argv[-1]
+            return 0, "", ""
         if argv[1] == "fs":
             if self.silent:
                 self.silent -= 1
@@ -132,6 +135,14 @@ def test_a_missing_under_store_is_mounted_once_and_no_argument_holds_its_key(tmp
     assert 's3a.secretKey=se\\"cret \\\\ key' in shell.files[0]
     assert stat.S_IMODE((tmp_path / "mounts.json").stat().st_mode) == 0o600
     assert KEY not in (tmp_path / "mounts.json").read_text()
+
+
+def test_a_folder_is_mounted_without_a_file_of_arguments_which_java_8_cannot_read(tmp_path):
+    shell = Shell()
+    wanted = [one(path="/cephfs", store=str(tmp_path), folder=True, options={})]
+    assert ensure(shell, wanted, tmp_path)[0] == ["/cephfs"]
+    assert shell.asked[1:-1] == [["fs", "mount", "/cephfs", str(tmp_path)]]
+    assert shell.files == []
 
 
 def test_the_file_of_arguments_is_gone_also_when_the_mount_fails_and_the_error_has_no_key(tmp_path):
