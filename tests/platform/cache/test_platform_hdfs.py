@@ -132,6 +132,7 @@ def test_it_is_read_as_the_user_of_the_site_file(cache, mounted, put, tmp_path):
     cache.until(lambda: "Permission denied: user=ava" in (cache.folder / "worker.log").read_text(), 20)
 
 
+@pytest.mark.slow
 def test_of_two_namenodes_the_one_that_answers_is_found_and_another_one_is_a_changed_option(
     hdfs, cache, mounted, put, tmp_path
 ):
