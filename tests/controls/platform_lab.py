@@ -72,7 +72,6 @@ FAULTS = (
         "the node of users' runs is left with NVIDIA's runtime as docker's default",
         KUBERNETES["nvidia-default"].acts,
         {"A-SC3": ("differing",)},
-        seen=False,
     ),
     Fault(
         "kubelet-away",

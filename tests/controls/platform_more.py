@@ -171,7 +171,6 @@ FAULTS = (
         "the image of users' containers has the node's host key in it, for everybody to read",
         (Act("gpu:0", KEY_IN_IMAGE, f"for layer in $({_LAYERS}); do rm -f $layer/{KEY}; done"),),
         {"A-SC6": ("through", "node-keys")},
-        seen=False,
     ),
     Fault(
         "nothing-to-find",
@@ -248,7 +247,6 @@ FAULTS = (
         (Act("client:0", OPENED),),
         {"A-OT2": ("rights",)},
         beside=True,
-        seen=False,
     ),
     Fault(
         "file-forgotten",
@@ -256,7 +254,6 @@ FAULTS = (
         (Act("client:0", FORGOTTEN),),
         {"A-OT2": ("lost",)},
         beside=True,
-        seen=False,
     ),
     Fault(
         "member-for-ever",
