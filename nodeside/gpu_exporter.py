@@ -11,8 +11,9 @@ import re
 import socket
 import subprocess
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from socketserver import ThreadingMixIn
+from http.server import BaseHTTPRequestHandler
+
+from .serving import SILENCE_S, Server
 
 METRICS = (
     ("dcgm_gpu_utilization", "utilization.gpu", "GPU utilization, percent."),
@@ -30,10 +31,6 @@ FIELDS = ["index", "uuid", "pci.bus_id"] + [field for _, field, _ in METRICS]
 XID = re.compile(r"NVRM: Xid \(PCI:([0-9A-Fa-f:.]+)\): (\d+)")
 TIMEOUT_S = 20
 """The driver asks each GPU; one that has fallen off the bus keeps it waiting."""
-SILENCE_S = 10
-"""A connection on which nothing is said, or nothing taken, is ended."""
-CONNECTIONS = 32
-"""At once; whoever comes beside them is turned away."""
 
 
 def bus(name):
@@ -118,34 +115,6 @@ def note(text, xids):
     """Note the XID errors of a part of the kernel's log."""
     for address, code in XID.findall(text):
         xids[bus(address)] = int(code)
-
-
-class Server(ThreadingMixIn, HTTPServer):
-    """Answers each connection by itself: one that says nothing keeps nobody else waiting; with a limit, as threads are memory."""
-
-    daemon_threads = True
-
-    def __init__(self, *args):
-        self.free = threading.BoundedSemaphore(CONNECTIONS)
-        HTTPServer.__init__(self, *args)
-
-    def process_request(self, request, client_address):
-        """Answer in a thread of its own, where one may still be made."""
-        if not self.free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            ThreadingMixIn.process_request(self, request, client_address)
-        except BaseException:
-            self.free.release()
-            raise
-
-    def process_request_thread(self, request, client_address):
-        """Answer, and make room for the next."""
-        try:
-            ThreadingMixIn.process_request_thread(self, request, client_address)
-        finally:
-            self.free.release()
 
 
 def handler(program, xids, host):

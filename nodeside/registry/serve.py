@@ -10,17 +10,13 @@ import ssl
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from socketserver import ThreadingMixIn
+from http.server import BaseHTTPRequestHandler
 
+from ..serving import SILENCE_S, Server
 from . import cut
 from .account import Account, limit
 from .storage import Storage, is_owner
 
-SILENCE_S = 10
-"""A connection on which nothing is said, or nothing taken, is ended."""
-CONNECTIONS = 32
-"""At once; whoever comes beside them is turned away."""
 REMEMBERED = 1000
 """Owners whose last count is kept."""
 EVERY_S = 5
@@ -49,34 +45,13 @@ def answer(storage, limits, percent, owner):
     }
 
 
-class Server(ThreadingMixIn, HTTPServer):
-    """Answers each connection by itself, with a limit, as threads are memory."""
-
-    daemon_threads = True
+class Secured(Server):
+    """Answers by TLS."""
 
     def __init__(self, address, handler, context):
-        self.free = threading.BoundedSemaphore(CONNECTIONS)
-        HTTPServer.__init__(self, address, handler)
+        Server.__init__(self, address, handler)
         # The handshake belongs to the connection's own thread: one that says nothing keeps nobody else waiting.
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-
-    def process_request(self, request, client_address):
-        """Answer in a thread of its own, where one may still be made."""
-        if not self.free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            ThreadingMixIn.process_request(self, request, client_address)
-        except BaseException:
-            self.free.release()
-            raise
-
-    def process_request_thread(self, request, client_address):
-        """Answer, and make room for the next."""
-        try:
-            ThreadingMixIn.process_request_thread(self, request, client_address)
-        finally:
-            self.free.release()
 
     def handle_error(self, request, client_address):
         """Say in one line what went wrong with a connection: strangers' handshakes are no news."""
@@ -190,4 +165,4 @@ def main():
     threading.Thread(target=watch, args=(watched, limits, percent, say), daemon=True).start()
     address, _, port = given["listen"].rpartition(":")
     made = handler(told, limits, percent, given["client"])
-    Server((address, int(port)), made, context(given)).serve_forever()
+    Secured((address, int(port)), made, context(given)).serve_forever()

@@ -23,7 +23,7 @@ YOUNG = [
     *ROOT.glob("nodeside/registry/*.py"),
     *(
         ROOT / "nodeside" / f"{n}.py"
-        for n in ("balancer", "gpu_exporter", "kubeapi", "logs/watch", "pod_targets")
+        for n in ("balancer", "gpu_exporter", "kubeapi", "logs/watch", "pod_targets", "serving")
     ),
 ]
 # One tool runs on the controller.

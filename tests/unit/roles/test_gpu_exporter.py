@@ -13,6 +13,7 @@ import pytest
 
 from avadm.site import profile
 from nodeside import gpu_exporter as exporter
+from nodeside import serving
 from tests.unit.fakes.roles import ROLES
 from tests.unit.fakes.running import stub
 
@@ -67,7 +68,7 @@ def test_connections_that_say_nothing_keep_nobody_waiting(served):
 
 
 def test_a_flood_of_them_makes_no_thread_beyond_the_limit(served, monkeypatch):
-    monkeypatch.setattr(exporter, "CONNECTIONS", 2)
+    monkeypatch.setattr(serving, "CONNECTIONS", 2)
     with pytest.raises((OSError, http.client.HTTPException)):
         served(silent=2)
 
