@@ -17,9 +17,11 @@ Uses = Mapping[tuple[str, str], Sequence[ImageUse]]
 def uses(who: Caller, owner: str) -> Uses:
     """Return what uses images of an owner, in whichever of its forms the image is named."""
     pushed = who.services.config.user_registry
+    if pushed is None:
+        return {}
     found: dict[tuple[str, str], list[ImageUse]] = {}
-    for one in who.services.store.image_uses(f"{owner}/") if pushed is not None else ():
-        image = named(one.image, pushed.host, pushed.pulled) if pushed is not None else None
+    for one in who.services.store.image_uses(f"{owner}/"):
+        image = named(one.image, pushed.host, pushed.pulled)
         if image is not None:
             repository, reference = split(image.partition("/")[2])
             found.setdefault((repository, reference or "latest"), []).append(one)
