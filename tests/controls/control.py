@@ -48,7 +48,7 @@ class Fault:
         acts: what is done, in order.
         reds: check to the metrics that must fail; none: the verdict alone counts.
         verdict: of those checks.
-        beside: whether the first act is done while the check runs.
+        beside: whether it is done while the check runs; what takes it away is done after the check.
         quick: whether `make test-lab` plants it too.
         seen: whether a lab has had it, with this outcome.
     """

@@ -101,6 +101,8 @@ FAULTS = (
           _reading(foreign=True)),
     Fault("left-group", "a training that is started after its user has left a group still has its folder", "A-OT2",
           ("foreign",), _reading(stays=True)),
+    Fault("member-for-ever", "who leaves a group is still in it, and the platform says so", "A-OT2", ("foreign",),
+          _reading(keeps_members=True)),
     Fault("open-folders", "groups' folders are open to everybody", "A-OT2", ("rights",), _reading(mode=0o2777)),
     Fault("forgotten", "what one training writes into a group's folder is not there for the next", "A-OT2", ("lost",),
           _reading(forgets=True)),

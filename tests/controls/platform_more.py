@@ -5,10 +5,11 @@ from tests.controls.platform_lab import ledger
 
 LAST = "kubectl get nodes -l avadm.io/pool=gpu -o name | sort | tail -n 1 | sed 's|.*/||'"
 MODEL = "ava.io/gpu-model"
+TOLD_MODEL = "/root/avadm-fault.model"
 SHOWN_MODEL = "kubectl get node $node -o 'jsonpath={.metadata.labels.ava\\.io/gpu-model}'"
 ROLE = "/root/avadm-fault.scheduler.json"
 BINDER = "/root/avadm-fault.binder.py"
-# A second scheduler: each of AVA's pods goes to the node with GPUs where most of them are left.
+# A second scheduler: each of AVA's pods that names no node goes to the node with GPUs where most of them are left.
 _BINDER = """
 import json, subprocess, time
 def kubectl(*words, given=None):
@@ -28,7 +29,7 @@ while True:
         for other in open_:
             if other["spec"].get("nodeName") in free:
                 free[other["spec"]["nodeName"]] -= asked(other)
-        where = max(sorted(free), key=free.get)
+        where = pod["metadata"].get("annotations", {}).get("ava.io/node") or max(sorted(free), key=free.get)
         target = {"apiVersion": "v1", "kind": "Node", "name": where}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": space}, "target": target}
         kubectl("create", "-n", space, "-f", "-", given=json.dumps(binding))
@@ -51,6 +52,16 @@ WORST = (
 NOT_WORST = (
     f"systemctl stop avadm-fault-binder 2>/dev/null || true; if [ -s {ROLE} ]; then kubectl replace -f {ROLE} && rm {ROLE}; fi; "
     f"rm -f {BINDER}"
+)
+
+_WISHES = (
+    "kubectl get pods --all-namespaces --no-headers -o 'custom-columns=SPACE:.metadata.namespace,"
+    "MODEL:.metadata.annotations.ava\\.io/gpu-model,NODE:.spec.nodeName'"
+)
+# The check names the nodes' own model before: on a node of another model that training would find no place.
+ANY_MODEL = (
+    f"for i in $(seq 240); do {_WISHES} | grep '^ava-accept-.*-sc7 ' | grep -qv '<none>' && break; sleep 0.5; done; "
+    f"[ $i -lt 240 ] && node=$({LAST}) && {SHOWN_MODEL} > {TOLD_MODEL} && kubectl label node $node {MODEL}=no-such-model --overwrite"
 )
 
 RUNTIME = "/usr/local/sbin/runc-lab"
@@ -125,10 +136,16 @@ MOVED = ledger("""
 until("UPDATE runs SET group_name = (SELECT m.group_name FROM members m WHERE m.user_name = runs.owner AND m.group_name <> "
       "runs.group_name) WHERE owner = 'avadm-accept-ot1' AND phase = 'admitted' AND name = 'first'", 120)
 """)
-LEFT = ledger("""
-until("SELECT 1 FROM members WHERE user_name = 'avadm-accept-ot2' AND group_name LIKE 'accept-%ot21'", 60)
-until("INSERT INTO members SELECT g.name, 'avadm-accept-ot2', now() FROM groups g WHERE g.name LIKE 'accept-%ot21' AND "
-      "g.deleted IS NULL AND NOT EXISTS (SELECT 1 FROM members m WHERE m.group_name = g.name)", 120, 0.02)
+# In the deletion itself: whoever looks afterwards comes too late. Its user is disabled before the check ends its groups.
+STAYS = ledger("""
+run("CREATE FUNCTION avadm_fault_stays() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO members SELECT OLD.* FROM "
+    "users WHERE name = OLD.user_name AND state = 'active'; RETURN NULL; END $$")
+run("CREATE TRIGGER avadm_fault_stays AFTER DELETE ON members FOR EACH ROW WHEN (OLD.user_name = 'avadm-accept-ot2' AND "
+    "OLD.group_name LIKE 'accept-%ot21') EXECUTE PROCEDURE avadm_fault_stays()")
+""")
+STAYS_NOT = ledger("""
+run("DROP TRIGGER IF EXISTS avadm_fault_stays ON members")
+run("DROP FUNCTION IF EXISTS avadm_fault_stays()")
 """)
 OTHERS = ledger("""
 until("UPDATE users SET admin = true WHERE name = 'avadm-accept-ot3o' AND state = 'active' AND NOT admin", 60, 0.02)
@@ -197,13 +214,13 @@ FAULTS = (
         (
             Act(
                 "master:0",
-                f"node=$({LAST}); {SHOWN_MODEL} > /root/avadm-fault.model && "
-                f"kubectl label node $node {MODEL}=no-such-model --overwrite && sleep 5",
-                f"[ ! -s /root/avadm-fault.model ] || {{ kubectl label node $({LAST}) {MODEL}=$(cat /root/avadm-fault.model) "
-                "--overwrite && rm /root/avadm-fault.model; }",
+                ANY_MODEL,
+                f"[ ! -s {TOLD_MODEL} ] || {{ kubectl label node $({LAST}) {MODEL}=$(cat {TOLD_MODEL}) --overwrite && "
+                f"rm {TOLD_MODEL}; }}",
             ),
         ),
         {"A-SC7": ("refused",)},
+        beside=True,
         seen=False,
     ),
     Fault(
@@ -258,9 +275,8 @@ FAULTS = (
     Fault(
         "member-for-ever",
         "who leaves a group is at once in it again (planted in PostgreSQL)",
-        (Act("master:0", LEFT),),
+        (Act("master:0", STAYS, STAYS_NOT),),
         {"A-OT2": ("foreign",)},
-        beside=True,
         seen=False,
     ),
     Fault(

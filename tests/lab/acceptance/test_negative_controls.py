@@ -63,6 +63,8 @@ def test_a_planted_fault_is_seen(lab, tried, fault):
     with ExitStack() as stack:
         for act in fault.acts:
             if fault.beside:
+                if act.undo:
+                    stack.enter_context(planted(lab, act.nodes, fault.name, "true", act.undo))
                 stack.enter_context(meanwhile(lab, named(lab, act.nodes)[0], act.do))
             else:
                 stack.enter_context(planted(lab, act.nodes, fault.name, act.do, act.undo))

@@ -51,13 +51,14 @@ class FakeClient(Client):
 
     def groups(self, *, all=False):
         mine = [n for n, g in self.world.groups.items() if all or self.name in g["members"]]
-        return [SimpleNamespace(name=n, gid=self.world.reading.gid(n)) for n in mine]
+        return [SimpleNamespace(name=n) for n in mine]
 
     def group(self, name):
         with self.world.lock:
             gpu = 0 if self.world.view.forgets else self.world.used(name, "gpu")
             used = SimpleNamespace(cpu=self.world.used(name, "cpu"), gpu=gpu)
-            return SimpleNamespace(used=used, quota=SimpleNamespace(**self.world.groups[name]["quota"]))
+            quota = SimpleNamespace(**self.world.groups[name]["quota"])
+            return SimpleNamespace(name=name, gid=self.world.reading.gid(name), used=used, quota=quota)
 
     def make_user(self, name, email, password, *, admin=False):
         if name in self.world.users:
@@ -88,7 +89,8 @@ class FakeClient(Client):
         return [SimpleNamespace(name=m) for m in self.world.groups[group]["members"]]
 
     def remove_member(self, group, user):
-        self.world.groups[group]["members"].remove(user)
+        if not self.world.reading.keeps_members:
+            self.world.groups[group]["members"].remove(user)
 
     def delete_group(self, name):
         with self.world.lock:

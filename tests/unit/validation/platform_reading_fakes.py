@@ -21,12 +21,14 @@ class Reading:
         unmounted, foreign: groups that a container lacks, or sees beside its user's.
         mode: of groups' folders.
         stays: whether a container still has a group that was left.
+        keeps_members: whether nobody leaves a group, though it is answered that one has.
         forgets: whether what one container writes is not there for the next.
     """
 
     def __init__(self, world):
         self.world, self.late, self.keeps, self.open_to_all, self.page_shows = world, {}, LINES, False, True
         self.unmounted, self.foreign, self.mode, self.stays, self.forgets = 0, False, 0o2770, False, False
+        self.keeps_members = False
         self.written = {}
 
     def lines(self, run, way):
