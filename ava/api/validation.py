@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from ava.api.schemas.common import Wrong
-from ava.domain.problems import Problem
+from ava.domain.problems import Problem, Wrong
 
 SECRET = frozenset({"password", "current", "new", "private_key", "token", "secret"})
 """Names of fields whose values are never shown."""
@@ -78,7 +77,9 @@ def problems(errors: Sequence[Any]) -> list[Problem]:
             inner = nested.errors(include_url=False)
             found += problems([{**e, "loc": (*error["loc"], *e["loc"])} for e in inner])
         elif isinstance(nested, Wrong):
-            found += [replace(p, where=place(error["loc"])) for p in nested.problems]
+            found += [
+                replace(p, where=place((*error["loc"], *filter(None, [p.where])))) for p in nested.problems
+            ]
         else:
             found.append(_problem(error))
     return found
@@ -163,9 +164,10 @@ def _near(name: str) -> str:
 
 def known_fields() -> list[str]:
     """Return the fields of definitions and of requests."""
-    from ava.domain import spec
+    from ava.domain import data_sets, spec
 
-    models = (spec.Spec, spec.Role, spec.Amount, spec.Git, spec.Serving, spec.Scaling, spec.DataSet)
+    own = (spec.Spec, spec.Role, spec.Amount, spec.Git, spec.Serving, spec.Scaling, spec.DataSet)
+    models: list[type[BaseModel]] = [*own, *data_sets.KINDS.values()]
     more = (
         "name",
         "spec",

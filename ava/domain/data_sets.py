@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from ava.domain.folders import Bound, Flex, FolderKind, inner
+from ava.domain.names import shown
+from ava.domain.problems import Problem, Wrong
 
 Part = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")
@@ -32,7 +34,17 @@ Server = Annotated[
 def _anybodys(name: str) -> str:
     """Refuse what is made for clones of volumes, and goes with them."""
     if name.startswith("pvc-"):
-        raise ValueError("snapshots pvc-… belong to pods' volumes")
+        raise Wrong(
+            [
+                Problem(
+                    "snapshot-of-volume",
+                    "A snapshot whose name begins with pvc- belongs to a volume of pods and is removed with it.",
+                    found=shown(name),
+                    wanted="a snapshot whose name begins otherwise",
+                    remedy="Make a snapshot for this data set (rbd snap create) and name that.",
+                )
+            ]
+        )
     return name
 
 
@@ -89,6 +101,10 @@ class NfsSource(_Strict):
 
 
 Source = FolderSource | CacheSource | HdfsSource | RbdSource | NfsSource
+KINDS: dict[str, type[BaseModel]] = {
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(Source)
+}
+"""Kind to its model."""
 OWN = FolderSource | RbdSource
 """Sources of which the platform makes something, which is removed with the data set."""
 CACHED = ("cache", "hdfs")

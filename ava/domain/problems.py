@@ -32,6 +32,14 @@ class Problem:
         return asdict(self)
 
 
+class Wrong(ValueError):
+    """A value that a rule refuses, with what it says: for validators, whose errors pydantic gathers."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(p.what for p in problems))
+        self.problems = problems
+
+
 class Refused(Exception):
     """A request that cannot be carried out; nothing was changed.
 

@@ -28,7 +28,7 @@ _PARTS = (
     "the cache does not say what it holds: {}", "only its first {} files were looked at", "its answer is too long",
     "no namenode of {} answers the cache: runs read nothing there until one does",
     "its volume cannot be asked for: {}", "its volume was removed; it is made anew", "status {}",
-    "snapshots pvc-… belong to pods' volumes", "the claim {} is there and not ours; remove it",
+    "the claim {} is there and not ours; remove it",
     "its claim has the volume {}, which is not of it",
     "a length of at least {}", "a length of at most {}", "text that matches {}", "text that is not empty", "admin",
     "a whole number", "a number", "text", "true or false", "at least {} and at most {}", "more than {}", "less than {}",

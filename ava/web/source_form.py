@@ -7,25 +7,20 @@ at once. Its words are in ``labels``; without them the names of the domain stand
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from ava.api import matrix, validation
+from ava.api import matrix
 from ava.api.config import Config
 from ava.api.identity import Caller
 from ava.api.rules import sources
-from ava.api.schemas.data_sets import DataSetMake, SourceIn
-from ava.domain.data_sets import Source, source
+from ava.api.schemas.data_sets import DataSetMake
+from ava.domain import data_sets
 from ava.domain.problems import Problem, Refused
 from ava.web import forms
 
 OWN = "folder"
 """The source that everybody may have."""
-KINDS: dict[str, type[BaseModel]] = {
-    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(Source)
-}
-"""Kind to the domain's model."""
+KINDS = data_sets.KINDS
 
 
 def fields(kind: str) -> list[str]:
@@ -48,21 +43,7 @@ def read(form: forms.Form, kind: str) -> DataSetMake:
     """Return the API's request; Refused 422 with all that is wrong with the form, each at its field."""
     asked = {name: form.text(name) for name in fields(kind)}
     plain = {"kind": kind} | {k: v for k, v in asked.items() if v or k in needed(kind)}
-    found: list[Problem] = []
-    try:
-        source(plain)
-    except ValidationError as error:
-        rows = [{**e, "loc": ("body", *e["loc"][1:])} for e in error.errors(include_url=False)]
-        found = validation.problems(rows)
-    try:
-        made = forms.as_model(DataSetMake, {"name": form.text("name"), "source": plain})
-    except Refused as refused:
-        # What the domain said already is not said twice.
-        found = [p for p in refused.problems if p.where == "body.name"] + found
-        raise Refused(422, *(found or refused.problems)) from None
-    if found:
-        raise Refused(422, *found)
-    return made
+    return forms.as_model(DataSetMake, {"name": form.text("name"), "source": plain})
 
 
 def wrong(form: forms.Form, kind: str, config: Config) -> list[Problem]:
@@ -80,7 +61,7 @@ def wrong(form: forms.Form, kind: str, config: Config) -> list[Problem]:
 def lacking(kind: str, config: Config, given: Mapping[str, Any]) -> list[Problem]:
     """Return why the site has no such source; of what is not filled in yet nothing is said."""
     try:
-        sources.allowed(SourceIn(kind=kind, **{k: v for k, v in given.items() if v}), config)  # type: ignore[arg-type]
+        sources.allowed({"kind": kind, **given}, config)
     except Refused as refused:
         return [p for p in refused.problems if given.get(at := field_of(p)) or not known(kind, at, config)]
     return []

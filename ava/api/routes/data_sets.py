@@ -119,13 +119,12 @@ def list_data_sets(who: Someone, query: Annotated[DataSetsQuery, Query()]) -> Pa
 def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
     """Make a data set; the same once more changes nothing."""
     who.may("data-sets.make")
-    if body.source.kind != "folder":
+    source = body.source.model_dump(exclude_none=True)
+    if source["kind"] != "folder":
         who.may("sources.make")
-        sources.allowed(body.source, who.services.config)
-    with who.change("data-sets.make", f"data set {body.name}", source=body.source.plain()):
-        made = who.services.store.add_data_set(
-            who.me.name, body.name, body.source.plain(), who.services.clock()
-        )
+        sources.allowed(source, who.services.config)
+    with who.change("data-sets.make", f"data set {body.name}", source=source):
+        made = who.services.store.add_data_set(who.me.name, body.name, source, who.services.clock())
         return _shape(who, made)
 
 

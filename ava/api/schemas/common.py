@@ -8,20 +8,12 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from ava.domain.names import email_problems, name_problems, person_problems
-from ava.domain.problems import Problem
+from ava.domain.problems import Problem, Wrong
 from ava.domain.resources import Count
 
 T = TypeVar("T")
 Largest = 2**53
 """JSON's largest whole number that every reader has exactly (RFC 8259)."""
-
-
-class Wrong(ValueError):
-    """A value that a rule of the domain refuses, with what it says."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(p.what for p in problems))
-        self.problems = problems
 
 
 def _by(rule: Callable[[str, str], Sequence[Problem]]) -> AfterValidator:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from ava.api.schemas.common import Answer, GroupName, Request, UserName
+from ava.api.validation import problems
+from ava.domain.data_sets import KINDS, FolderSource, Source, source
+from ava.domain.problems import Wrong
 
 Bytes = Annotated[int, Field(ge=2**20, le=2**60)]
 DataSetName = Annotated[
@@ -15,31 +18,37 @@ DataSetName = Annotated[
 ]
 
 
-class SourceIn(Request):
-    """Where its bytes come from: a folder made for it; or, named by administrators alone and only read, one of four others.
+def _source(value: Any) -> Any:
+    """Return a source, a folder where no kind is said; Wrong with all that is wrong, each at its own field."""
+    if not isinstance(value, dict):
+        return value
+    said = {"kind": "folder", **value}
+    try:
+        return source(said)
+    except ValidationError as error:
+        # pydantic puts the kind before each place, and tells of a wrong kind at the source itself.
+        kinds = ", ".join(map(repr, KINDS))
+        unknown = {
+            "type": "literal_error",
+            "loc": ("kind",),
+            "input": said["kind"],
+            "ctx": {"expected": kinds},
+        }
+        rows = error.errors(include_url=False)
+        raise Wrong(
+            problems([{**row, "loc": row["loc"][1:]} if row["loc"] else unknown for row in rows])
+        ) from None
 
-    ``cache``: what Alluxio shows at ``path``. ``hdfs``: ``path`` of the HDFS ``store``, one that the site has behind Alluxio;
-    without ``path`` all that the site has of it. ``rbd``: ``snapshot`` of the block image ``image``, with ext4, in the pool of
-    pods' volumes. ``nfs``: the folder ``path`` of ``server``, one that the site allows.
-    """
 
-    kind: Literal["folder", "cache", "hdfs", "rbd", "nfs"] = "folder"
-    path: Annotated[str, StringConstraints(max_length=1000)] | None = None
-    image: Annotated[str, StringConstraints(max_length=200)] | None = None
-    snapshot: Annotated[str, StringConstraints(max_length=200)] | None = None
-    server: Annotated[str, StringConstraints(max_length=253)] | None = None
-    store: Annotated[str, StringConstraints(max_length=200)] | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as the ledger has it."""
-        return self.model_dump(exclude_none=True)
+SourceIn = Annotated[Source, Field(discriminator="kind"), BeforeValidator(_source)]
+"""Where a data set's bytes come from, by the domain's own rules."""
 
 
 class DataSetMake(Request):
-    """A new data set; ``quota`` in bytes, null: no limit of its own."""
+    """A new data set, in a folder made for it; or, named by administrators alone and only read, of one of four other sources."""
 
     name: DataSetName
-    source: SourceIn = SourceIn()
+    source: SourceIn = FolderSource()
 
 
 class LimitIn(Request):

@@ -148,7 +148,7 @@ def test_what_may_be_left_out_is(site, root):
         ({"source": "nfs", "server": "other.test", "path": "/e"}, "server", "reads no data sets from this server"),
         ({"source": "nfs", "server": "-o exec", "path": "/e"}, "server", "a host name or an IPv4 address"),
         ({"source": "rbd", "image": "--pool", "snapshot": "v1"}, "image", "first"),
-        ({"source": "rbd", "image": "a", "snapshot": "pvc-1"}, "snapshot", "belong to pods"),
+        ({"source": "rbd", "image": "a", "snapshot": "pvc-1"}, "snapshot", "belongs to a volume of pods"),
         ({"source": "hdfs", "store": "other", "path": "a"}, "store", "no data sets from this HDFS"),
         ({"source": "nfs", "server": "other.test", "path": "e"}, "server path", "reads no data sets from this server"),
         ({"source": "folder", "name": "No Name"}, "name", "lower-case letters"),
