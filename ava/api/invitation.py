@@ -34,7 +34,7 @@ def make(services: Services, user: User) -> tuple[str, datetime]:
             found=user.state.value,
             wanted="active",
         )
-    if services.config.ldap is not None and not user.admin:
+    if elsewhere(services, user.admin):
         raise conflict(
             "password-elsewhere",
             f"{user.name} logs in with the password of the site's directory.",
@@ -46,6 +46,11 @@ def make(services: Services, user: User) -> tuple[str, datetime]:
     until = services.clock() + timedelta(days=DAYS)
     kept = digest(services.store.password(user.name))
     return services.sealer.seal(json.dumps([_KIND, user.id, kept, until.timestamp()])), until
+
+
+def elsewhere(services: Services, admin: bool) -> bool:
+    """Whether the site's directory has the password of such a user, so that there is none to choose here."""
+    return services.config.ldap is not None and not admin
 
 
 def use(services: Services, invitation: str, password: str) -> User:

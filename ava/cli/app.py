@@ -33,16 +33,9 @@ class App:
     token_file: Path | None = None
     connect: Callable[..., Client] | None = field(default=None, repr=False)
 
-    def client(self, *, anonymous: bool = False) -> Client:
-        """Return a client; closed when the verb ends.
-
-        Raises:
-            Refused: nobody has logged in, or no server is named.
-        """
-        from ava.client import Client
-
-        known = settings.load()
-        server = self.server or known.server
+    def address(self) -> str:
+        """Return the server's URL; Refused where none is named."""
+        server = self.server or settings.load().server
         if server is None:
             raise _refused(
                 "no-server",
@@ -52,6 +45,17 @@ class App:
                 "https://HOST",
                 "ava --server https://HOST login",
             )
+        return server.rstrip("/")
+
+    def client(self, *, anonymous: bool = False) -> Client:
+        """Return a client; closed when the verb ends.
+
+        Raises:
+            Refused: nobody has logged in, or no server is named.
+        """
+        from ava.client import Client
+
+        known, server = settings.load(), self.address()
         # A token goes to the server that has made it, and to no other one.
         token = None if anonymous else self._token(known if server == known.server else settings.Settings())
         ca = self.ca or (Path(known.ca) if known.ca and server == known.server else None)

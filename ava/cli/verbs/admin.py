@@ -9,7 +9,7 @@ import click
 
 from ava.cli import specfile
 from ava.cli.app import App, as_json
-from ava.cli.output import note, print_json, table
+from ava.cli.output import note, print_json, say, table
 
 
 @click.group()
@@ -78,6 +78,39 @@ def users(app: App, state: Literal["pending", "active", "disabled"] | None, json
 def user(app: App, name: str, state: str) -> None:
     """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens."""
     note(f"{name} is {app.client().change_user(name, state=state).state}.")
+
+
+@admin.command("make-user")
+@click.argument("name")
+@click.argument("email")
+@click.option("--admin", is_flag=True, help="With the rights of administrators.")
+@click.pass_obj
+def make_user(app: App, name: str, email: str, admin: bool) -> None:
+    """Make an account that may be used at once; `ava admin invite` makes the link by which its password is chosen."""
+    made = app.client().make_user(name, email, admin=admin)
+    note(f"{made.name} has an account, in no group yet. Invite: ava admin invite {made.name}")
+
+
+@admin.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@as_json
+@click.pass_obj
+def invite(app: App, names: tuple[str, ...], json_: bool) -> None:
+    """Make links by which users choose a password, once, and print them, this once.
+
+    A link is kept nowhere: it cannot be listed. It is void when the user has another password, or is disabled.
+    """
+    ava, found = app.client(), []
+    for name in names:
+        made = ava.invite(name)
+        link = f"{app.address()}/invitation#{made.invitation}"
+        found.append({"user": made.user, "link": link, "until": made.until})
+        if not json_:
+            # At once: the next name may be refused, and this link is in no other place.
+            say(f"{made.user} {link}")
+            note(f"{made.user} may use it once, until {made.until:%Y-%m-%d %H:%M} UTC.")
+    if json_:
+        print_json(found)
 
 
 @admin.command("make-group")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api import shapes
+from ava.api import invitation, shapes
 from ava.api.routes import groups, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.common import GroupName
-from ava.api.schemas.people import PasswordChange, UserChange, UserMake
+from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
 from ava.domain.problems import Refused
 from ava.web import forms
 from ava.web.visit import Someone, Visit
@@ -49,7 +49,7 @@ def list_users(visit: Someone) -> Response:
 
 @routes.post("/admin/users")
 def make(visit: Someone) -> Response:
-    """Make an account that can be used at once."""
+    """Make an account that can be used at once; without a password its page shows the invitation by which one is chosen."""
     form = visit.form
     try:
         body = forms.as_model(
@@ -57,7 +57,7 @@ def make(visit: Someone) -> Response:
             {
                 "name": form.text("name"),
                 "email": form.text("email"),
-                "password": form.get("password", ""),
+                "password": form.get("password") or None,
                 "admin": form.get("admin") == "1",
             },
         )
@@ -66,17 +66,29 @@ def make(visit: Someone) -> Response:
         if refused.status == 403 and not visit.who.me.admin:
             raise
         return _list(visit, refused)
+    if body.password is None and not invitation.elsewhere(visit.services, body.admin):
+        return invite(body.name, visit)
     return visit.go(f"/admin/users/{body.name}", done="saved")
 
 
-def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = "") -> Response:
+def _show(
+    visit: Visit,
+    name: str,
+    refused: Refused | None = None,
+    about: str = "",
+    made: InvitationOut | None = None,
+) -> Response:
     found = users.show_user(name, visit.who)
     visit.who.may("users.list")
     theirs = visit.services.store.groups(user=found.name, limit=200).items
     return visit.page(
         "user.html",
+        201 if made else 200,
         refused=refused,
         about=about,
+        made=made,
+        invitable=found.state == "active" and not invitation.elsewhere(visit.services, found.admin),
+        link=f"https://{visit.request.url.netloc}/invitation#{made.invitation}" if made else "",
         user=found,
         theirs=[shapes.group(group) for group in theirs],
         groups=[g for g in _all_groups(visit) if g not in {t.name for t in theirs}],
@@ -120,6 +132,18 @@ def password(name: Ref, visit: Someone) -> Response:
             raise
         return _show(visit, name, refused, "password")
     return visit.go(f"/admin/users/{name}", done="password")
+
+
+@routes.post("/admin/users/{name}/invitation")
+def invite(name: Ref, visit: Someone) -> Response:
+    """Make an invitation; the answer alone shows it."""
+    try:
+        made = users.invite(name, visit.who)
+    except Refused as refused:
+        if refused.status in (403, 404):
+            raise
+        return _show(visit, name, refused, "invitation")
+    return _show(visit, name, made=made)
 
 
 @routes.post("/admin/users/{name}/groups")

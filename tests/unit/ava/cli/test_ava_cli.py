@@ -390,6 +390,22 @@ def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) ->
     assert "groups.join" in ava("admin", "audit").out
 
 
+def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served: Served) -> None:
+    ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
+    assert "ava admin invite zoe" in ava("admin", "make-user", "zoe", "zoe@example.org").err
+    answer = ava("admin", "invite", "zoe", "nobody")
+    # What was made is printed, though the next name is refused.
+    assert answer.code == 2 and "nobody" in answer.err
+    name, _, link = answer.out.strip().partition(" ")
+    assert (name, link.partition("#")[0]) == ("zoe", f"{served.url}/invitation")
+    word = "another good password"
+    sent = {"invitation": link.partition("#")[2], "password": word}
+    assert served.call("POST", "/invitations", json=sent).status_code == 204
+    assert ava("--server", served.url, "login", "-u", "zoe", stdin=f"{word}\n").code == 0
+    assert ava("admin", "invite", "zoe").code == 2
+    assert json.loads(ava("admin", "invite", "zoe", "--json").out or "null") is None
+
+
 def test_who_may_not_is_told_so(ann: Run) -> None:
     answer = ann("admin", "users")
     assert (answer.code, "may not" in answer.err) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import httpx
@@ -151,6 +152,41 @@ def test_an_invited_person_chooses_a_password_and_logs_in_with_it(site: Site) ->
     assert "Your password is set" in ann.open("/login?done=chosen").text
 
 
+def test_an_administrator_makes_invitations_each_shown_once(site: Site) -> None:
+    root = Browser(site).log_in("root2")
+    root.open("/admin/users")
+    # Without a password the new person's page has the link at once.
+    made = root.send("/admin/users", {"name": "mia", "email": "mia@example.org", "password": ""})
+    assert made.status_code == 201
+    first = _link(made.text)
+    assert "This is the link for mia. It is shown this once." in made.text
+    assert first not in root.open("/admin/users/mia").text
+    second = _link(root.send("/admin/users/mia/invitation").text)
+    assert first != second and first.startswith("https://ava.test/invitation#")
+    mia, word = Browser(site), "another good password"
+    mia.open("/invitation")
+    wanted = {"invitation": first.partition("#")[2], "password": word, "again": word}
+    assert mia.send("/invitation", wanted).headers["location"] == "/login?done=chosen"
+    # The other one is void then.
+    assert mia.send("/invitation", wanted | {"invitation": second.partition("#")[2]}).status_code == 403
+    log = [(row["action"], row["object"]) for row in site.store.audit().items]
+    assert log.count(("users.invite", "user mia")) == 2
+    assert first.partition("#")[2] not in root.open("/admin/audit").text
+
+
+def test_no_others_invite_and_nobody_who_cannot_log_in_is_invited(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/")
+    assert ann.send("/admin/users/ben/invitation").status_code == 404
+    assert ann.send("/admin/users/ann/invitation").status_code == 403
+    root = Browser(site).log_in("root2")
+    assert root.ask("POST", "/admin/users/ann/invitation").status_code == 403, "without the form's token"
+    assert "/admin/users/ben/invitation" in root.open("/admin/users/ben").text
+    root.send("/admin/users/ben", {"state": "disabled"})
+    assert "/admin/users/ben/invitation" not in root.open("/admin/users/ben").text
+    assert root.send("/admin/users/ben/invitation").status_code == 409
+
+
 def test_who_is_not_let_in_by_the_sites_own_log_in_is_told_why_on_a_page(site: Site, tmp_path: Path) -> None:
     """A browser is sent there and back by redirections: nobody is shown JSON."""
     fake = provided(site, tmp_path)
@@ -217,3 +253,7 @@ def test_without_an_answer_of_the_registry_the_sites_images_are_shown(site: Site
     assert "Offered by the site" in answer.text
     refused = ann.send("/images/delete", {"image": "users/ann/torch:1"})
     assert (refused.status_code, "The registry does not answer." in refused.text) == (503, True)
+
+
+def _link(page: str) -> str:
+    return html.unescape(page.split('id="secret" tabindex="0">')[1].partition("<")[0])
