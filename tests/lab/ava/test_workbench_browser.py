@@ -49,3 +49,5 @@ def test_its_owner_logs_in_opens_jupyterlab_and_runs_a_cell(people, bench, page)
         return page.locator(SAID).count() and page.text_content(SAID).split()
 
     assert until(ran, 90) == ["42", bench.it.run]
+    # Nobody is asked whether news of the internet are wanted.
+    assert page.locator("text=official Jupyter news").count() == 0

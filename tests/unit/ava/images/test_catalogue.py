@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def test_versions_are_those_of_the_recipes() -> None:
     pins = (FOLDER / "tensorflow/pyproject.toml").read_text()
     assert f"tensorflow-cpu=={known()['ava-tensorflow'].version}" in pins
     assert manifest()["ava-base"].version == known()["ava-base"].version
+
+
+def test_jupyterlab_asks_nobody_about_news_unless_a_user_says_so() -> None:
+    """Defaults (overrides.d of its settings, JupyterLab 4): what a user sets in the home goes before them."""
+    settings = FOLDER / "base/files/usr/local/share/jupyter/lab/settings/overrides.d/ava.json"
+    assert json.loads(settings.read_text()) == {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}
+    }
+    for recipe in ("base", "pytorch"):
+        text = (FOLDER / recipe / "recipe.yml").read_text()
+        assert re.search(r"overlay: \{source: (files|\S*base/files), to: root\}", text)
 
 
 @pytest.mark.parametrize("recipe", ["base", "pytorch"])
