@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from ava.api import image_deletions
 from ava.api.identity import Caller
 from ava.api.registry import Unanswered, away, split, unknown
 from ava.domain.model import Group
@@ -72,8 +73,8 @@ def chosen(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:
     this is where it is decided who may run it.
 
     Raises:
-        Refused: 422 for an image that is not there or not theirs, which is told in the same words; 503 where the registry
-            does not answer.
+        Refused: 422 for an image that is not there or not theirs, which is told in the same words; 409 while one of its
+            repository is being deleted; 503 where the registry does not answer.
     """
     pushed = who.services.config.user_registry
     if pushed is None:
@@ -87,6 +88,8 @@ def chosen(who: Caller, spec: Spec, where: str = "body.spec") -> Spec:
         return spec
     own = None
     if _is_theirs(who, kind, owner):
+        # Before the registry is asked: what goes afterwards goes only where no definition names it.
+        image_deletions.wait(who, repository, where)
         try:
             own = who.services.registries.own(image)
         except Unanswered:

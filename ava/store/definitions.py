@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from ava.domain.model import Definition, ImageUse, Kind, Page, Phase, Topic
+from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.store import disks, records
@@ -91,23 +91,6 @@ class DefinitionStore(Base):
         if name is not None:
             query = query.where(definitions.c.name == name)
         return page(connection, query, definitions.c.id, records.definition, after=after, limit=limit)
-
-    @reading
-    def image_uses(self, connection: Connection, text: str) -> Sequence[ImageUse]:
-        """Return the runs that have not finished, and the definitions, in whose image's name a text stands."""
-        kept = {
-            "run": (runs, runs.c.phase != Phase.FINISHED),
-            "definition": (definitions, definitions.c.deleted.is_(None)),
-        }
-        found = []
-        for kind, (table, there) in kept.items():
-            image = table.c.spec["image"].as_string()
-            query = select(table.c.id, table.c.name, table.c.owner, image.label("image"))
-            query = query.where(there, image.contains(text, autoescape=True)).order_by(table.c.id)
-            found += [
-                ImageUse(kind, row.id, row.name, row.owner, row.image) for row in connection.execute(query)
-            ]
-        return found
 
     @writing
     def delete_definition(self, connection: Connection, id: str, now: datetime) -> None:

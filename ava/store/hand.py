@@ -14,6 +14,7 @@ from ava.store.base import Base, check_limit, reading, upsert, writing
 from ava.store.lookup import Lock, run_row
 from ava.store.tables import messages, pods, secrets, signs
 from ava.store.tables_identities import spent
+from ava.store.tables_images import image_deletions
 from ava.store.types import plain, plain_document
 from ava.store.waiting import Waiter, waiter
 
@@ -90,8 +91,9 @@ class HandStore(Base):
 
     @writing
     def sweep(self, connection: Connection, before: datetime) -> int:
-        """Remove messages that were done, and what came to its end (sessions, tokens, used log-ins), before a time."""
+        """Remove messages that were done, and what ended before a time (log-ins, tokens, images' deletions that broke off)."""
         done = connection.execute(messages.delete().where(messages.c.done < before))
         ended = connection.execute(secrets.delete().where(secrets.c.until < before))
         used = connection.execute(spent.delete().where(spent.c.until < before))
-        return done.rowcount + ended.rowcount + used.rowcount
+        broken = connection.execute(image_deletions.delete().where(image_deletions.c.until < before))
+        return done.rowcount + ended.rowcount + used.rowcount + broken.rowcount

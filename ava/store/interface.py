@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from ava.domain.model import (
     Charge,
     Definition,
-    ImageUse,
     Kind,
     Message,
     Outcome,
@@ -32,6 +31,7 @@ from ava.domain.problems import Problem
 from ava.domain.resources import Resources
 from ava.store.interface_benches import Benches
 from ava.store.interface_folders import DataSets, Folders
+from ava.store.interface_images import Images
 from ava.store.interface_people import People, Settings
 from ava.store.interface_services import Services
 
@@ -66,9 +66,6 @@ class Work(Protocol):
         limit: int = 50,
     ) -> Page[Definition]:
         """Return definitions that are not deleted."""
-
-    def image_uses(self, text: str) -> Sequence[ImageUse]:
-        """Return the runs that have not finished, and the definitions, in whose image's name a text stands."""
 
     def delete_definition(self, id: str, now: datetime) -> None:
         """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""
@@ -193,7 +190,10 @@ class Hand(Protocol):
         """Return the last sign of life of each part."""
 
     def sweep(self, before: datetime) -> int:
-        """Remove messages that were done, and sessions and tokens that ended, before a time; return how many."""
+        """Remove messages that were done, and what ended before a time; return how many.
+
+        Sessions, tokens, used log-ins, and deletions of images that broke off.
+        """
 
 
 class Access(Protocol):
@@ -241,7 +241,7 @@ class Access(Protocol):
         """Return lines of the audit log, newest first."""
 
 
-class Store(People, Settings, Work, Hand, Access, Benches, Services, Folders, DataSets, Protocol):
+class Store(People, Settings, Work, Hand, Access, Benches, Services, Images, Folders, DataSets, Protocol):
     """The ledger."""
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from ava.store.errors import translated
 from ava.store.folders import FolderStore
 from ava.store.groups import GroupStore
 from ava.store.hand import HandStore
+from ava.store.images import ImageStore
 from ava.store.interface import Store
 from ava.store.people import UserStore
 from ava.store.runs import RunStore
@@ -43,6 +44,7 @@ class Ledger(
     GroupStore,
     SettingsStore,
     DefinitionStore,
+    ImageStore,
     RunStore,
     ServiceStore,
     ChargeStore,

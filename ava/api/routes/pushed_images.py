@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict
 
-from ava.api import image_uses, pushed
+from ava.api import image_deletions, image_uses, pushed
 from ava.api.identity import Caller, Someone
 from ava.api.pushed import Account, Image, Pushed
 from ava.api.registry import split
@@ -143,12 +143,14 @@ def delete_pushed(image: Name, who: Someone) -> PushedImageOut:
     owner = f"{kind}/{name}"
     _may(who, "pushed-images.delete", owner, _what(image), "path.image")
     registry = _registry(who)
-    with who.change("pushed-images.delete", f"image {image}"):
+    change = who.change("pushed-images.delete", f"image {image}")
+    with change, image_deletions.deleting(who, repository) as removing:
         account = registry.account(owner, "path.image")
         found = _found(account, repository, reference or "latest", image)
         parts = _own_parts(found, account)
         _unused(who, owner, found, [part.digest for part in parts])
         for one in (found, *parts):
+            removing()
             registry.remove(one, "path.image")
     return _image(found, [])
 

@@ -3,7 +3,7 @@
 from alembic import context
 
 # Their tables are known by being imported.
-from ava.store import tables_benches, tables_folders, tables_identities, tables_services  # noqa: F401
+from ava.store import tables_benches, tables_folders, tables_identities, tables_images, tables_services  # noqa: F401
 from ava.store.tables import metadata
 
 connection = context.config.attributes["connection"]

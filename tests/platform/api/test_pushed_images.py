@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -186,6 +187,34 @@ def test_an_image_in_use_stays_and_the_refusal_says_by_what(town: Town) -> None:
     town.served.call("DELETE", f"/definitions/{run['definition']}", "ann")
     assert delete(town, "ben", first).status_code == 200
     assert delete(town, "ben", "groups/vision/torch:1").status_code == 200
+
+
+def test_of_a_start_and_a_deletion_at_once_one_is_refused(town: Town) -> None:
+    """Rounds with real threads: whatever the order, no run is there whose image is gone."""
+    ann, came = town.docker("ann"), set[tuple[int, int]]()
+    headers = {"authorization": f"Bearer {town.served.token('ann')}"}
+
+    def ask(method: str, path: str, late: bool, **more: Any) -> httpx.Response:
+        time.sleep(0.3 * late)
+        return httpx.request(method, f"{town.served.url}/api/v1{path}", headers=headers, timeout=60, **more)
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(12):
+            image = f"users/ann/torch{number}"
+            assert ann.push(f"{image}:1", [str(number)]) == 201
+            spec = {"image": f"{image}:1", "command": ["true"]}
+            body = {"name": "own", "spec": spec}
+            starting = pool.submit(ask, "POST", "/runs", number % 3 == 1, json=body)
+            deleting = pool.submit(ask, "DELETE", f"/pushed-images/{image}:1", number % 3 == 2)
+            start, deletion = starting.result(), deleting.result()
+            came.add((start.status_code, deletion.status_code))
+            assert ann.pull(f"{image}:1") == (404 if deletion.is_success else 200)
+            if start.is_success:
+                run = start.json()
+                town.served.call("POST", f"/runs/{run['id']}/stop", "ann")
+                town.served.call("DELETE", f"/definitions/{run['definition']}", "ann")
+    # Refused is the run (its image is gone), or the deletion.
+    assert came == {(422, 200), (201, 409)}
 
 
 def _pair(town: Town, repository: str) -> str:

@@ -83,6 +83,7 @@ WRITTEN = {
         " VALUES ('f1aaaaaaaaaaa', 'pvc-1', 5, 4, :then)",
     ],
     "0011": ["INSERT INTO queues (name, id, priority, deleted) VALUES ('gone', 'q1bbbbbbbbbbb', 50, :then)"],
+    "0012": ["INSERT INTO image_deletions (id, repository, until) VALUES ('x', 'users/ann/torch', :then)"],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
