@@ -221,7 +221,6 @@ FAULTS = (
         ),
         {"A-SC7": ("refused",)},
         beside=True,
-        seen=False,
     ),
     Fault(
         "no-limit",
@@ -277,7 +276,6 @@ FAULTS = (
         "who leaves a group is at once in it again (planted in PostgreSQL)",
         (Act("master:0", STAYS, STAYS_NOT),),
         {"A-OT2": ("foreign",)},
-        seen=False,
     ),
     Fault(
         "late-lines",
