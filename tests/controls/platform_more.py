@@ -206,7 +206,6 @@ FAULTS = (
         "another scheduler binds pods with GPUs to the node where most is left; AVA's own may not bind",
         (Act("master:0", WORST, NOT_WORST),),
         {"A-SC7": ("more-left",)},
-        seen=False,
     ),
     Fault(
         "any-model",
@@ -241,7 +240,6 @@ FAULTS = (
         (Act("dns:0", WHOLE),),
         {"A-SC4": ("lived-on",)},
         beside=True,
-        seen=False,
     ),
     Fault(
         "quota-raised",
