@@ -31,19 +31,33 @@ class FiguresDown(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """How figures are told.
+
+    Attributes:
+        name: what stands behind a figure.
+        factor: what Prometheus' values are multiplied by to be in it.
+        least: the axis' upper end is no lower, so that next to nothing does not look like much.
+    """
+
+    name: str
+    factor: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """One chart.
 
     Attributes:
-        factor: what Prometheus' values are multiplied by to be in ``unit``.
+        units: smallest first; figures are told in the first one in which all are below 1024.
         label: which label names a line.
         most: upper end of the axis; None: by the values.
     """
 
     title: str
     query: str
-    unit: str
-    factor: float
+    units: Sequence[Unit]
     label: str
     most: float | None = None
 
@@ -60,23 +74,21 @@ def charts(namespace: str, run: str, gpus: int, titles: Mapping[str, str]) -> li
         Chart(
             titles["cpu"],
             f"sum by (pod_name) (rate(container_cpu_usage_seconds_total{{{pods}}}[2m]))",
-            "",
-            1,
+            [Unit("", 1, 0.1)],
             "pod_name",
         ),
         Chart(
             titles["memory"],
             f"sum by (pod_name) (container_memory_working_set_bytes{{{pods}}})",
-            " GiB",
-            2**-30,
+            [Unit(" MiB", 2**-20, 16), Unit(" GiB", 2**-30, 1)],
             "pod_name",
         ),
     ]
     if gpus:
         # Recorded by Prometheus (roles/prometheus/files/rules/ava.yml); grafana's "GPUs by user" shows the same.
         own = f"max by (node, gpu) (run:gpu_utilization:percent{{run={_text(run)}}})"
-        cards = f'label_join({own}, "card", " ", "node", "gpu")'
-        found.insert(0, Chart(titles["gpu"], cards, "%", 1, "card", 100))
+        cards = f'label_join({own}, "card", " GPU ", "node", "gpu")'
+        found.insert(0, Chart(titles["gpu"], cards, [Unit("%", 1, 100)], "card", 100))
     return found
 
 
@@ -114,27 +126,32 @@ def _chart(server: LogStore, chart: Chart, begin: datetime, end: datetime) -> di
     answer.raise_for_status()
     rows = answer.json()["data"]["result"]
     lines = sorted(rows, key=lambda row: str(row["metric"].get(chart.label, "")))[:LINES]
+    known = {str(row["metric"].get(chart.label, "")): _known(row["values"]) for row in lines}
+    highest = max((number for line in known.values() for number in line.values()), default=0)
+    unit = next((one for one in chart.units if highest * one.factor < 1024), chart.units[-1])
     return {
         "title": chart.title,
-        "unit": chart.unit,
+        "unit": unit.name,
+        "least": unit.least,
         "most": chart.most,
         "times": times,
+        # A line that breaks off is no zero.
         "series": [
-            {
-                "name": str(row["metric"].get(chart.label, "")),
-                "values": _values(row["values"], times, chart.factor),
-            }
-            for row in lines
+            {"name": name, "values": [_told(line.get(at), unit) for at in times]}
+            for name, line in known.items()
         ],
     }
 
 
-def _values(pairs: Sequence[Sequence[Any]], times: Sequence[int], factor: float) -> list[float | None]:
-    """Return a value for each time, None where there is none: a line that breaks off is no zero."""
+def _known(pairs: Sequence[Sequence[Any]]) -> dict[int, float]:
+    """Return the values that there are by their times."""
     known: dict[int, float] = {}
     for at, value in pairs:
         with suppress(ValueError):
-            number = float(value) * factor
-            if math.isfinite(number):
-                known[int(at)] = round(number, 4)
-    return [known.get(at) for at in times]
+            if math.isfinite(number := float(value)):
+                known[int(at)] = number
+    return known
+
+
+def _told(number: float | None, unit: Unit) -> float | None:
+    return None if number is None else round(number * unit.factor, 4)

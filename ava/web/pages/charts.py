@@ -18,7 +18,7 @@ routes = APIRouter()
 TITLES = {
     "gpu": N_("GPU use of each of its cards, %"),
     "cpu": N_("CPU cores used"),
-    "memory": N_("Memory used, GiB"),
+    "memory": N_("Memory used"),
 }
 
 

@@ -11,9 +11,22 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
-  // A pod is called after its run, whose page this is.
-  function named(pod) {
-    return pod.startsWith(`${section.dataset.run}-`) ? pod.slice(section.dataset.run.length + 1) : pod;
+  // A pod is called RUN-ATTEMPT-ROLE-INDEX; the page calls it by its role and index.
+  function named(line) {
+    const [, attempt, role, index] = line.match(/^[^-]+-(\d+)-(.+)-(\d+)$/) || [];
+    if (!line.startsWith(`${section.dataset.run}-`)) return line;
+    if (role === undefined) return line.slice(section.dataset.run.length + 1);
+    return `${role} ${index}` + (attempt === "0" ? "" : `, ${section.dataset.attempt.replace("#", Number(attempt) + 1)}`);
+  }
+
+  // Hours of 24 in the page's language; the day stands below where it begins.
+  const language = document.documentElement.lang;
+  const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const day = new Intl.DateTimeFormat(language, { day: "numeric", month: "short" });
+  function times(u, marks, axis, space, step) {
+    const days = marks.map((mark) => day.format(mark * 1000));
+    if (step >= 86400) return days;
+    return marks.map((mark, i) => clock.format(mark * 1000) + (days[i] === days[i - 1] ? "" : `\n${days[i]}`));
   }
 
   function note(text) {
@@ -26,7 +39,7 @@
 
   function draw(charts) {
     if (!charts.length) return note(section.dataset.none);
-    if (plots.length === charts.length && plots.every((p, i) => p.series.length === charts[i].series.length + 1)) {
+    if (plots.length === charts.length && plots.every((p, i) => p.unit === charts[i].unit && p.series.length === charts[i].series.length + 1)) {
       charts.forEach((chart, i) => plots[i].setData([chart.times, ...chart.series.map((s) => s.values)]));
       return;
     }
@@ -51,16 +64,17 @@
             width: Math.max(240, figure.clientWidth - 22),
             height: 180,
             padding: [8, 36, 0, 0],
-            legend: { show: chart.series.length > 1, live: false },
+            legend: { live: false },
             cursor: { points: { show: false } },
-            scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, 1)] } },
-            axes: [axis, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],
+            scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, chart.least)] } },
+            axes: [{ ...axis, values: times, gap: 10 }, { ...axis, size: 60, values: (u, marks) => marks.map((v) => `${v}${chart.unit}`) }],
             series: [{}, ...chart.series.map((s, i) => ({ label: named(s.name), stroke: shades[i % shades.length], width: 1.6 }))],
           },
           [chart.times, ...chart.series.map((s) => s.values)],
           figure,
         ),
       );
+      plots[number].unit = chart.unit;
     }
   }
 

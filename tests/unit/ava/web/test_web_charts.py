@@ -65,7 +65,7 @@ def test_a_runs_charts_are_of_its_own_pods_alone(measured: Site, prometheus: Pro
     assert [c["title"] for c in told["charts"]] == [
         "GPU use of each of its cards, %",
         "CPU cores used",
-        "Memory used, GiB",
+        "Memory used",
     ]
     assert told["live"] is True
     gpu, cpu, memory = (form["query"] for _, form in prometheus.asked)
@@ -114,7 +114,25 @@ def test_a_gap_is_none_and_no_zero(prometheus: Prometheus) -> None:
     )[0]
     values = memory["series"][0]["values"]
     assert values[0] is None
-    assert values[-1] == 2.0
+    assert (values[-1], memory["unit"]) == (2.0, " GiB")
+
+
+@pytest.mark.parametrize(
+    ("used", "value", "unit", "least"),
+    [
+        (30 * 2**20, 30, " MiB", 16),
+        (2**30 - 1, 1024, " MiB", 16),
+        (2**30, 1, " GiB", 1),
+        (2**41, 2048, " GiB", 1),
+    ],
+)
+def test_memory_is_told_in_the_unit_that_fits_it(
+    prometheus: Prometheus, used: int, value: float, unit: str, least: float
+) -> None:
+    prometheus.values = lambda t: str(used)
+    [memory] = figures.read(STORES, figures.charts("ns", "r1", 0, TITLES)[1:], NOW, NOW)
+    assert (memory["unit"], memory["least"]) == (unit, least)
+    assert memory["series"][0]["values"][0] == pytest.approx(value)
 
 
 def test_the_next_server_answers_where_one_is_away_and_all_away_is_told(
