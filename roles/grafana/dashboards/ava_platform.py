@@ -17,7 +17,8 @@ PANELS = [
     ),
     stat(
         "Slowest answers",
-        f"histogram_quantile(0.99, sum by (le) ({ANSWERS}))",
+        # Where nobody has asked there is no quantile (NaN, which is no number above zero).
+        f"histogram_quantile(0.99, sum by (le) ({ANSWERS})) >= 0 or vector(0)",
         unit="s",
         width=4,
         steps=[(0.2, AMBER), (1, RED)],

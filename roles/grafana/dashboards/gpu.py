@@ -3,7 +3,7 @@
 from panels import AMBER, RED, Query, bars, dashboard, graph, stat
 
 N = 'node=~"$node"'
-GPU = "{{node}} {{gpu}}"
+GPU = "{{node}} GPU {{gpu}}"
 # kube-state-metrics writes nvidia.com/gpu so.
 CARDS = 'resource="nvidia_com_gpu"'
 # Several masters tell the same; a pod that has ended is told of until it is removed, and has no GPU any more.

@@ -6,8 +6,14 @@ from panels import AMBER, Query, bars, dashboard, graph, stat, table
 RUN = "run:gpu_utilization:percent"
 CHOSEN = {"user": RUN, "group": RUN}
 MINE = f'{RUN}{{user=~"$user", group=~"$group", node=~"$node"}}'
-# Without any run there is a zero to show, and only then.
+# Without any run there is a zero to show, and only then; where lines have names it is nobody's.
 NONE = "or on () vector(0)"
+
+
+def nobody(label: str) -> str:
+    """Return the same for lines that are called by a label."""
+    return f'or on () label_replace(vector(0), "{label}", "nobody", "", "")'
+
 
 PANELS = [
     stat("GPUs that runs have", f"count({MINE}) {NONE}", width=6),
@@ -20,22 +26,29 @@ PANELS = [
         steps=[(1, AMBER)],
         note="Given to a run, and below 5 % in the mean of half an hour.",
     ),
-    bars("GPUs by user", f"count by (user) ({MINE}) {NONE}", "{{user}}", width=8),
+    bars("GPUs by user", f"count by (user) ({MINE}) {nobody('user')}", "{{user}}", width=8),
     bars(
         "Mean utilization by user",
-        f"avg by (user) ({MINE}) / 100 {NONE}",
+        f"avg by (user) ({MINE}) / 100 {nobody('user')}",
         "{{user}}",
         unit="percentunit",
         width=8,
     ),
-    bars("GPUs by group", f"count by (group) ({MINE}) {NONE}", "{{group}}", width=8),
+    bars("GPUs by group", f"count by (group) ({MINE}) {nobody('group')}", "{{group}}", width=8),
     graph(
         "Utilization of each run's GPUs",
-        Query(f"{MINE} / 100 {NONE}", "{{user}} {{name}}: {{node}} {{gpu}}"),
+        Query(
+            f'label_join({MINE}, "card", " GPU ", "node", "gpu") / 100 {nobody("user")}',
+            "{{user}} {{name}} {{card}}",
+        ),
         unit="percentunit",
         width=24,
     ),
-    table("Runs with GPUs", f"avg by (user, group, kind, name, run, node, gpu) ({MINE}) {NONE}", width=24),
+    table(
+        "Runs with GPUs",
+        f"avg by (user, group, kind, name, run, node, gpu) ({MINE}) {nobody('user')}",
+        width=24,
+    ),
 ]
 
 
