@@ -9,9 +9,8 @@ GONE = (
     "kubectl scale deployment scheduler -n ava-system --replicas=0; "
     f"for i in $(seq 50); do [ {_SCHEDULERS} = 0 ] && break; sleep 1; done; [ {_SCHEDULERS} = 0 ] && sleep 61"
 )
-BACK = (
-    "kubectl scale deployment scheduler -n ava-system --replicas=2; "
-    + UNTIL.format('[ "$(kubectl get deployment scheduler -n ava-system -o jsonpath={.status.readyReplicas})" = 2 ]')
+BACK = "kubectl scale deployment scheduler -n ava-system --replicas=2; " + UNTIL.format(
+    '[ "$(kubectl get deployment scheduler -n ava-system -o jsonpath={.status.readyReplicas})" = 2 ]'
 )
 LAST = "kubectl get nodes -l avadm.io/pool=gpu -o name | sort | tail -n 1 | sed 's|.*/||'"
 MODEL = "ava.io/gpu-model"
@@ -71,7 +70,8 @@ _WISHES = (
 # The check names the nodes' own model before: on a node of another model that training would find no place.
 ANY_MODEL = (
     f"for i in $(seq 240); do {_WISHES} | grep '^ava-accept-.*-sc7 ' | grep -qv '<none>' && break; sleep 0.5; done; "
-    f"[ $i -lt 240 ] && node=$({LAST}) && {SHOWN_MODEL} > {TOLD_MODEL} && kubectl label node $node {MODEL}=no-such-model --overwrite"
+    f"[ $i -lt 240 ] && node=$({LAST}) && {SHOWN_MODEL} > {TOLD_MODEL} && "
+    f"kubectl label node $node {MODEL}=no-such-model --overwrite"
 )
 
 RUNTIME = "/usr/local/sbin/runc-lab"
