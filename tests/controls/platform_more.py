@@ -175,7 +175,6 @@ FAULTS = (
         ),
         {"A-SC-PRE": ("fresh",)},
         verdict="BLOCKED",
-        seen=False,
     ),
     Fault(
         "policies-open",
