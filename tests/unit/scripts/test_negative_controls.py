@@ -1,17 +1,31 @@
 """The table of negative controls: no check without one, every row's test exists."""
 
 import ast
+import re
 
 import pytest
 
 from avadm_validation import registry
+from avadm_validation.protocol.criteria import Criteria
 from tests.controls.acceptance import CONTROLS, FAULTS
 from tests.unit.fakes.scripts import ROOT
+
+JUDGED = [c for c in Criteria.load("lab").judging.values() if c.check.startswith(("A-SC", "A-OT"))]
+"""Of the platform, without the list of attacks: each of those is tried in each run from where it must get through."""
 
 
 @pytest.mark.parametrize("check", [c.ID for suite in registry.suites().values() for c in suite.all_checks])
 def test_every_acceptance_check_has_a_fault_of_its_own(check):
     assert [c for c in CONTROLS if c.check == check]
+
+
+@pytest.mark.parametrize("criterion", JUDGED, ids=lambda c: c.id)
+def test_every_judged_number_of_the_platform_has_a_fault(criterion):
+    assert [
+        c
+        for c in CONTROLS
+        if c.check == criterion.check and criterion.metric in re.split(r"[(), ]+", c.verdict)
+    ]
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda c: f"{c.check}-{c.name}")
