@@ -184,9 +184,12 @@ def test_the_owner_hears_of_both_by_mail_and_by_webhook(site, seen):
         assert said["owner"] == site.ann.name
 
     def mails():
-        return [one for one in post.mails if "rest-idle" in one[1]["Subject"]]
+        return [one for one in post.mails if f"(run {run}," in one[1].get_content()]
 
-    until(lambda: len(mails()) == 2, 60)
+    def subjects():
+        return [letter["Subject"] for _, letter in mails()]
+
+    until(lambda: len(mails()) == 2, 60, told=subjects)
     (to, first), (_, last) = mails()
     assert to == [f"{site.ann.name}@example.org"]
     assert first["Subject"] == "workbench rest-idle: idle"
