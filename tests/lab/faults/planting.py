@@ -4,12 +4,15 @@ What takes a fault away is written to the node's disk before the fault is plante
 sweep runs what it finds there of processes that are gone.
 """
 
+import itertools
 import os
 import shlex
 from contextlib import contextmanager
 from pathlib import Path
 
 NOTES = "/var/lib/avadm-faults"
+NUMBERS = itertools.count(1)
+"""Of the notes of this process: acts of one fault may meet on a node, and each keeps what takes it away."""
 
 
 def named(lab, where):
@@ -22,8 +25,8 @@ def named(lab, where):
 @contextmanager
 def planted(lab, where, name, do, undo):
     """Run ``do`` on nodes and ``undo`` there at the end, whatever happens between."""
-    nodes = named(lab, where)
-    note = f"mkdir -p {NOTES} && printf '%s\\n' {shlex.quote(undo)} > {NOTES}/{name}.{os.getpid()}"
+    nodes, kept = named(lab, where), f"{name}.{next(NUMBERS)}.{os.getpid()}"
+    note = f"mkdir -p {NOTES} && printf '%s\\n' {shlex.quote(undo)} > {NOTES}/{kept}"
     try:
         for node in nodes:
             lab.sh(node, f"{note} && {{ {do}\n}}")
@@ -32,7 +35,7 @@ def planted(lab, where, name, do, undo):
         left = [
             f"{node}: {done.stdout}{done.stderr}"
             for node in nodes
-            if "failed" in (done := _lift(lab, node, f"{name}.{os.getpid()}")).stdout
+            if "failed" in (done := _lift(lab, node, kept)).stdout
         ]
         assert not left, f"the fault {name} could not be taken away: {left}"
 
@@ -44,10 +47,10 @@ def _lift(lab, node, note):
 
 
 def sweep(lab):
-    """Take away what killed tests left on any node; return what was found, in lines."""
+    """Take away what killed tests left on any node, what was planted last first; return what was found, in lines."""
     found = []
     for node in (n["name"] for n in lab.nodes):
-        for note in lab.run(node, f"ls {NOTES} 2>/dev/null").stdout.split():
+        for note in lab.run(node, f"ls -t {NOTES} 2>/dev/null").stdout.split():
             if not Path(f"/proc/{note.rpartition('.')[2]}").exists():
                 found.append(f"{node}: {note} {_lift(lab, node, note).stdout.strip()}".strip())
     return found
