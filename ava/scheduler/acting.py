@@ -109,14 +109,16 @@ class Acting:
         Placement goes on meanwhile: what waits in the ledger must not hold up what is paid for.
         """
         backoff = Backoff(0.5, SOON)
+        # There from the beginning: else the first error would be no increase to Prometheus, and grafana's panel empty until then.
+        errors = self._metrics.errors.labels(name)
         while True:
             try:
                 await work()
             except Refused as error:
-                self._metrics.errors.labels(name).inc()
+                errors.inc()
                 log.warning("%s: %s", name, error)
             except Exception:
-                self._metrics.errors.labels(name).inc()
+                errors.inc()
                 log.exception("%s failed", name)
             else:
                 return
