@@ -4,6 +4,7 @@ They are planted as raw data: what kubectl and the pods print goes through the r
 that are planted on the lab too are in kubernetes_lab.py.
 """
 
+from tests.controls.api import FAULTS as API
 from tests.controls.fault import Fault, controls
 from tests.controls.limits import FAULTS as LIMITS
 from tests.controls.volumes import FAULTS as VOLUMES
@@ -71,6 +72,13 @@ FAULTS = (
         "K-PODS",
         ("never-ran", "start-p99"),
         lambda c: c.starts.__setitem__(3, None),
+    ),
+    Fault(
+        "few-started",
+        "four pods were started and timed, and no more",
+        "K-PODS",
+        ("started",),
+        lambda c: c.starts.__delitem__(slice(4, None)),
     ),
     Fault(
         "no-rules",
@@ -263,20 +271,6 @@ FAULTS = (
         "BLOCKED",
     ),
     Fault(
-        "slow-api",
-        "two of a hundred changes take 3 s",
-        "K-API",
-        ("write-p99",),
-        lambda c: c.writes.__setitem__(slice(0, 5), [3.0] * 5),
-    ),
-    Fault(
-        "api-errors",
-        "a request is answered with an error",
-        "K-API",
-        ("errors",),
-        lambda c: c.api_errors.append("GET /x: 500 etcd"),
-    ),
-    Fault(
         "no-limit",
         "the limit of memory is not enforced",
         "K-MEM",
@@ -300,6 +294,7 @@ FAULTS = (
         ("harmed",),
         lambda c: setattr(c, "neighbour", {"terminated": {"reason": "OOMKilled"}}),
     ),
+    *API,
     *VOLUMES,
     *LIMITS,
 )

@@ -13,7 +13,7 @@ FAULTS = (
         "no-answer",
         "the store does not answer a client",
         "A-S3-PRE",
-        (),
+        ("answers",),
         lambda s: s.deaf.add("c2"),
         "BLOCKED",
     ),
@@ -109,6 +109,13 @@ FAULTS = (
         lambda s: s.rates.update(put=0.01),
     ),
     Fault(
+        "slow-reads",
+        "reads get through at a tenth of the floor",
+        "A-S3-4",
+        ("get",),
+        lambda s: s.rates.update(get=0.01),
+    ),
+    Fault(
         "failing-reads",
         "a read fails for good under load",
         "A-S3-4",
@@ -128,6 +135,20 @@ FAULTS = (
         "A-S3-5",
         ("pause",),
         lambda s: setattr(s, "pause_ms", 20_000),
+    ),
+    Fault(
+        "failing-operations",
+        "an operation fails for good when the gateway is lost",
+        "A-S3-5",
+        ("errors",),
+        lambda s: s.load_errors.append([10, "InternalError"]),
+    ),
+    Fault(
+        "wrong-after-loss",
+        "an object is read with another content when the gateway is lost",
+        "A-S3-5",
+        ("wrong",),
+        lambda s: setattr(s, "load_wrong", 1),
     ),
     Fault(
         "gateway-stays",

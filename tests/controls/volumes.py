@@ -74,6 +74,20 @@ FAULTS = (
         lambda c: c.volumes.spoiled.add("rbd"),
     ),
     Fault(
+        "block-never-bound",
+        "a claim of rbd gets no volume",
+        "K-VOL-RBD",
+        ("bound", "same", "refused", "mounted", "left"),
+        lambda c: c.volumes.unbound.add("rbd"),
+    ),
+    Fault(
+        "block-not-reclaimed",
+        "the block volume is still there when its claim is gone",
+        "K-VOL-RBD",
+        ("left",),
+        lambda c: c.volumes.kept.add("rbd"),
+    ),
+    Fault(
         "no-local-volume",
         "no node makes the local volume",
         "K-VOL-LOCAL",

@@ -41,7 +41,8 @@ class FakeCluster:
             {},
             "Succeeded",
         )
-        self.writes, self.api_errors = [0.01] * 300, []
+        self.writes, self.gets, self.lists = [0.01] * 300, [0.01] * 100, [0.01] * 100
+        self.api_errors = []
         self.hog = {"terminated": {"reason": "OOMKilled"}}
         self.oom = ""
         self.neighbour = {"running": {}}
@@ -113,7 +114,7 @@ class FakeCluster:
                 ),
                 "kubeload.py api": lambda n, c: said(
                     {
-                        "seconds": {"write": self.writes, "get": [0.01] * 100, "list": [0.01] * 100},
+                        "seconds": {"write": self.writes, "get": self.gets, "list": self.lists},
                         "errors": self.api_errors,
                     }
                 ),

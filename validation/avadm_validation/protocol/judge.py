@@ -8,7 +8,7 @@ from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.model import Class, Criterion, Metric, Verdict
 from avadm_validation.protocol.verdict import judge, measured, worst
 
-PRECONDITIONS = frozenset({"preconditions", "K-PRE", "A-AL-PRE", "A-SC-PRE"})
+PRECONDITIONS = frozenset({"preconditions", "K-PRE", "A-AL-PRE", "A-S3-PRE", "A-SC-PRE"})
 """Checks that no other can do without: what stops one of them blocks the rest of its suite."""
 
 

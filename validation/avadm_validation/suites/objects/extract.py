@@ -29,8 +29,8 @@ def _clients(inputs: Inputs) -> list[Any]:
 
 @extractor()
 def s3_answered(inputs: Inputs, params: Params) -> float:
-    """Return how many clients the store answered, in parts of all ``of``."""
-    return sum(bool(doc["boto3"]) for doc in _clients(inputs)) / float(params["of"])
+    """Return how many clients the store answered, in parts of all ``of``; one that it did not answer has no document."""
+    return sum(bool(json.loads(text)["boto3"]) for text in inputs["clients"]) / float(params["of"])
 
 
 @extractor()

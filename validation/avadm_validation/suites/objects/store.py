@@ -11,6 +11,7 @@ from typing import Any
 
 from avadm_validation.measuring.context import Context
 from avadm_validation.measuring.targets import ObjectTarget
+from avadm_validation.protocol.fleet import Result
 from avadm_validation.suites.objects import users
 
 TOOL, PARTS = "s3client.py", ("s3client.py", "s3load.py")
@@ -59,7 +60,14 @@ class S3Client:
         return self.all(verb, timeout, {client or self.ctx.target.clients[0]: more})[0]
 
     def all(self, verb: str, timeout: float, jobs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """Run a verb on several clients at once, each with its own job; return their raw files in order."""
+        """Run a verb on several clients at once, each with its own job; return their raw files in order.
+
+        MeasureError where one fails.
+        """
+        return [self.ctx.rec.last(self.ctx.must(result).node) for result in self.tried(verb, timeout, jobs)]
+
+    def tried(self, verb: str, timeout: float, jobs: Mapping[str, Mapping[str, Any]]) -> list[Result]:
+        """Do the same and keep what they print, whether they fail or not; return the results in order."""
         fleet, line = self.ctx.rec.fleet, self.line(verb)
         with ThreadPoolExecutor(len(jobs)) as pool:
             done = list(
@@ -70,7 +78,7 @@ class S3Client:
             )
         for result in done:
             self.ctx.rec.keep(result, verb)
-        return [self.ctx.rec.last(self.ctx.must(result).node) for result in done]
+        return done
 
     def install(self, nodes: Sequence[str] = ()) -> None:
         """Put the tool on the clients, or those of them that are named."""

@@ -13,30 +13,37 @@ TITLE = ("preconditions: the object store answers", "前提条件:对象存储�
 NEEDS = ""
 
 
+REMEDY = (
+    "`avadm apply objects`; then `journalctl -u 'ceph-radosgw@*' -e` on the rgw nodes. A client without boto3: the package "
+    "python3-boto3."
+)
+
+
 def run(ctx: Context) -> Outcome:
-    """Put the tool on the clients, remove what an earlier run left, ask the store from each."""
+    """Put the tool on the clients, ask the store from each, remove what an earlier run left."""
     ctx.step("make the suite's users, ask the object store from each client")
+    clients = ctx.target.clients
     try:
         users.make(ctx, float(ctx.params["sweep_s"]))
         store = S3Client(ctx)
         store.install()
-        raw = store.all("hello", 60, {client: {} for client in ctx.target.clients})
     except MeasureError as error:
-        problems = [str(error)]
-    else:
+        return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[str(error)], remedy=REMEDY)
+    raw, problems = [], []
+    for result in store.tried("hello", 60, {client: {} for client in clients}):
+        try:
+            raw.append(ctx.rec.last(ctx.must(result).node))
+        except MeasureError as error:
+            problems.append(str(error))
+    if not problems:
         left = store.sweep(float(ctx.params["sweep_s"]))
         problems = [f"what an earlier run left could not be removed: {text}" for text in left]
-    if problems:
-        return Outcome(
-            method="",
-            verdict=Verdict.BLOCKED,
-            reasons=problems,
-            remedy="`avadm apply objects`; then `journalctl -u 'ceph-radosgw@*' -e` on the rgw nodes. A client without "
-            "boto3: the package python3-boto3.",
-        )
-    sample = ctx.sample("s3_answered", {"clients": raw}, of=float(len(ctx.target.clients)))
+    sample = ctx.sample("s3_answered", {"clients": raw}, of=float(len(clients)))
     return Outcome(
-        method=f"boto3 on {len(raw)} clients lists buckets at {store.target.endpoint}",
+        method=f"boto3 on {len(clients)} clients lists buckets at {store.target.endpoint}",
+        verdict=Verdict.BLOCKED if problems else None,
+        reasons=problems,
+        remedy=REMEDY,
         metrics=[
             metric(
                 "answers",
