@@ -1,19 +1,37 @@
 """Faults that turn the logs suite's checks red: raw data, and a shipper that is stopped on the lab."""
 
 from tests.controls.control import Control
+from tests.controls.fault import Fault, controls
 
-RAW = "tests/unit/validation/test_log_suite.py::test_a_line_that_one_store_lacks_is_missing_and_late"
+TEST = "tests/unit/validation/test_log_suite.py::test_a_planted_fault_is_seen"
 LAB = "tests/lab/logs/test_log_acceptance.py::"
 
-CONTROLS = (
-    Control(
+FAULTS = (
+    Fault(
         "log-line-missing",
+        "one store lacks one line of each node",
         "A-LOG-ARRIVE",
-        "one store lacks one line",
-        "FAIL (missing, latest)",
-        "raw data",
-        RAW,
+        ("missing", "latest"),
+        lambda logs: logs.lost.add(("s2", 1)),
     ),
+    Fault(
+        "log-line-missing-down",
+        "while one store is down the other lacks one line of each node",
+        "A-LOG-LOSS",
+        ("missing-down",),
+        lambda logs: logs.lost.add(("s2", 1)),
+    ),
+    Fault(
+        "log-line-missing-back",
+        "the store that was down is back and lacks one line of each node",
+        "A-LOG-LOSS",
+        ("missing-back",),
+        lambda logs: logs.lost.add(("s1", 1)),
+    ),
+)
+
+CONTROLS = (
+    *controls(FAULTS, TEST),
     Control(
         "log-shipper-stopped",
         "A-LOG-ARRIVE",

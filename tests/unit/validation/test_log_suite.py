@@ -4,10 +4,16 @@ import json
 import math
 
 import pytest
+from log_fakes import FakeLogs
 
 from avadm_validation.measuring.extract import compute
+from avadm_validation.measuring.runner import Runner
 from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.model import Verdict
+from avadm_validation.suites.logs import run
 from avadm_validation.suites.logs.run import CHECKS
+from tests.controls.logs import FAULTS
+from tests.unit.validation.executing import execute
 
 WROTE = ["m comp1 1 100.5\nm comp1 2 101.5\n", "m stor1 1 100.0\n"]
 ALL = {"m comp1 1 100.5": 2.0, "m comp1 2 101.5": 3.5, "m stor1 1 100.0": 1.0}
@@ -42,3 +48,23 @@ def test_each_check_is_judged(kind):
     criteria = Criteria.load(kind)
     for check in CHECKS:
         assert criteria.needed(check.ID)
+
+
+def judged(folder, logs):
+    """Run the suite; return its checks by their ids."""
+    made = Runner(logs.target(), logs, folder, Criteria.load("lab"), "quick", "run1")
+    return {check.id: check for check in execute(run, made)}
+
+
+def test_good_stores_pass(tmp_path):
+    checks = judged(tmp_path, FakeLogs())
+    assert {i: c.verdict for i, c in checks.items()} == {c.ID: Verdict.PASS for c in CHECKS}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_a_planted_fault_is_seen(tmp_path, fault):
+    logs = FakeLogs()
+    fault.plant(logs)
+    check = judged(tmp_path, logs)[fault.check]
+    assert check.verdict == fault.verdict, check.reasons
+    assert {m.name for m in check.metrics if m.verdict is Verdict.FAIL} == set(fault.metrics)
