@@ -15,12 +15,11 @@ from tests.controls.objects_lab import FAULTS as OBJECTS_LAB
 from tests.controls.platform import CONTROLS as PLATFORM
 from tests.controls.platform_lab import FAULTS as PLATFORM_LAB
 from tests.controls.platform_more import FAULTS as PLATFORM_MORE
+from tests.controls.storage import CONTROLS as STORAGE_RAW
 
 WORK = "/mnt/cephfs/avadm-accept-*"
 LAB = "tests/lab/acceptance/test_negative_controls.py"
 RAW = "tests/unit/validation"
-
-
 DELAY = "osd_debug_inject_dispatch_delay"
 LATE = f"ceph config set osd {DELAY}_duration 0.05 && ceph config set osd {DELAY}_probability 1 && sleep 3"
 PROMPT = f"ceph config rm osd {DELAY}_probability; ceph config rm osd {DELAY}_duration"
@@ -292,6 +291,7 @@ CONTROLS = (
         "raw data",
         f"{RAW}/test_checks_locally.py::test_a_series_that_bends_is_not_held_out",
     ),
+    *STORAGE_RAW,
     *OBJECTS,
     *KUBERNETES,
     *CACHE,
