@@ -17,6 +17,13 @@ FAULTS = (
         lambda s: s.failing.update(create=1),
     ),
     Fault(
+        "failed-fsync",
+        "one small file is made and cannot be brought to the disks (fsync)",
+        "A-FS1",
+        ("errors",),
+        lambda s: s.failing.update(fsync=1),
+    ),
+    Fault(
         "stuck-writes",
         "of three clients one gets one file of 4 MiB written in each window, and the others none",
         "A-FS2",

@@ -21,7 +21,7 @@ IMAGE = "/fs/files"
 class FakeStorage:
     """A good cluster; its attributes are what faults change.
 
-    Operations are filegen's (create, read, stat) and ``image`` for reads of a block image.
+    Operations are filegen's (create, read, stat) and ``image`` for reads of a block image; ``fsync`` are creates with it that fail.
 
     Attributes:
         stuck: operations of which in each window one client completes one and the others none.
@@ -107,9 +107,10 @@ class FakeStorage:
             if op == "create":
                 self.made[given["dir"]] = self.made.get(given["dir"], 0) + sum(found[0]["made"])
         first = found[0]
-        if node == CLIENTS[0] and self.failing.get(op):
-            first["error_count"] = self.failing[op]
-            first["made"][0] -= self.failing[op]
+        failed = self.failing.get("fsync" if "fsync" in given else op, 0)
+        if node == CLIENTS[0] and failed:
+            first["error_count"] = failed
+            first["made"][0] -= failed
         return {"tool": "filegen", "op": op, "client": node, "size": int(given["size"]), "repetitions": found}
 
     def timed(self, op, node, at_once, repetition, seconds, warmup, procs, each=100):

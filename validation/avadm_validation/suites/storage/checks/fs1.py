@@ -43,7 +43,7 @@ def run(ctx: Context) -> Outcome:
                 "aggregate",
                 samples(ctx, "rate", read),
             ),
-            failed(ctx, [*made, *read]),
+            failed(ctx, [*made, *read, *synced]),
             metric(
                 "create-p99",
                 ("create, 99th percentile", "创建 p99 延迟"),
