@@ -74,7 +74,7 @@ FAULTS = (
     ),
     Fault(
         "crowded-reads",
-        "the same of reading",
+        "several clients that read at once read a fiftieth each of what one alone does",
         "A-FS5",
         ("read-scaling",),
         lambda s: s.crowded.add("read"),

@@ -21,7 +21,8 @@ IMAGE = "/fs/files"
 class FakeStorage:
     """A good cluster; its attributes are what faults change.
 
-    Operations are filegen's (create, read, stat) and ``image`` for reads of a block image; ``fsync`` are creates with it that fail.
+    Operations are filegen's (create, read, stat), ``fsync`` for its creates with fsync where they fail, and ``image`` for
+    reads of a block image.
 
     Attributes:
         stuck: operations of which in each window one client completes one and the others none.
