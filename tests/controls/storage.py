@@ -14,7 +14,7 @@ FAULTS = (
         "one small file cannot be made",
         "A-FS1",
         ("errors",),
-        lambda s: s.failing.update(create=1),
+        lambda s: s.failing.update(window=1),
     ),
     Fault(
         "failed-fsync",
@@ -92,6 +92,13 @@ FAULTS = (
         "A-FS5",
         ("read-p99",),
         lambda s: s.delayed.add("read"),
+    ),
+    Fault(
+        "failed-with-others",
+        "with several clients at work one file cannot be made",
+        "A-FS5",
+        ("errors",),
+        lambda s: s.failing.update(window=1),
     ),
     Fault(
         "not-verified",

@@ -21,8 +21,8 @@ IMAGE = "/fs/files"
 class FakeStorage:
     """A good cluster; its attributes are what faults change.
 
-    Operations are filegen's (create, read, stat), ``fsync`` for its creates with fsync where they fail, and ``image`` for
-    reads of a block image.
+    Operations are filegen's (create, read, stat), ``image`` for reads of a block image; of those that fail ``fsync`` are
+    creates with it, ``window`` others that are timed, ``create`` those of so many files.
 
     Attributes:
         stuck: operations of which in each window one client completes one and the others none.
@@ -108,7 +108,8 @@ class FakeStorage:
             if op == "create":
                 self.made[given["dir"]] = self.made.get(given["dir"], 0) + sum(found[0]["made"])
         first = found[0]
-        failed = self.failing.get("fsync" if "fsync" in given else op, 0)
+        timed = op == "create" and "duration" in given
+        failed = self.failing.get("fsync" if "fsync" in given else "window" if timed else op, 0)
         if node == CLIENTS[0] and failed:
             first["error_count"] = failed
             first["made"][0] -= failed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from avadm_validation.measuring.context import Context, MeasureError, Outcome
 from avadm_validation.measuring.metrics import metric
 from avadm_validation.protocol.model import Metric, Series
+from avadm_validation.suites.storage.filemetrics import failed
 from avadm_validation.suites.storage.measure import counts, create, put_aside, read_others
 from avadm_validation.suites.storage.scaling import scaling, share, steps, tail, throughput
 from avadm_validation.suites.storage.tools import filegen
@@ -58,6 +59,7 @@ def run(ctx: Context) -> Outcome:
         ]
         series.append(throughput(ctx, name, "throughput by clients", "files/s", groups))
     metrics += [
+        failed(ctx, [path for groups in (writes, reads) for paths in groups.values() for path in paths]),
         metric(
             "coherence",
             ("files that differ from what another client wrote", "跨客户端内容不一致的文件数"),
