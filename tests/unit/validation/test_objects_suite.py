@@ -78,6 +78,19 @@ def test_a_planted_fault_is_seen(tmp_path, fault):
         assert {c.verdict for i, c in checks.items() if i != fault.check} == {Verdict.BLOCKED}
 
 
+def test_each_client_that_the_store_does_not_answer_is_named_and_counted(tmp_path):
+    store = FakeStore()
+    store.deaf.update(("c1", "c2"))
+    made, _ = suite(tmp_path, store)
+    checks = execute(run, made)
+    (answers,) = checks[0].metrics
+    assert (answers.mean, checks[0].verdict) == (0, Verdict.BLOCKED)
+    assert all(
+        any(reason.startswith(f"{client}: ") for reason in checks[0].reasons) for client in ("c1", "c2")
+    )
+    assert verify(report(made, checks, tmp_path), tmp_path, compute, facts, made.criteria) == []
+
+
 def test_no_key_is_in_a_command_line_or_in_a_file(tmp_path):
     made, fleet = suite(tmp_path, FakeStore())
     execute(run, made)
