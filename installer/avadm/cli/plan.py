@@ -17,7 +17,7 @@ from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext, newest
-from avadm.engine.proof import Verdict, by_ledger, prove, told
+from avadm.engine.proof import Verdict, by_ledger, narrowed, prove, told
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD
 from avadm.plan.phases import ScheduledPhase
@@ -192,6 +192,7 @@ def _row(context: SiteContext, step: ScheduledPhase, verdict: Verdict) -> dict[s
         "current": context.current(step),
         "state": worst[0],
         "proven": verdict.text if verdict.proven else "",
+        "runs_on": [] if verdict.proven else list(narrowed(step, verdict).hosts),
     }
     return {**step.as_dict(), **about, "hosts_state": states}
 
@@ -206,7 +207,14 @@ def _table(steps: list[ScheduledPhase], rows: list[dict[str, Any]]) -> Table:
         state += " (needed)" if step.pulled_in else ""
         number = str(step.wave) if step.wave != wave else ""
         wave = step.wave
-        table.add_row(number, step.name, step.phase.title, ", ".join(step.needs), state, short(step.hosts))
+        table.add_row(
+            number,
+            step.name,
+            step.phase.title,
+            ", ".join(step.needs),
+            state,
+            short(row["runs_on"] or step.hosts),
+        )
     return table
 
 

@@ -116,6 +116,7 @@ COMPONENT = Component(
         artifacts=("ava-image", "ava-init"),
         optional=IMAGES,
         wants=images,
+        apart=True,
     ),
     duties={"ava": controls, LEDGER: keepers},
     leaves=leaves,

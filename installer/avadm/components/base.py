@@ -5,7 +5,15 @@ from __future__ import annotations
 from avadm.components.model import EVERYWHERE, Component, Packages, Peer, Phase, Port, Question
 
 COMPONENT = Component(
-    phase=Phase("base", "operating system basics and time", "playbooks/base.yml", (), (), ("base", "chrony")),
+    phase=Phase(
+        "base",
+        "operating system basics and time",
+        "playbooks/base.yml",
+        (),
+        (),
+        ("base", "chrony"),
+        apart=True,
+    ),
     packages={EVERYWHERE: Packages(base=("base", "chrony"))},
     ports=(
         Port(

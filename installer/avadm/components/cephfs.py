@@ -13,6 +13,7 @@ COMPONENT = Component(
         ("mds", "mon", "client"),
         ("ceph_common", "ceph_mds", "ceph_fs", "ceph_client"),
         makes="filesystem",
+        apart=True,
     ),
     packages={name: Packages(base=("ceph_common", f"ceph_{name}")) for name in ("mds", "client")},
     ceph=Ceph(

@@ -16,6 +16,7 @@ COMPONENT = Component(
         ("gpu",),
         ("gpu_driver", "gpu_runtime", "gpu_exporter"),
         artifacts=("nodeside-gpu-exporter",),
+        apart=True,
     ),
     packages={"gpu": Packages(late=("gpu_driver", "gpu_runtime", "gpu_exporter"))},
     ports=(

@@ -57,6 +57,7 @@ COMPONENT = Component(
         ("log_store", "log_shipper", "log_watch"),
         artifacts=("victoria-logs", "nodeside-log-shipper", "nodeside-log-watch"),
         component="logs",
+        apart=True,
     ),
     duties={STORE: log_stores, SHIPPER: shippers},
     packages={SHIPPER: Packages(late=("log_shipper",))},

@@ -170,6 +170,8 @@ class Phase:
             from the cache.
         optional: further ones, of which the phase installs those that ``wants`` returns.
         wants: returns which of ``optional`` a site file asks for.
+        apart: whether each node is done by itself: where some are proven unchanged only the others run. Not where nodes found,
+            or roll through, a cluster together.
     """
 
     name: str
@@ -186,6 +188,7 @@ class Phase:
     artifacts: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     wants: Callable[[Site], Sequence[str]] | None = None
+    apart: bool = False
 
     def installs(self, site: Site) -> tuple[str, ...]:
         """Return the artifacts that are installed on a site."""

@@ -51,6 +51,7 @@ COMPONENT = Component(
         (),
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
         ("grafana",),
+        apart=True,
     ),
     packages={
         EVERYWHERE: Packages(base=("node_exporter",)),

@@ -112,6 +112,7 @@ COMPONENT = Component(
         NODES,
         ("kube_common", "kube_node", "calico", "gpu_device_plugin"),
         artifacts=("kubernetes", "cni-plugins", "pause", "calico", "calico-image", "gpu-device-plugin"),
+        apart=True,
     ),
     packages={name: Packages(base=("kube_node", "calico")) for name in NODES},
     ports=(

@@ -59,6 +59,7 @@ COMPONENT = Component(
         ("ceph_common", "ceph_rgw", "objects_vip", "objects_client"),
         ("vip",),
         component="object_store",
+        apart=True,
     ),
     duties={GATEWAY: object_pools.gateways, CLIENT: _clients},
     packages={

@@ -17,7 +17,9 @@ def filtering(site: Site) -> list[Node]:
 COMPONENT = Component(
     # Before all others: the rules follow from the site file and not from what is installed.
     # Where nodes do not filter, it removes what is there.
-    phase=Phase("filter", "packet filter", "playbooks/filter.yml", ("base",), (), ("packet_filter",)),
+    phase=Phase(
+        "filter", "packet filter", "playbooks/filter.yml", ("base",), (), ("packet_filter",), apart=True
+    ),
     duties={FILTERING: filtering},
     packages={FILTERING: Packages(base=("packet_filter",))},
     configurations=("/etc/avadm/packet-filter.nft",),

@@ -13,6 +13,7 @@ COMPONENT = Component(
         ("mon", "client"),
         ("ceph_common", "ceph_rbd"),
         makes="rbd_pools",
+        apart=True,
     ),
     ceph=Ceph(nodes=frozenset({"mon", "client"}), kinds=("ceph",)),
 )

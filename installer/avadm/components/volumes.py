@@ -40,6 +40,7 @@ COMPONENT = Component(
         artifacts=("nodeside-volumes",),
         makes="filesystem",
         only_with="master",
+        apart=True,
     ),
     leaves=leaves,
 )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from avadm.plan.phases import PHASES, Phase
-from avadm.render import Vars
+from avadm.render import STATE_KEY, Vars
 
 # How a node is reached is no input of what is installed on it.
 _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
 _NODESIDE = re.compile(rb"\bansible\.module_utils\.nodeside\.(\w+)")
+_SECRET = re.compile(r"\bvault_\w+")
 _TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
 
 
@@ -26,14 +28,18 @@ class Digests:
     Args:
         variables: the rendered variables.
         home: folder with playbooks/, roles/ and plugins/.
-        vault: the encrypted vault file: its cipher text reveals nothing and changes with any secret.
+        secrets: returns the vault's secrets by name. A digest depends on those that its variables and roles' defaults name, by
+            a keyed hash, which tells nothing of them to whoever has not the vault.
     """
 
-    def __init__(self, variables: Vars, home: Path, vault: Path | None = None) -> None:
+    def __init__(
+        self, variables: Vars, home: Path, secrets: Callable[[], Mapping[str, str]] | None = None
+    ) -> None:
         self._variables = variables
         self._home = home
-        self._secrets = _of_files([vault], vault.parent) if vault is not None and vault.is_file() else ""
+        self._read_secrets = secrets or dict
         self._code: dict[str, str] = {}
+        self._named: dict[str, set[str]] = {}
         # What all hosts share is made text once and not for each host: 256 hosts have the same two hundred variables.
         self._shared: dict[str, dict[str, str]] = {}
         self._artifacts: dict[tuple[str, int], str] = {}
@@ -44,15 +50,30 @@ class Digests:
         if phase.name not in self._shared:
             used = {k: v for k, v in self._variables.all.items() if k != "artifacts" and _concerns(k, phase)}
             self._shared[phase.name] = {k: _text(v) for k, v in used.items()}
-        texts = self._shared[phase.name] | {
-            k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)
-        }
+            self._named[phase.name] = self._in_defaults(phase) | _names(self._shared[phase.name].values())
+        mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
+        texts = self._shared[phase.name] | mine
         if artifacts := self._checksums(
             own.get("artifacts", self._variables.all.get("artifacts", {})), phase
         ):
             texts["artifacts"] = artifacts
         whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
-        return _hash(f"{{{whole}}}", self._phase(phase), self._secrets)
+        secrets = {name: self._secrets.get(name) for name in self._named[phase.name] | _names(mine.values())}
+        return _hash(f"{{{whole}}}", self._phase(phase), _text(secrets))
+
+    @cached_property
+    def _secrets(self) -> dict[str, str]:
+        """Secrets by name, each as a keyed hash. Without the key, which each vault has, nothing is told of them."""
+        held = self._read_secrets()
+        key = held.get(STATE_KEY, "").encode()
+        return {
+            n: hmac.new(key, f"{n}\0{v}".encode(), hashlib.sha256).hexdigest() for n, v in held.items() if key
+        }
+
+    def _in_defaults(self, phase: Phase) -> set[str]:
+        """Return the secrets that the defaults of a phase's roles name."""
+        files = [f for r in phase.roles for f in _files(self._home / "roles" / r / "defaults")]
+        return _names(f.read_text(encoding="utf-8") for f in files)
 
     def _checksums(self, artifacts: dict[str, Any], phase: Phase) -> str:
         """Return the checksums of what a phase installs as text; "" for none."""
@@ -92,6 +113,11 @@ class Digests:
             *sorted(found),
             *(f for name in sorted(shared) for f in _files(self._home / "nodeside" / name)),
         ]
+
+
+def _names(texts: Iterable[str]) -> set[str]:
+    """Return the secrets that texts name."""
+    return {name for text in texts for name in _SECRET.findall(text)}
 
 
 def _checksums(artifacts: dict[str, Any], phase: Phase) -> dict[str, dict[str, str]]:

@@ -127,7 +127,8 @@ def _digests(site_file: SiteFile) -> Digests:
     from avadm.render.inventory import variables
     from avadm.sitefile.secrets import Vault
 
-    return Digests(variables(site_file), paths.home(), Vault.open(site_file.path).path)
+    vault = Vault.open(site_file.path)
+    return Digests(variables(site_file), paths.home(), lambda: vault.ensure({}))
 
 
 def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:

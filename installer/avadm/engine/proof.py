@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
@@ -121,40 +121,60 @@ def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -
     reasons = {step.name: by_ledger(context, step) for step in steps}
     chosen: dict[str, dict[str, Print]] = {}
     for step in steps:
-        if not reasons[step.name]:
-            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, mons, nodes)
+        rest = to_prove(step, reasons[step.name])
+        if rest:
+            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
             reasons[step.name] += missing
+            if not to_prove(step, reasons[step.name]):
+                del chosen[step.name]
     wanted: dict[str, set[str]] = {}
-    for name, of_step in chosen.items():
+    for of_step in chosen.values():
         for host, kept in of_step.items():
-            if not reasons[name]:
-                wanted.setdefault(host, set()).update(i for i in kept.values if kind(i) != UNPROVEN)
+            wanted.setdefault(host, set()).update(i for i in kept.values if kind(i) != UNPROVEN)
     answers = asker.ask(wanted) if wanted else Answers()
     out = {}
     for step in steps:
         counts: Counter[str] = Counter()
-        if not reasons[step.name]:
-            for host, kept in chosen[step.name].items():
-                reasons[step.name] += _compare(host, kept, answers)
-                counts.update(kind(item) for item in kept.values)
+        for host, kept in chosen.get(step.name, {}).items():
+            reasons[step.name] += _compare(host, kept, answers)
+            counts.update(kind(item) for item in kept.values)
         out[step.name] = Verdict(tuple(reasons[step.name]), dict(counts), len(step.hosts))
     return out
 
 
+def to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Return the hosts of a step that need not run for the reasons that are known: all or none but where each is done apart."""
+    for_what = {r.host for r in reasons}
+    if for_what and (not step.phase.apart or WHOLE in for_what):
+        return ()
+    return tuple(host for host in step.hosts if host not in for_what)
+
+
+def narrowed(step: ScheduledPhase, verdict: Verdict | None) -> ScheduledPhase:
+    """Return a step without the hosts that are proven unchanged; one that is proven altogether runs on none."""
+    proven = to_prove(step, verdict.reasons) if verdict else ()
+    return replace(step, hosts=tuple(host for host in step.hosts if host not in proven)) if proven else step
+
+
 def _of(
-    prints: Fingerprints, ledger: Ledger, step: ScheduledPhase, mons: set[str], nodes: set[str]
+    prints: Fingerprints,
+    ledger: Ledger,
+    step: ScheduledPhase,
+    hosts: Collection[str],
+    mons: set[str],
+    nodes: set[str],
 ) -> tuple[dict[str, Print], list[Reason]]:
-    """Return a step's fingerprints, and the hosts of which there is none that its ledger entry belongs to."""
+    """Return the fingerprints of a step's hosts, and those of which there is none that its ledger entry belongs to."""
     out: dict[str, Print] = {}
     missing = []
-    for host in step.hosts:
+    for host in hosts:
         kept = prints.get(step.name, host)
         if kept is None or kept.run != ledger.entry(step.name, host).run:
             missing.append(Reason(host, "unproven", found="there is no fingerprint of what it left"))
         else:
             out[host] = kept
     # What only a node kept that has left the site, nobody keeps any more.
-    whole = [p for p in prints.of_cluster(step.name) if p.host in nodes] if mons & set(step.hosts) else []
+    whole = [p for p in prints.of_cluster(step.name) if p.host in nodes] if mons & set(hosts) else []
     if any(p.run != ledger.entry(step.name, p.host).run for p in whole):
         missing.append(Reason(WHOLE, "unproven", found="there is no fingerprint of the cluster"))
     elif whole:

@@ -19,7 +19,7 @@ from avadm.engine.lock import locked
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext, newest, refuse_missing, versions_hook
-from avadm.engine.proof import Verdict, prove, told
+from avadm.engine.proof import Verdict, narrowed, prove, to_prove, told
 from avadm.engine.prune import prune
 from avadm.engine.recorder import Display, Recorder
 from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
@@ -204,7 +204,8 @@ def _execute(
         again = request.full or request.own or request.check
         verdicts = {} if again else prove(context, asker, steps)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
-    todo = make_plan(context.site_file.site, left, limit=request.limit) if left else []
+    planned = make_plan(context.site_file.site, left, limit=request.limit) if left else []
+    todo = [narrowed(step, verdicts.get(step.name)) for step in planned]
     refuse_missing(context.site_file.site, todo)
     plan = {"site": context.site_file.site.name, "phases": [s.as_dict() for s in steps]}
     folder.write_json("plan.json", plan)
@@ -251,9 +252,15 @@ def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) 
             continue
         if verdict.proven:
             yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
-        elif any(r.state != "pending" for r in verdict.reasons):
-            for line in told(verdict.reasons):
-                yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
+            continue
+        others = len(to_prove(step, verdict.reasons))
+        lines = told(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
+        if others:
+            lines.append(
+                f"runs there alone; proven unchanged on {others} other {'node' if others == 1 else 'nodes'}"
+            )
+        for line in lines:
+            yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
 
 
 def _summary(

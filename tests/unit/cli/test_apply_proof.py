@@ -9,6 +9,7 @@ from tests.unit.fakes.cli import MONS, SITE
 from tests.unit.fakes.nodes import answer
 
 pytestmark = pytest.mark.usefixtures("keeping")
+NEW = "  - {name: comp9, address: 10.9.0.29, roles: [client]}\n"
 
 
 def phases(result):
@@ -76,6 +77,45 @@ def test_drift_makes_its_phase_run_and_no_other_and_the_next_is_proven(
     assert f"drift on {host or 'the cluster'}: {item}: right → {found.lstrip('!')}" in said
     installed("apply")
     assert playbooks.phases == []
+
+
+def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes, playbooks):
+    nodes.values["comp1", "file /etc/base"] = "wrong"
+    nodes.silent.add("comp2")
+    found = phases(installed("plan", "--json"))
+    assert found["base"]["runs_on"] == ["comp1", "comp2"]
+    assert found["ceph"]["runs_on"] == []
+    said = installed("apply").output
+    ran = {one.phase: one.limit for one in playbooks.requests}
+    assert ran["base"] == ("comp1", "comp2")
+    assert ran["monitoring"] == ran["cephfs"] == ("comp2",)
+    assert "runs there alone; proven unchanged on 3 other nodes" in said
+    nodes.silent.clear()
+    assert installed("apply").exit_code == 0
+    assert installed("apply") and playbooks.phases == []
+
+
+def test_a_cluster_s_nodes_run_together(installed, nodes, playbooks):
+    nodes.values["stor3", "unit ceph"] = "!inactive enabled"
+    nodes.values["", "pool rbd"] = "size 3"
+    said = installed("apply").output
+    assert {one.phase: one.limit for one in playbooks.requests} == {
+        "ceph": MONS,
+        "rbd": (*MONS, "comp1", "comp2"),
+    }
+    assert "runs there alone" not in said
+
+
+def test_a_new_node_is_done_by_itself_where_the_others_inputs_are_as_they_were(
+    installed, playbooks, tmp_path
+):
+    (tmp_path / "site.yml").write_text(SITE + NEW)
+    assert installed("apply").exit_code == 0
+    ran = {one.phase: set(one.limit) for one in playbooks.requests}
+    assert ran["cephfs"] == ran["rbd"] == {"comp9"}
+    # Every node knows the others by name.
+    assert ran["base"] == {*MONS, "comp1", "comp2", "comp9"}
+    assert "ceph" not in ran
 
 
 def test_what_is_wrong_in_itself_is_never_proven_even_if_it_was_so_before(installed, nodes, playbooks):

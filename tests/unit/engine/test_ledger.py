@@ -78,8 +78,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def digest(home: Path, variables: Vars, phase: Phase = CEPH, host: str = "a") -> str:
-    return Digests(variables, home, home / "vault.yml").host(phase, host)
+def digest(home: Path, variables: Vars, phase: Phase = CEPH, host: str = "a", **secrets: str) -> str:
+    return Digests(variables, home, lambda: secrets).host(phase, host)
 
 
 def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(home, mo
     monkeypatch.setattr("avadm.engine.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how))
     shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}
     hosts = {f"h{n}": {"ceph_osd_1": n} for n in range(20)}
-    digests = Digests(Vars(shared, hosts), home, home / "vault.yml")
+    digests = Digests(Vars(shared, hosts), home)
     assert len({digests.host(CEPH, h) for h in hosts}) == 20
     assert sum(v == ["value 2"] for v in made) == 1, "and not once for each host"
     assert digests.host(CEPH, "h3") == digest(home, Vars({**shared, "ceph_osd_1": 3}))
@@ -137,12 +137,26 @@ def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> Non
     assert digest(home, Vars()) != before
 
 
-def test_a_digest_changes_with_the_secrets_and_does_not_show_them(home: Path) -> None:
-    before = digest(home, Vars())
-    (home / "vault.yml").write_text("$ANSIBLE_VAULT;1.1;AES256\nsecret\n")
-    after = digest(home, Vars())
-    assert before != after
-    assert "secret" not in after
+def test_a_digest_changes_with_the_secrets_that_it_names_and_with_no_others(home: Path) -> None:
+    named = Vars({"ceph_osd_key": "{{ vault_osd }}", "chrony_key": "{{ vault_clock }}"}, {"a": {}})
+
+    def told(phase: Phase = CEPH, **secrets: str) -> str:
+        return digest(home, named, phase, vault_state_key="k", **secrets)
+
+    before = told(vault_osd="one")
+    assert told(vault_osd="one", vault_clock="two", vault_of_a_new_node="three") == before
+    assert told(vault_osd="two") != before
+    assert told(BASE, vault_clock="one") != told(BASE, vault_clock="two")
+    (home / "roles/ceph_osd/defaults").mkdir()
+    (home / "roles/ceph_osd/defaults/main.yml").write_text('ceph_osd_more: "{{ vault_more }}"\n')
+    assert told(vault_more="one") != told(vault_more="two")
+
+
+def test_a_digest_tells_nothing_of_secrets_without_the_vault_s_key(home: Path) -> None:
+    named = Vars({"ceph_osd_key": "{{ vault_osd }}"})
+    assert digest(home, named, vault_osd="one") == digest(home, named, vault_osd="two")
+    keyed = {digest(home, named, vault_osd="one", vault_state_key=key) for key in ("k", "l")}
+    assert len(keyed) == 2
 
 
 def test_a_second_run_is_refused_with_who_holds_the_lock(tmp_path: Path) -> None:
