@@ -52,6 +52,7 @@ COMPONENT = Component(
         component="alluxio",
         chooses=cache.members,
         artifacts=("alluxio",),
+        apart=True,
     ),
     duties={
         MASTER: lambda site: _with("alluxio_master", site),

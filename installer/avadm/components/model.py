@@ -172,6 +172,7 @@ class Phase:
         wants: returns which of ``optional`` a site file asks for.
         apart: whether each node is done by itself: where some are proven unchanged only the others run. Not where nodes found,
             or roll through, a cluster together.
+        of_some: variables of all nodes that are an input of those with a role alone, each with that role.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Phase:
     optional: tuple[str, ...] = ()
     wants: Callable[[Site], Sequence[str]] | None = None
     apart: bool = False
+    of_some: Mapping[str, str] = field(default_factory=dict)
 
     def installs(self, site: Site) -> tuple[str, ...]:
         """Return the artifacts that are installed on a site."""

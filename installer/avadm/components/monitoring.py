@@ -52,6 +52,8 @@ COMPONENT = Component(
         ("node_exporter", "alertmanager", "prometheus", "blackbox_exporter"),
         ("grafana",),
         apart=True,
+        # Each new node is one more target: for the others that is no work. What is handed over is never proven, so always done.
+        of_some={"prometheus_targets": "prometheus"},
     ),
     packages={
         EVERYWHERE: Packages(base=("node_exporter",)),

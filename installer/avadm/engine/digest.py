@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,20 @@ class Digests:
     Args:
         variables: the rendered variables.
         home: folder with playbooks/, roles/ and plugins/.
+        roles: of each host, those that the site file gives it.
         secrets: returns the vault's secrets by name. A digest depends on those that its variables and roles' defaults name, by
             a keyed hash, which tells nothing of them to whoever has not the vault.
     """
 
     def __init__(
-        self, variables: Vars, home: Path, secrets: Callable[[], Mapping[str, str]] | None = None
+        self,
+        variables: Vars,
+        home: Path,
+        roles: Mapping[str, Collection[str]],
+        secrets: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         self._variables = variables
+        self._roles = roles
         self._home = home
         self._read_secrets = secrets or dict
         self._code: dict[str, str] = {}
@@ -52,7 +58,8 @@ class Digests:
             self._shared[phase.name] = {k: _text(v) for k, v in used.items()}
             self._named[phase.name] = self._in_defaults(phase) | _names(self._shared[phase.name].values())
         mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
-        texts = self._shared[phase.name] | mine
+        others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
+        texts = {k: v for k, v in self._shared[phase.name].items() if k not in others} | mine
         if artifacts := self._checksums(
             own.get("artifacts", self._variables.all.get("artifacts", {})), phase
         ):

@@ -128,7 +128,8 @@ def _digests(site_file: SiteFile) -> Digests:
     from avadm.sitefile.secrets import Vault
 
     vault = Vault.open(site_file.path)
-    return Digests(variables(site_file), paths.home(), lambda: vault.ensure({}))
+    roles = {node.name: node.roles for node in site_file.site.nodes}
+    return Digests(variables(site_file), paths.home(), roles, lambda: vault.ensure({}))
 
 
 def versions_hook(site_file: SiteFile, fleet: Fleet) -> Callable[[str, Sequence[str]], list[Finding]]:

@@ -79,7 +79,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def digest(home: Path, variables: Vars, phase: Phase = CEPH, host: str = "a", **secrets: str) -> str:
-    return Digests(variables, home, lambda: secrets).host(phase, host)
+    return Digests(variables, home, {"p": ["prometheus"]}, lambda: secrets).host(phase, host)
 
 
 def test_a_digest_changes_with_what_the_phase_uses_and_nothing_else(home: Path) -> None:
@@ -124,10 +124,16 @@ def test_what_hosts_share_is_made_text_once_and_a_host_s_own_value_wins(home, mo
     monkeypatch.setattr("avadm.engine.digest.json.dumps", lambda v, **how: made.append(v) or dumps(v, **how))
     shared = {f"ceph_osd_{n}": [f"value {n}"] for n in range(30)}
     hosts = {f"h{n}": {"ceph_osd_1": n} for n in range(20)}
-    digests = Digests(Vars(shared, hosts), home)
+    digests = Digests(Vars(shared, hosts), home, {})
     assert len({digests.host(CEPH, h) for h in hosts}) == 20
     assert sum(v == ["value 2"] for v in made) == 1, "and not once for each host"
     assert digests.host(CEPH, "h3") == digest(home, Vars({**shared, "ceph_osd_1": 3}))
+
+
+def test_prometheus_targets_are_no_input_of_nodes_without_prometheus(home: Path) -> None:
+    one, two = (Vars({"prometheus_targets": {"node": list(range(n))}}) for n in (1, 2))
+    assert digest(home, one, MONITORING, "a") == digest(home, two, MONITORING, "a")
+    assert digest(home, one, MONITORING, "p") != digest(home, two, MONITORING, "p")
 
 
 def test_a_digest_changes_when_a_file_moves_to_another_folder(home: Path) -> None:
