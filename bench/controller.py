@@ -4,9 +4,10 @@ A hollow node is an address behind one real sshd, in a network of its own, with 
 arrives is answered (bench/hollow) instead of being run. What the controller does is real: the phases, one after another, one
 ansible-playbook each, inventory, templates, ssh, modules and what they import sent to each node, events, ledger, digests.
 What a node does is skipped, and so are the lock on the nodes, fingerprints and the check of versions, each one round trip a
-phase; and what only changes cause (nothing changes on a hollow node).
+phase; and what only changes cause (nothing changes on a hollow node). With ``--grow`` the site then gets one node more, and
+what an apply does for it is measured: the phases and nodes whose inputs that changes.
 
-usage: bench/controller.py [--phases NAMES] HOSTS...
+usage: bench/controller.py [--phases NAMES] [--grow] HOSTS...
 """
 
 from __future__ import annotations
@@ -44,34 +45,11 @@ SAMPLE_S = 2.0
 
 def write_site(folder: Path, hosts: int) -> None:
     """Write a site of so many hosts as the lab's is, with keys and pins, into a folder."""
-    from avadm.lab import layout, sitefile
-    from avadm.render.inventory import variables
-    from avadm.runner.hostkeys import KnownHosts, parse_key
-    from avadm.sitefile.load import load
-
-    config = layout.Config(
-        name="hollow", parts=("objects", "cache", "logs", "database", "ava"), subnet=SUBNET
-    ).model_copy(update={"compute": hosts - FIXED})
-    nodes = [
-        dataclasses.replace(node, address=SUBNET[FIRST + i]) for i, node in enumerate(layout.nodes(config))
-    ]
     for name in ("id_ed25519", "host_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
-    public = (folder / "host_key.pub").read_text(encoding="utf-8").strip()
     shutil.copy(folder / "id_ed25519.pub", folder / "authorized_keys")
-    text = sitefile.text(config, nodes, {}, "http://127.0.0.1:3142")
-    (folder / "site.yml").write_text(text, encoding="utf-8")
-    known = KnownHosts(folder / "known_hosts")
-    for node in nodes:
-        known.pin([node.name, str(node.address)], parse_key(" ".join(public.split()[:2])))
-    known.save()
     shutil.copytree(ROOT / "bench" / "hollow", folder / "hollow")
-    wanted = variables(load(folder / "site.yml")).all["prometheus_targets"]
-    about = {
-        "names": {str(n.address): n.name for n in nodes},
-        "targets": {job: sum(len(t["targets"]) for t in groups) for job, groups in wanted.items()},
-    }
-    (folder / "hollow" / "site.json").write_text(json.dumps(about), encoding="utf-8")
+    (folder / "hollow" / "site.json").write_text(write_nodes(folder, hosts), encoding="utf-8")
     options = {
         "ListenAddress": "0.0.0.0",  # noqa: S104 - in a network of its own, which has a loopback device alone
         "HostKey": "/run/hollow/host_key",
@@ -85,6 +63,34 @@ def write_site(folder: Path, hosts: int) -> None:
         "SetEnv": "PYTHONPATH=/run/hollow/hollow",
     }
     (folder / "sshd_config").write_text("".join(f"{k} {v}\n" for k, v in options.items()), encoding="utf-8")
+
+
+def write_nodes(folder: Path, hosts: int) -> str:
+    """Write the site file and the nodes' pins; return what the hollow nodes answer with of the site, JSON."""
+    from avadm.lab import layout, sitefile
+    from avadm.render.inventory import variables
+    from avadm.runner.hostkeys import KnownHosts, parse_key
+    from avadm.sitefile.load import load
+
+    config = layout.Config(
+        name="hollow", parts=("objects", "cache", "logs", "database", "ava"), subnet=SUBNET
+    ).model_copy(update={"compute": hosts - FIXED})
+    nodes = [
+        dataclasses.replace(node, address=SUBNET[FIRST + i]) for i, node in enumerate(layout.nodes(config))
+    ]
+    public = (folder / "host_key.pub").read_text(encoding="utf-8").strip()
+    text = sitefile.text(config, nodes, {}, "http://127.0.0.1:3142")
+    (folder / "site.yml").write_text(text, encoding="utf-8")
+    known = KnownHosts(folder / "known_hosts")
+    for node in nodes:
+        known.pin([node.name, str(node.address)], parse_key(" ".join(public.split()[:2])))
+    known.save()
+    wanted = variables(load(folder / "site.yml")).all["prometheus_targets"]
+    about = {
+        "names": {str(n.address): n.name for n in nodes},
+        "targets": {job: sum(len(t["targets"]) for t in groups) for job, groups in wanted.items()},
+    }
+    return json.dumps(about)
 
 
 @contextmanager
@@ -124,8 +130,8 @@ def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
     return [f"{f.what} {f.remedy}" for f in found]
 
 
-def measured(folder: Path, hosts: int, phases: Sequence[str]) -> dict[str, Any]:
-    """Return what an apply over so many hollow nodes took, JSON-ready."""
+def measured(folder: Path, hosts: int, phases: Sequence[str], grow: bool) -> dict[str, Any]:
+    """Return what an apply over so many hollow nodes took, and one for one node more, JSON-ready."""
     write_site(folder, hosts)
     if lacking := missing_artifacts(folder, phases):
         shutil.rmtree(folder)
@@ -133,6 +139,7 @@ def measured(folder: Path, hosts: int, phases: Sequence[str]) -> dict[str, Any]:
     with hollow(folder) as inside:
         argv = ["nsenter", f"--net=/proc/{inside}/ns/net", "nice", "-n", "10", sys.executable, __file__]
         argv += ["--inside", str(folder), *(["--phases", ",".join(phases)] if phases else [])]
+        argv += ["--grow", "--room", str(inside), str(hosts)] if grow else []
         env = {
             **os.environ,
             "AVADM_RUNS": str(folder / "runs"),
@@ -180,11 +187,22 @@ def _pss(pid: int) -> int:
     return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0)
 
 
-def inside(folder: Path, phases: Sequence[str]) -> dict[str, Any]:
-    """Apply everything over the hollow nodes, in their network; return the figures."""
+def inside(folder: Path, phases: Sequence[str], grown: int, room: int) -> dict[str, Any]:
+    """Apply everything over the hollow nodes, in their network, and again for a site of ``grown`` nodes; return the figures."""
+    figures = applied(folder, phases)
+    if grown:
+        told = Path(f"/proc/{room}/root/run/hollow/hollow/site.json")
+        told.write_text(write_nodes(folder, grown), encoding="utf-8")
+        figures["one_more"] = applied(folder, phases, again=True)
+    return figures
+
+
+def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[str, Any]:
+    """Apply a site over the hollow nodes; ``again``: only what the ledger says is not done with the inputs of now."""
     from avadm.engine import founded
     from avadm.engine.apply import Engine, Job
     from avadm.engine.prepare import SiteContext
+    from avadm.engine.proof import Verdict, by_ledger, narrowed
     from avadm.engine.recorder import Recorder
     from avadm.paths import home
     from avadm.records.runfolder import RunFolder
@@ -205,6 +223,9 @@ def inside(folder: Path, phases: Sequence[str]) -> dict[str, Any]:
     started = _cpu() - cpu
     vault = rendered.vault
     steps = context.plan(phases, ())
+    if again:
+        verdicts = [Verdict(tuple(by_ledger(context, step)), {}, len(step.hosts)) for step in steps]
+        steps = [narrowed(step, v) for step, v in zip(steps, verdicts, strict=True) if not v.proven]
     job = Job(
         steps=steps,
         home=home(),
@@ -234,6 +255,7 @@ def inside(folder: Path, phases: Sequence[str]) -> dict[str, Any]:
         "memory_mib": memory.most // 1024,
         "tasks": counts["ok"] + counts["failed"] + counts["skipped"],
         "ran": counts["ok"] + counts["failed"],
+        "hosts_of": {step.name: len(step.hosts) for step in steps},
         "failed": {
             step.name: f"{bad[step.name].get('host')}: {bad[step.name].get('task')}: {bad[step.name].get('message')}"[
                 :400
@@ -272,16 +294,18 @@ def main() -> int:
     parser.add_argument("hosts", nargs="*", type=int, default=[])
     parser.add_argument("--phases", default="", help="only these, with commas between")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the run's log")
+    parser.add_argument("--grow", action="store_true", help="then apply for one node more")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--room", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
     phases = [p for p in given.phases.split(",") if p]
     if given.inside:
-        print(json.dumps(inside(given.inside, phases)))
+        print(json.dumps(inside(given.inside, phases, given.hosts[0] + 1 if given.grow else 0, given.room)))
         return 0
     rows = []
     for hosts in given.hosts or [8, 64]:
         folder = Path(tempfile.mkdtemp(prefix="avadm-hollow-"))
-        rows.append(measured(folder, hosts, phases))
+        rows.append(measured(folder, hosts, phases, given.grow))
         print(json.dumps(rows[-1], indent=1), flush=True)
         if given.keep:
             print(f"kept: {folder}")
@@ -292,7 +316,7 @@ def main() -> int:
     RUNS.mkdir(parents=True, exist_ok=True)
     store = RUNS / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-controller.json"
     store.write_text(json.dumps({"cores": os.cpu_count(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    return int(any(row["failed"] for row in rows))
+    return int(any(one["failed"] for row in rows for one in (row, row.get("one_more", row))))
 
 
 if __name__ == "__main__":
