@@ -256,9 +256,8 @@ def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) 
         others = len(to_prove(step, verdict.reasons))
         lines = told(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
         if others:
-            lines.append(
-                f"runs there alone; proven unchanged on {others} other {'node' if others == 1 else 'nodes'}"
-            )
+            are = "other node is" if others == 1 else "other nodes are"
+            lines.append(f"only there: {others} {are} proven unchanged")
         for line in lines:
             yield Event(time.time(), step.name, Kind.BECAUSE, message=line)
 
