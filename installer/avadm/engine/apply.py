@@ -135,6 +135,12 @@ class Engine:
             if not all(n in progress.done for n in step.needs):
                 continue
             hosts = tuple(h for h in step.hosts if h not in progress.dead)
+            if not hosts and step.proven:
+                del waiting[name]
+                progress.done.add(name)
+                message = f"proven unchanged on {len(step.proven)} nodes; the others cannot be reached"
+                self._recorder(Event(time.time(), name, Kind.UNCHANGED, message=message, hosts=step.proven))
+                continue
             if not hosts:
                 del waiting[name]
                 progress.bad.add(name)
@@ -223,7 +229,7 @@ class Engine:
             return "canceled"
         counts = self._recorder.summary.phases[step.name]
         alive = [h for h in hosts if h in counts.hosts and not counts.hosts[h].get("unreachable")]
-        if outcome.rc not in (0, UNREACHABLE_RC) or counts.count("failed") or not alive:
+        if outcome.rc not in (0, UNREACHABLE_RC) or counts.count("failed") or not (alive or step.proven):
             return "failed"
         if self._job.versions is None or self._job.check:
             return "done"

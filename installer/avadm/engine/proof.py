@@ -153,7 +153,9 @@ def to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]
 def narrowed(step: ScheduledPhase, verdict: Verdict | None) -> ScheduledPhase:
     """Return a step without the hosts that are proven unchanged; one that is proven altogether runs on none."""
     proven = to_prove(step, verdict.reasons) if verdict else ()
-    return replace(step, hosts=tuple(host for host in step.hosts if host not in proven)) if proven else step
+    if not proven:
+        return step
+    return replace(step, hosts=tuple(host for host in step.hosts if host not in proven), proven=proven)
 
 
 def _of(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from avadm.records.ledger import Ledger, PhaseState
+from avadm.runner.events import Kind
 from tests.unit.fakes.cli import MONS, SITE
 from tests.unit.fakes.nodes import answer
 
@@ -93,6 +94,21 @@ def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes
     nodes.silent.clear()
     assert installed("apply").exit_code == 0
     assert installed("apply") and playbooks.phases == []
+
+
+def test_a_node_that_is_down_does_not_keep_others_from_what_they_need(installed, nodes, playbooks, tmp_path):
+    nodes.silent.add("comp2")
+    playbooks.script["base", "comp2"] = (Kind.UNREACHABLE, "No route to host")
+    ledger = Ledger(tmp_path / ".avadm/t/ledger.json", "t")
+    ledger.start("rbd", {"comp1": "x"}, "r")
+    result = installed("apply")
+    ran = {one.phase: one.limit for one in playbooks.requests}
+    assert ran == {"base": ("comp2",), "rbd": ("comp1",)}
+    assert (
+        "cephfs      unchanged (proven unchanged on 4 nodes; the others cannot be reached)" in result.output
+    )
+    assert "Not reached, nothing was done there: comp2" in result.output
+    assert result.exit_code == 1
 
 
 def test_a_cluster_s_nodes_run_together(installed, nodes, playbooks):
