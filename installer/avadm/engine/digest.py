@@ -78,8 +78,9 @@ class Digests:
         }
 
     def _in_defaults(self, phase: Phase) -> set[str]:
-        """Return the secrets that the defaults of a phase's roles name."""
-        files = [f for r in phase.roles for f in _files(self._home / "roles" / r / "defaults")]
+        """Return the secrets that the defaults of a phase's roles, and of those that they import, name."""
+        roles = (*phase.roles, *phase.borrows)
+        files = [f for r in roles for f in _files(self._home / "roles" / r / "defaults")]
         return _names(f.read_text(encoding="utf-8") for f in files)
 
     def _checksums(self, artifacts: dict[str, Any], phase: Phase) -> str:

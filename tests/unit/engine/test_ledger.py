@@ -156,6 +156,9 @@ def test_a_digest_changes_with_the_secrets_that_it_names_and_with_no_others(home
     (home / "roles/ceph_osd/defaults").mkdir()
     (home / "roles/ceph_osd/defaults/main.yml").write_text('ceph_osd_more: "{{ vault_more }}"\n')
     assert told(vault_more="one") != told(vault_more="two")
+    (home / "roles/grafana/defaults").mkdir()
+    (home / "roles/grafana/defaults/main.yml").write_text('grafana_password: "{{ vault_lent }}"\n')
+    assert told(MONITORING, vault_lent="one") != told(MONITORING, vault_lent="two")
 
 
 def test_a_digest_tells_nothing_of_secrets_without_the_vault_s_key(home: Path) -> None:
