@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from avadm.errors import AvadmError
 from avadm.plan.phases import PHASES, Phase
 from avadm.render import STATE_KEY, Vars
 
@@ -19,7 +20,15 @@ _CONNECTION = ("ansible_",)
 _MODULE = re.compile(rb"\bavadm_\w+")
 _NODESIDE = re.compile(rb"\bansible\.module_utils\.nodeside\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
+LOCKED = "locked"
+"""In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
 _TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
+
+
+def same(recorded: str, now: str) -> bool:
+    """Whether a recorded digest is that of now; where the vault cannot be opened, whether all but the secrets is."""
+    inputs, _, secrets = now.partition(".")
+    return recorded.partition(".")[0] == inputs if secrets == LOCKED else recorded == now
 
 
 class Digests:
@@ -65,13 +74,23 @@ class Digests:
         ):
             texts["artifacts"] = artifacts
         whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
-        secrets = {name: self._secrets.get(name) for name in self._named[phase.name] | _names(mine.values())}
-        return _hash(f"{{{whole}}}", self._phase(phase), _text(secrets))
+        named = self._named[phase.name] | _names(mine.values())
+        return f"{_hash(f'{{{whole}}}', self._phase(phase))}.{self._of_secrets(named)}"
+
+    def _of_secrets(self, names: Collection[str]) -> str:
+        held = self._secrets if names else {}
+        return LOCKED if held is None else _hash(_text({name: held.get(name) for name in names}))
 
     @cached_property
-    def _secrets(self) -> dict[str, str]:
-        """Secrets by name, each as a keyed hash. Without the key, which each vault has, nothing is told of them."""
-        held = self._read_secrets()
+    def _secrets(self) -> dict[str, str] | None:
+        """Secrets by name, each as a keyed hash; None where the vault cannot be opened.
+
+        Without the key, which each vault has, nothing is told of them.
+        """
+        try:
+            held = self._read_secrets()
+        except AvadmError:
+            return None
         key = held.get(STATE_KEY, "").encode()
         return {
             n: hmac.new(key, f"{n}\0{v}".encode(), hashlib.sha256).hexdigest() for n, v in held.items() if key

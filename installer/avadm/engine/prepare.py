@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from avadm import paths
 from avadm.artifacts.need import missing
-from avadm.engine.digest import Digests
+from avadm.engine.digest import Digests, same
 from avadm.engine.fingerprint import Fingerprints
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
@@ -86,7 +86,7 @@ class SiteContext:
         """Return whether a step is done on all its hosts with the inputs of now."""
         return all(
             (e := self.ledger.entry(step.name, h)).state is PhaseState.DONE
-            and e.digest == self.digests.host(step.phase, h)
+            and same(e.digest, self.digests.host(step.phase, h))
             for h in step.hosts
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from avadm.engine.digest import same
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
 from avadm.engine.prepare import SiteContext
 from avadm.plan.phases import ScheduledPhase
@@ -106,7 +107,7 @@ def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
             out.append(Reason(host, "pending", found="not done yet"))
         elif entry.state is not PhaseState.DONE:
             out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
-        elif entry.digest != context.digests.host(step.phase, host):
+        elif not same(entry.digest, context.digests.host(step.phase, host)):
             out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
     return out
 

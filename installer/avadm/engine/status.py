@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from avadm.engine.digest import same
 from avadm.engine.lock import holder
 from avadm.engine.prepare import SiteContext
 from avadm.plan.phases import PHASES, Phase
@@ -34,7 +35,7 @@ def _phase(context: SiteContext, phase: Phase, hosts: tuple[str, ...], locked: b
     stale = [
         h
         for h, e in entries.items()
-        if e.state is PhaseState.DONE and e.digest != context.digests.host(phase, h)
+        if e.state is PhaseState.DONE and not same(e.digest, context.digests.host(phase, h))
     ]
     if states[PhaseState.RUNNING]:
         state = "running"

@@ -199,6 +199,14 @@ def test_a_run_on_one_node_keeps_what_the_others_had_left_in_the_cluster(install
     assert playbooks.phases == []
 
 
+def test_without_the_vault_s_password_people_may_look_still(installed, tmp_path):
+    (tmp_path / "site.vault-pass").write_text("another")
+    assert {p["state"] for p in json.loads(installed("status", "--json").stdout)["phases"]} == {"done"}
+    assert {p["state"] for p in phases(installed("plan", "--json")).values()} == {"done"}
+    (tmp_path / "site.yml").write_text(SITE + "components: {monitoring: {retention_days: 3}}\n")
+    assert phases(installed("plan", "--json"))["monitoring"]["state"] == "stale"
+
+
 def test_fingerprints_of_another_run_prove_nothing(installed, playbooks, tmp_path):
     path = tmp_path / ".avadm/t/fingerprints.json"
     assert path.stat().st_mode & 0o777 == 0o600
