@@ -202,7 +202,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     from avadm.engine import founded
     from avadm.engine.apply import Engine, Job
     from avadm.engine.prepare import SiteContext
-    from avadm.engine.proof import Verdict, by_ledger, narrowed
+    from avadm.engine.proof import narrowed, unasked
     from avadm.engine.recorder import Recorder
     from avadm.paths import home
     from avadm.records.runfolder import RunFolder
@@ -224,8 +224,8 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     vault = rendered.vault
     steps = context.plan(phases, ())
     if again:
-        verdicts = [Verdict(tuple(by_ledger(context, step)), {}, len(step.hosts)) for step in steps]
-        steps = [narrowed(step, v) for step, v in zip(steps, verdicts, strict=True) if not v.proven]
+        verdicts = unasked(context, steps)
+        steps = [narrowed(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
     job = Job(
         steps=steps,
         home=home(),

@@ -17,7 +17,7 @@ from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext, newest
-from avadm.engine.proof import Verdict, by_ledger, narrowed, prove, told
+from avadm.engine.proof import Verdict, narrowed, prove, told, unasked
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD
 from avadm.plan.phases import ScheduledPhase
@@ -104,7 +104,7 @@ def plan(
     context, mirror, note = newest(site_file, nodes, Seen() if offline else look(nodes), write=False)
     steps = context.plan(phases, limited)
     if offline:
-        verdicts = {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
+        verdicts = unasked(context, steps)
     else:
         asker = Asker(context.site_file, nodes.fleet, context.fingerprints.salt)
         verdicts = prove(context, asker, steps)

@@ -112,6 +112,11 @@ def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
     return out
 
 
+def unasked(context: SiteContext, steps: Sequence[ScheduledPhase]) -> dict[str, Verdict]:
+    """Return for each step what its ledger and inputs alone tell; no node is asked."""
+    return {s.name: Verdict(tuple(by_ledger(context, s)), {}, len(s.hosts)) for s in steps}
+
+
 def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -> dict[str, Verdict]:
     """Return for each step whether it is proven unchanged, or why it has to run.
 
@@ -124,10 +129,10 @@ def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -
     for step in steps:
         rest = to_prove(step, reasons[step.name])
         if rest:
-            chosen[step.name], missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
+            kept_there, missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
             reasons[step.name] += missing
-            if not to_prove(step, reasons[step.name]):
-                del chosen[step.name]
+            if to_prove(step, reasons[step.name]):
+                chosen[step.name] = kept_there
     wanted: dict[str, set[str]] = {}
     for of_step in chosen.values():
         for host, kept in of_step.items():
