@@ -105,11 +105,9 @@ dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts 
 	@$(BIN)/python scripts/log-rules
 	@$(BIN)/python scripts/alerts-table
 
-reference: $(STAMP) ## Generate docs/reference (every verb's options, every role's variables) the tables of the doctor's checks and of ports, and docs/risks.md.
-	@$(BIN)/python scripts/reference
-	@$(BIN)/python scripts/doctor-table
-	@$(BIN)/python scripts/risks-table
-	@$(BIN)/python scripts/ports-table
+reference: $(STAMP) ## Generate every page and rule file that is made of the code and of the tests' data (docs/reference, tables, alerts on logs).
+	@for page in reference doctor-table risks-table ports-table log-rules alerts-table bad-input negative-controls; do \
+		$(BIN)/python scripts/$$page; done
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .ansible installer/*.egg-info

@@ -14,7 +14,7 @@ def test_a_committed_page_is_current(name, monkeypatch):
 @pytest.mark.parametrize("name", ["bad-input", "negative-controls"])
 def test_a_page_of_the_tests_data_is_current(name):
     made = load(f"scripts/{name}")
-    assert made.TARGET.read_text(encoding="utf-8") == made.page(), f"run scripts/{name}"
+    assert made.TARGET.read_text(encoding="utf-8") == made.page(), "run make reference"
 
 
 def test_every_role_and_verb_has_its_part():
