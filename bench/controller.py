@@ -201,6 +201,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     """Apply a site over the hollow nodes; ``again``: only what the ledger says is not done with the inputs of now."""
     from avadm.engine import founded
     from avadm.engine.apply import Engine, Job
+    from avadm.engine.peers import PeersFirst, Telling
     from avadm.engine.prepare import SiteContext
     from avadm.engine.proof import narrowed, unasked
     from avadm.engine.recorder import Recorder
@@ -209,6 +210,7 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     from avadm.render.inventory import render_inventory
     from avadm.runner.ansible import AnsibleRunner
     from avadm.runner.redact import Redactor
+    from avadm.runner.ssh import SshFleet
     from avadm.sitefile.load import load
 
     memory, begun, cpu = Memory(), time.monotonic(), _cpu()
@@ -223,8 +225,10 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
     started = _cpu() - cpu
     vault = rendered.vault
     steps = context.plan(phases, ())
+    verdicts = unasked(context, steps) if again else {}
+    fleet = SshFleet(site_file)
+    telling = Telling.of(context, fleet, steps, verdicts)
     if again:
-        verdicts = unasked(context, steps)
         steps = [narrowed(step, verdicts[step.name]) for step in steps if not verdicts[step.name].proven]
     job = Job(
         steps=steps,
@@ -235,11 +239,12 @@ def applied(folder: Path, phases: Sequence[str], again: bool = False) -> dict[st
         vault=(vault.path, vault.password_file) if vault.path.exists() else None,
     )
     states: dict[str, str] = {}
-    with Recorder(run) as recorder:
+    with Recorder(run) as recorder, fleet:
         # One after another: each phase at work has a python on each of its nodes, which are all on this machine.
         for step in steps:
             one = dataclasses.replace(job, steps=[dataclasses.replace(step, needs=())])
-            Engine(one, AnsibleRunner(Redactor(vault.values())), context.ledger, recorder).run()
+            runner = PeersFirst(AnsibleRunner(Redactor(vault.values())), telling)
+            Engine(one, runner, context.ledger, recorder).run()
         summary = recorder.summary.as_dict()
         states = {e["phase"]: e["message"] for e in _events(run.path) if e["kind"] == "phase_end"}
     memory.over.set()

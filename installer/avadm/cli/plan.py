@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from avadm.site.model import Site
 
 NAMES_SHOWN = 6
-ORDER = ("failed", "unreachable", "stale", "drift", "unproven", "pending", "done")
+ORDER = ("failed", "unreachable", "stale", "peers", "drift", "unproven", "pending", "done")
 """States of a host in a plan; a phase's state is the first of those that its hosts have."""
 
 

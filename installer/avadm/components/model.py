@@ -173,6 +173,8 @@ class Phase:
         apart: whether each node is done by itself: where some are proven unchanged only the others run. Not where nodes found,
             or roll through, a cluster together.
         of_some: variables of all nodes that are an input of those with a role alone, each with that role.
+        told: variables of what a node is told of the others. Where nothing else has changed on a node it is told without the
+            playbook (engine/peers.py).
     """
 
     name: str
@@ -191,6 +193,7 @@ class Phase:
     wants: Callable[[Site], Sequence[str]] | None = None
     apart: bool = False
     of_some: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     def installs(self, site: Site) -> tuple[str, ...]:
         """Return the artifacts that are installed on a site."""

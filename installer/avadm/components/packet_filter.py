@@ -18,7 +18,14 @@ COMPONENT = Component(
     # Before all others: the rules follow from the site file and not from what is installed.
     # Where nodes do not filter, it removes what is there.
     phase=Phase(
-        "filter", "packet filter", "playbooks/filter.yml", ("base",), (), ("packet_filter",), apart=True
+        "filter",
+        "packet filter",
+        "playbooks/filter.yml",
+        ("base",),
+        (),
+        ("packet_filter",),
+        apart=True,
+        told=("packet_filter_rules", "packet_filter_kind"),
     ),
     duties={FILTERING: filtering},
     packages={FILTERING: Packages(base=("packet_filter",))},

@@ -35,8 +35,8 @@ class Job:
         vault: the vault file and its password file, where there are secrets.
         versions: called after each phase that went well with the phase's name and the nodes that could be
             reached; its errors fail the phase.
-        settled: called in the background after each phase, with its name and, where it went well, host to the
-            items that its tasks keep; the run waits for it at its end.
+        settled: called in the background after each phase, with its name and, for each host on which it went well, the
+            items that its tasks keep there; the run waits for it at its end.
         forks: hosts at once, of each phase.
         check: whether to change nothing; the ledger is then left alone.
     """
@@ -48,7 +48,7 @@ class Job:
     digest: Callable[[ScheduledPhase, str], str]
     vault: tuple[Path, Path] | None = None
     versions: Callable[[str, Sequence[str]], list[Finding]] | None = None
-    settled: Callable[[str, Mapping[str, Sequence[str]] | None], None] | None = None
+    settled: Callable[[str, Mapping[str, Sequence[str]]], None] | None = None
     forks: int = 25
     check: bool = False
 
@@ -178,8 +178,10 @@ class Engine:
             digests = {h: self._job.digest(step, h) for h in hosts}
             self._ledger.start(step.name, digests, self._job.run)
         state = "failed"
+        through: tuple[str, ...] = ()
         try:
             outcome = self._runner.run(self._request(step, hosts), self._heard, self._stop.is_set)
+            through = outcome.through
             state = self._judge(step, hosts, outcome)
         except AvadmError as error:
             for finding in error.findings:
@@ -187,12 +189,17 @@ class Engine:
         except OSError as error:
             self._recorder(Event(time.time(), step.name, Kind.LOG, message=f"ERROR! {error}"))
         finally:
+            states = self._states(step.name, hosts, state, through)
             if not self._job.check:
-                self._ledger.finish(step.name, self._states(step.name, hosts, state))
+                self._ledger.finish(step.name, states)
             seconds = time.time() - started
             self._recorder(Event(time.time(), step.name, Kind.PHASE_END, message=state, seconds=seconds))
         if self._job.settled is not None and not self._job.check:
-            self._background.submit(self._settle, step.name, state == "done")
+            # Of a phase that failed nobody knows how far it came on the others.
+            done = [
+                h for h, its in states.items() if its is PhaseState.DONE and (state == "done" or h in through)
+            ]
+            self._background.submit(self._settle, step.name, done)
         return state
 
     def _heard(self, event: Event) -> None:
@@ -200,13 +207,12 @@ class Engine:
             founded.keep(self._ledger, event.host, event.manages)
         self._recorder(event)
 
-    def _settle(self, phase: str, well: bool) -> None:
+    def _settle(self, phase: str, done: Sequence[str]) -> None:
         """Do what follows a phase; what goes wrong there is no failure of the phase."""
-        found, hosts = self._recorder.managed(phase), self._recorder.summary.phases[phase].hosts
-        managed = {h: found.get(h, ()) for h, counts in hosts.items() if not counts.get("unreachable")}
+        found = self._recorder.managed(phase)
         try:
             if self._job.settled is not None:
-                self._job.settled(phase, managed if well else None)
+                self._job.settled(phase, {host: found.get(host, ()) for host in done})
         except (AvadmError, OSError) as error:
             text = f"What the phase left could not be recorded: {error}"
             self._recorder(Event(time.time(), phase, Kind.LOG, message=text))
@@ -231,9 +237,10 @@ class Engine:
         alive = [h for h in hosts if h in counts.hosts and not counts.hosts[h].get("unreachable")]
         if outcome.rc not in (0, UNREACHABLE_RC) or counts.count("failed") or not (alive or step.proven):
             return "failed"
-        if self._job.versions is None or self._job.check:
+        installed = [h for h in alive if h not in outcome.through]
+        if self._job.versions is None or self._job.check or not installed:
             return "done"
-        bad = errors(self._job.versions(step.name, alive))
+        bad = errors(self._job.versions(step.name, installed))
         for finding in bad:
             text = f"{finding.what} Found {finding.found or '?'}, wanted {finding.wanted or '?'}."
             event = Event(
@@ -242,7 +249,9 @@ class Engine:
             self._recorder(event)
         return "failed" if bad else "done"
 
-    def _states(self, phase: str, hosts: tuple[str, ...], state: str) -> Mapping[str, PhaseState]:
+    def _states(
+        self, phase: str, hosts: tuple[str, ...], state: str, through: Sequence[str]
+    ) -> Mapping[str, PhaseState]:
         """Return the ledger's state of each host after the phase ended."""
         result = self._recorder.summary.phases[phase]
         wrong = {c.host for c in self._recorder.summary.checks if c.phase == phase}
@@ -251,7 +260,7 @@ class Engine:
             counts = result.hosts.get(host, {})
             if counts.get("unreachable"):
                 out[host] = PhaseState.UNREACHABLE
-            elif state == "done":
+            elif state == "done" or host in through:
                 out[host] = PhaseState.DONE
             elif counts.get("failed") or state == "canceled" or host in wrong or None in wrong:
                 out[host] = PhaseState.FAILED

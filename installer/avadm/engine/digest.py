@@ -22,13 +22,26 @@ _NODESIDE = re.compile(rb"\bansible\.module_utils\.nodeside\.(\w+)")
 _SECRET = re.compile(r"\bvault_\w+")
 LOCKED = "locked"
 """In place of the secrets' part of a digest, where the vault cannot be opened now: without its password people may look still."""
+TOLD = 2
+"""Which part of a digest covers what the node is told of others, where there is such a part."""
 _TEMPLATE = re.compile(rb"/\.\./(templates/[\w/-]+\.j2)\b")
 
 
 def same(recorded: str, now: str) -> bool:
     """Whether a recorded digest is that of now; where the vault cannot be opened, whether all but the secrets is."""
-    inputs, _, secrets = now.partition(".")
-    return recorded.partition(".")[0] == inputs if secrets == LOCKED else recorded == now
+    return _without_locked(recorded, now) == _without_locked(now, now)
+
+
+def told_alone(recorded: str, now: str) -> bool:
+    """Whether a recorded digest differs from that of now only in what the node is told of others (`Phase.told`)."""
+    (*before, old), (*after, new) = _without_locked(recorded, now), _without_locked(now, now)
+    return now.count(".") == TOLD and before == after and old != new
+
+
+def _without_locked(digest: str, now: str) -> list[str]:
+    """Return the parts of a digest: inputs, secrets, what is told; without the secrets where now they are locked."""
+    locked = now.split(".")[1:2] == [LOCKED]
+    return [part for i, part in enumerate(digest.split(".")) if not (locked and i == 1)]
 
 
 class Digests:
@@ -49,7 +62,7 @@ class Digests:
         roles: Mapping[str, Collection[str]],
         secrets: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
-        self._variables = variables
+        self.variables = variables
         self._roles = roles
         self._home = home
         self._read_secrets = secrets or dict
@@ -61,21 +74,21 @@ class Digests:
 
     def host(self, phase: Phase, host: str) -> str:
         """Return the digest of everything that this phase's work on this host depends on."""
-        own = self._variables.hosts.get(host, {})
+        own = self.variables.hosts.get(host, {})
         if phase.name not in self._shared:
-            used = {k: v for k, v in self._variables.all.items() if k != "artifacts" and _concerns(k, phase)}
+            used = {k: v for k, v in self.variables.all.items() if k != "artifacts" and _concerns(k, phase)}
             self._shared[phase.name] = {k: _text(v) for k, v in used.items()}
             self._named[phase.name] = self._in_defaults(phase) | _names(self._shared[phase.name].values())
         mine = {k: _text(v) for k, v in own.items() if k != "artifacts" and _concerns(k, phase)}
         others = [k for k, role in phase.of_some.items() if role not in self._roles.get(host, ())]
         texts = {k: v for k, v in self._shared[phase.name].items() if k not in others} | mine
-        if artifacts := self._checksums(
-            own.get("artifacts", self._variables.all.get("artifacts", {})), phase
-        ):
+        told = _text({name: texts.pop(name, "") for name in phase.told}) if phase.told else ""
+        if artifacts := self._checksums(own.get("artifacts", self.variables.all.get("artifacts", {})), phase):
             texts["artifacts"] = artifacts
         whole = ", ".join(f"{_text(k)}: {texts[k]}" for k in sorted(texts))
         named = self._named[phase.name] | _names(mine.values())
-        return f"{_hash(f'{{{whole}}}', self._phase(phase))}.{self._of_secrets(named)}"
+        inputs = f"{_hash(f'{{{whole}}}', self._phase(phase))}.{self._of_secrets(named)}"
+        return f"{inputs}.{_hash(told)}" if told else inputs
 
     def _of_secrets(self, names: Collection[str]) -> str:
         held = self._secrets if names else {}

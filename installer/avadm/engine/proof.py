@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from avadm.engine.digest import same
+from avadm.engine.digest import same, told_alone
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
 from avadm.engine.prepare import SiteContext
 from avadm.plan.phases import ScheduledPhase
@@ -16,6 +16,8 @@ from avadm.runner.manages import UNPROVEN, kind, readable
 
 RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
 """Kinds of which each value says itself whether it is right, whatever it was before."""
+PEERS = "peers"
+"""State of a host on which only what it is told of the others has changed."""
 COUNTED = {"file": "files", "unit": "units", "package": "packages"}
 
 
@@ -25,7 +27,7 @@ class Reason:
 
     Attributes:
         host: where; "" for the cluster as a whole.
-        state: ``pending``, ``failed``, ``stale``, ``unreachable``, ``unproven`` or ``drift``.
+        state: ``pending``, ``failed``, ``stale``, ``peers``, ``unreachable``, ``unproven`` or ``drift``.
         item: what drifted.
         recorded: its value when the phase had ended.
         found: its value now, or why the phase has to run.
@@ -107,7 +109,11 @@ def by_ledger(context: SiteContext, step: ScheduledPhase) -> list[Reason]:
             out.append(Reason(host, "pending", found="not done yet"))
         elif entry.state is not PhaseState.DONE:
             out.append(Reason(host, "failed", found=f"it was left {entry.state.value}"))
-        elif not same(entry.digest, context.digests.host(step.phase, host)):
+        elif told_alone(entry.digest, now := context.digests.host(step.phase, host)):
+            out.append(
+                Reason(host, PEERS, found="what it is told of the other nodes is other than when it was done")
+            )
+        elif not same(entry.digest, now):
             out.append(Reason(host, "stale", found="its inputs are other than when it was done"))
     return out
 
@@ -127,11 +133,11 @@ def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -
     reasons = {step.name: by_ledger(context, step) for step in steps}
     chosen: dict[str, dict[str, Print]] = {}
     for step in steps:
-        rest = to_prove(step, reasons[step.name])
+        rest = _to_prove(step, reasons[step.name])
         if rest:
             kept_there, missing = _of(context.fingerprints, context.ledger, step, rest, mons, nodes)
             reasons[step.name] += missing
-            if to_prove(step, reasons[step.name]):
+            if _to_prove(step, reasons[step.name]):
                 chosen[step.name] = kept_there
     wanted: dict[str, set[str]] = {}
     for of_step in chosen.values():
@@ -148,7 +154,7 @@ def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -
     return out
 
 
-def to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
+def left_out(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
     """Return the hosts of a step that need not run for the reasons that are known: all or none but where each is done apart."""
     for_what = {r.host for r in reasons}
     if for_what and (not step.phase.apart or WHOLE in for_what):
@@ -156,12 +162,27 @@ def to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]
     return tuple(host for host in step.hosts if host not in for_what)
 
 
+def told_apart(step: ScheduledPhase, verdict: Verdict | None) -> tuple[str, ...]:
+    """Return the hosts that only have to be told of the others: all else of the step is proven on them."""
+    if verdict is None or any(r.host == WHOLE for r in verdict.reasons):
+        return ()
+    states: dict[str, set[str]] = {}
+    for reason in verdict.reasons:
+        states.setdefault(reason.host, set()).add(reason.state)
+    return tuple(host for host in step.hosts if states.get(host) == {PEERS})
+
+
 def narrowed(step: ScheduledPhase, verdict: Verdict | None) -> ScheduledPhase:
     """Return a step without the hosts that are proven unchanged; one that is proven altogether runs on none."""
-    proven = to_prove(step, verdict.reasons) if verdict else ()
+    proven = left_out(step, verdict.reasons) if verdict else ()
     if not proven:
         return step
     return replace(step, hosts=tuple(host for host in step.hosts if host not in proven), proven=proven)
+
+
+def _to_prove(step: ScheduledPhase, reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """Return the hosts that are to be asked: those that are left out so far, and those that only have to be told of others."""
+    return left_out(step, [r for r in reasons if r.state != PEERS])
 
 
 def _of(

@@ -18,8 +18,9 @@ from avadm.engine.fingerprint import Asker, record
 from avadm.engine.lock import locked
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
+from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.prepare import SiteContext, newest, refuse_missing, versions_hook
-from avadm.engine.proof import Verdict, narrowed, prove, to_prove, told
+from avadm.engine.proof import Verdict, left_out, narrowed, prove, told
 from avadm.engine.prune import prune
 from avadm.engine.recorder import Display, Recorder
 from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
@@ -197,23 +198,22 @@ def _execute(
     # After rendering, which makes the vault on the first run: its digest is then the right one.
     context = context.refreshed()
     vault = rendered.vault
-    runner = make_runner(Redactor(vault.values()))
     fleet, prints = mirror.nodes.fleet, context.fingerprints
     asker = Asker(context.site_file, fleet, prints.salt)
     if verdicts is None:
         again = request.full or request.own or request.check
         verdicts = {} if again else prove(context, asker, steps)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
+    runner = PeersFirst(make_runner(Redactor(vault.values())), Telling.of(context, fleet, steps, verdicts))
     planned = make_plan(context.site_file.site, left, limit=request.limit) if left else []
     todo = [narrowed(step, verdicts.get(step.name)) for step in planned]
     refuse_missing(context.site_file.site, todo)
     plan = {"site": context.site_file.site.name, "phases": [s.as_dict() for s in steps]}
     folder.write_json("plan.json", plan)
 
-    def settled(phase: str, managed: Mapping[str, Sequence[str]] | None) -> None:
-        if managed is not None:
-            for node, why in record(asker, prints, phase, folder.id, managed).items():
-                notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
+    def settled(phase: str, managed: Mapping[str, Sequence[str]]) -> None:
+        for node, why in record(asker, prints, phase, folder.id, managed).items():
+            notes.to_log(f"What {phase} left on {node} could not be asked, so it will run again: {why}")
         for node, why in mirror.push().items():
             notes.to_log(f"The ledger could not be copied to {node}: {why}")
 
@@ -253,7 +253,7 @@ def announced(verdicts: Mapping[str, Verdict], steps: Sequence[ScheduledPhase]) 
         if verdict.proven:
             yield Event(time.time(), step.name, Kind.UNCHANGED, message=verdict.text, hosts=step.hosts)
             continue
-        others = len(to_prove(step, verdict.reasons))
+        others = len(left_out(step, verdict.reasons))
         lines = told(verdict.reasons) if others or any(r.state != "pending" for r in verdict.reasons) else []
         if others:
             are = "other node is" if others == 1 else "other nodes are"

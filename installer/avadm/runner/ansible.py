@@ -81,10 +81,12 @@ class PlaybookResult:
     Attributes:
         rc: exit status of ansible-playbook; 254 where it was stopped.
         canceled: whether it was stopped by us.
+        through: hosts that were through before the playbook, which ran without them.
     """
 
     rc: int
     canceled: bool = False
+    through: tuple[str, ...] = ()
 
 
 class PlaybookRunner(Protocol):

@@ -123,15 +123,56 @@ def test_a_cluster_s_nodes_run_together(installed, nodes, playbooks):
 
 
 def test_a_new_node_is_done_by_itself_where_the_others_inputs_are_as_they_were(
-    installed, playbooks, tmp_path
+    installed, nodes, playbooks, tmp_path
 ):
     (tmp_path / "site.yml").write_text(SITE + NEW)
-    assert installed("apply").exit_code == 0
+    found = phases(installed("plan", "--json"))["base"]["hosts_state"]
+    assert {host for host, its in found.items() if its["state"] == "peers"} == {*MONS, "comp1", "comp2"}
+    assert nodes.told == {}
+    result = installed("apply", "--json")
+    assert result.exit_code == 0
     ran = {one.phase: set(one.limit) for one in playbooks.requests}
-    assert ran["cephfs"] == ran["rbd"] == {"comp9"}
-    # Every node knows the others by name.
-    assert ran["base"] == {*MONS, "comp1", "comp2", "comp9"}
+    assert ran["base"] == ran["cephfs"] == ran["rbd"] == {"comp9"}
     assert "ceph" not in ran
+    # Every node knows the others by name.
+    assert nodes.told.keys() == {*MONS, "comp1", "comp2"}
+    assert all("10.9.0.29 comp9.example.test comp9\n" in known["peers.hosts"] for known in nodes.told.values())
+    counted = phases(result)["base"]
+    assert (counted["state"], counted["changed"], counted["ok"], len(counted["hosts"])) == ("done", 5, 6, 6)
+    assert installed("apply") and playbooks.phases == []
+
+
+def test_a_node_that_has_drifted_too_or_cannot_be_told_gets_the_playbook(
+    installed, nodes, playbooks, tmp_path
+):
+    (tmp_path / "site.yml").write_text(SITE + NEW)
+    nodes.values["comp1", "file /etc/base"] = "wrong"
+    nodes.refusing["comp2"] = {"peers.hosts"}
+    assert installed("apply").exit_code == 0
+    assert playbooks.requests[0].limit == ("comp1", "comp2", "comp9")
+    assert nodes.told.keys() == set(MONS)
+    log = (tmp_path / "runs" / "latest" / "log.txt").read_text()
+    assert "comp2 could not be told of the others, so the playbook runs there: RuntimeError: no" in log
+    assert installed("apply") and playbooks.phases == []
+
+
+def test_nodes_that_were_told_stay_done_where_a_new_one_fails(installed, nodes, playbooks, tmp_path):
+    (tmp_path / "site.yml").write_text(SITE + NEW)
+    playbooks.script["base", "comp9"] = (Kind.FAILED, "no such package")
+    assert installed("apply", "base").exit_code == 1
+    playbooks.script.clear()
+    nodes.told.clear()
+    assert installed("apply", "base").exit_code == 0
+    assert [one.limit for one in playbooks.requests] == [("comp9",)]
+    assert nodes.told == {}
+
+
+@pytest.mark.parametrize("argv", [["--full"], ["--check"]])
+def test_nobody_is_told_apart_in_a_full_or_a_dry_run(installed, nodes, playbooks, tmp_path, argv):
+    (tmp_path / "site.yml").write_text(SITE + NEW)
+    assert installed("apply", "base", *argv).exit_code in (0, 1)
+    assert playbooks.requests[0].limit == (*MONS, "comp1", "comp2", "comp9")
+    assert nodes.told == {}
 
 
 def test_what_is_wrong_in_itself_is_never_proven_even_if_it_was_so_before(installed, nodes, playbooks):

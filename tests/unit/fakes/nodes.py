@@ -34,6 +34,7 @@ class Nodes:
     def __init__(self, root):
         self.root, self.silent, self.commands = root, set(), []
         self.values, self.asked = {}, []
+        self.told, self.refusing = {}, {}
 
     def path(self, node, path):
         return self.root / node / path.removeprefix(FOLDER).lstrip("/")
@@ -55,9 +56,21 @@ class Nodes:
             self.asked.append(node)
             found = {item: self.values.get(self.key(node, item), "!absent") for item in asked["items"]}
             return answer(node, command, json.dumps(found))
+        if called(stdin).startswith("peers."):
+            return self.told_peers(node, command, called(stdin), asked)
         assert called(stdin) == "lock.do"
         asked["folder"] = asked["folder"].replace(FOLDER, str(self.root / node))
         return answer(node, command, json.dumps(lock.do(asked)))
+
+    def told_peers(self, node, command, function, asked):
+        """Answer as a node that is told of the others; what it was told is in ``told``, refusals in ``refusing``."""
+        if function in self.refusing.get(node, ()):
+            return answer(node, command, rc=1, err="RuntimeError: no\n")
+        known = self.told.setdefault(node, {})
+        text = asked.get("content") or asked.get("rules")
+        changed = text is not None and known.get(function) != text
+        known[function] = text
+        return answer(node, command, json.dumps({"changed": changed, "armed": changed and "rules" in asked}))
 
     def put(self, node, content, path, *, mode=0o644):
         if node in self.silent:

@@ -196,6 +196,10 @@ def revert(room, job):
         *room.load(job["good"]),
         room.program("status")["same"],
     ]
+    tries = [room.program("try", "FILE", "600", rules=job["good"] + "# more\n") for _ in range(2)]
+    sh("nft add rule ip avadm outside tcp dport 9 accept")
+    tries += [room.program("try", "FILE", "600", rules=job["good"]) for _ in range(2)]
+    found["twice"] = [*tries, room.program("keep"), room.program("status")["tried"]]
     found["off"] = [room.program("off"), room.program("off"), room.program("status")]
     found["theirs"] = sh("nft list ruleset")
     return found

@@ -117,6 +117,14 @@ def test_rules_are_loaded_once_and_whole(tried):
     assert tried["by hand"] == [False, {"armed": True, "changed": True}, {"kept": True}, True]
 
 
+def test_rules_that_somebody_tried_and_did_not_keep_are_tried_again(tried):
+    same, still_same, first, second, kept, armed = tried["twice"]
+    assert same == {"armed": False, "changed": True}
+    assert still_same == {"armed": False, "changed": False}
+    assert first == second == {"armed": True, "changed": True}
+    assert (kept, armed) == ({"kept": True}, False)
+
+
 def test_without_a_filter_nothing_is_left_and_other_tables_are_as_they_were(tried):
     first, again, status = tried["off"]
     assert (first, again, status["loaded"]) == ({"changed": True}, {"changed": False}, False)

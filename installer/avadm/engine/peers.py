@@ -1,0 +1,209 @@
+"""Telling nodes of the site's other nodes without a playbook: on a node more or less everybody learns names and rules.
+
+A playbook costs the controller tens of milliseconds for each node and task, a question some. So the nodes on which nothing
+else of a phase has changed get the file or the rules that its role would have written, by the same means on the node. Whoever
+cannot be told is left to the playbook, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+
+from avadm import paths
+from avadm.engine.fingerprint import Fingerprints
+from avadm.engine.prepare import SiteContext
+from avadm.engine.proof import Verdict, told_apart
+from avadm.plan.phases import ScheduledPhase
+from avadm.render import Vars
+from avadm.runner.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
+from avadm.runner.ask import Function, ask, mapping
+from avadm.runner.events import Event, Kind
+from avadm.runner.fleet import Fleet
+from avadm.runner.manages import UNPROVEN, kind
+from nodeside import peers as there
+
+if TYPE_CHECKING:
+    from avadm.sitefile.load import SiteFile
+
+TASK = "Tell the node of the others, without the playbook"
+HOSTS = "/etc/hosts"
+TEMPLATE = Path("roles/base/templates/hosts.j2")
+CONFIRM_S = 60
+"""Seconds after which a node takes new rules back: the default of the role packet_filter."""
+MARGIN_S = 15
+"""How long after that it is asked again."""
+OWN_RULES = "packet_filter_kind"
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is needed to tell nodes of the others.
+
+    Attributes:
+        hosts: phase to the nodes that have to be told and nothing else.
+        variables: the rendered variables.
+        home: folder with roles/.
+        fleet: how to reach the nodes.
+        anew: returns a fleet without connections, which rules cannot have let pass before.
+        python: the nodes' Python.
+        prints: the items that a phase is known to keep on a node; they are asked for again.
+    """
+
+    hosts: Mapping[str, Collection[str]]
+    variables: Vars
+    home: Path
+    fleet: Fleet
+    anew: Callable[[], AbstractContextManager[Fleet]]
+    python: str
+    prints: Fingerprints
+
+    @classmethod
+    def of(
+        cls,
+        context: SiteContext,
+        fleet: Fleet,
+        steps: Iterable[ScheduledPhase],
+        verdicts: Mapping[str, Verdict],
+    ) -> Telling:
+        """Return what is needed to tell those nodes of a plan's steps that only have to be told."""
+        return cls(
+            hosts={step.name: told_apart(step, verdicts.get(step.name)) for step in steps},
+            variables=context.digests.variables,
+            home=paths.home(),
+            fleet=fleet,
+            anew=lambda: fresh_fleet(context.site_file),
+            python=context.site_file.profile.python,
+            prints=context.fingerprints,
+        )
+
+
+def fresh_fleet(site_file: SiteFile) -> AbstractContextManager[Fleet]:
+    """Return a fleet without connections; tests put a fake in its place."""
+    from avadm.runner.ssh import SshFleet
+
+    return SshFleet(site_file)
+
+
+class PeersFirst:
+    """Runs playbooks by another adapter, without the nodes that could be told.
+
+    Args:
+        runner: runs the playbooks.
+        telling: whom to tell, and how.
+    """
+
+    def __init__(self, runner: PlaybookRunner, telling: Telling) -> None:
+        self._runner = runner
+        self._telling = telling
+
+    def run(
+        self, request: PlaybookRun, on_event: Callable[[Event], None], canceled: Callable[[], bool]
+    ) -> PlaybookResult:
+        """Tell those nodes of a phase that only have to be told, and run its playbook on the others; see PlaybookRunner."""
+        asked = [h for h in request.limit if h in self._telling.hosts.get(request.phase, ())]
+        if not asked or request.check:
+            return self._runner.run(request, on_event, canceled)
+        told = self._tell(request.phase, asked, on_event, canceled)
+        stats = {
+            host: {"ok": 1, "changed": int(changed), "failed": 0, "unreachable": 0, "skipped": 0}
+            for host, changed in told.items()
+        }
+        on_event(Event(time.time(), request.phase, Kind.STATS, stats=stats))
+        left = tuple(host for host in request.limit if host not in told)
+        if not left or canceled():
+            return PlaybookResult(254 if left else 0, bool(left), tuple(told))
+
+        def heard(event: Event) -> None:
+            # A playbook's counts are those of all its phase.
+            on_event(replace(event, stats={**stats, **event.stats}) if event.kind is Kind.STATS else event)
+
+        result = self._runner.run(replace(request, limit=left), heard, canceled)
+        return replace(result, through=tuple(told))
+
+    def _tell(
+        self, phase: str, hosts: list[str], on_event: Callable[[Event], None], canceled: Callable[[], bool]
+    ) -> dict[str, bool]:
+        """Return the nodes that were told, and whether that changed anything there."""
+        on_event(Event(time.time(), phase, Kind.TASK_START, task=TASK))
+        begun = time.monotonic()
+        told = _Told()
+        if phase == "base":
+            self._hosts(hosts, told)
+        else:
+            self._rules(hosts, told, canceled)
+        seconds = time.monotonic() - begun
+        for host, changed in told.well.items():
+            kept = self._telling.prints.get(phase, host)
+            items = tuple(item for item in (kept.values if kept else ()) if kind(item) != UNPROVEN)
+            about = Kind.CHANGED if changed else Kind.OK
+            on_event(Event(time.time(), phase, about, host, TASK, seconds=seconds, manages=items))
+        for host, why in told.wrong.items():
+            text = f"{host} could not be told of the others, so the playbook runs there: {why}"
+            on_event(Event(time.time(), phase, Kind.LOG, message=text))
+        return told.well
+
+    def _hosts(self, hosts: Iterable[str], told: _Told) -> None:
+        engine = Environment(  # noqa: S701 - no HTML
+            trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+        )
+        template = engine.from_string((self._telling.home / TEMPLATE).read_text(encoding="utf-8"))
+        content = template.render(base_hosts=self._telling.variables.all["base_hosts"])
+        given = {host: {"path": HOSTS, "content": content} for host in hosts}
+        told.take(self._asked(self._telling.fleet, there.hosts, given))
+
+    def _rules(self, hosts: Iterable[str], told: _Told, canceled: Callable[[], bool]) -> None:
+        rules, own = self._telling.variables.all["packet_filter_rules"], self._telling.variables.hosts
+        given = {host: {"rules": rules[own[host][OWN_RULES]], "seconds": CONFIRM_S} for host in hosts}
+        told.take(self._asked(self._telling.fleet, there.rules, given))
+        if not told.armed:
+            return
+        until = time.monotonic() + CONFIRM_S + MARGIN_S
+        with self._telling.anew() as fleet:
+            kept = self._asked(fleet, there.keep, {host: {} for host in told.armed})
+        cut_off = {host: said for host, said in kept.items() if isinstance(said, str)}
+        for host, why in cut_off.items():
+            told.refuse(host, why)
+        # Until then a node that cannot be reached under its new rules has taken them back, and the playbook finds it.
+        while cut_off and time.monotonic() < until and not canceled():
+            time.sleep(1)
+
+    def _asked(
+        self, fleet: Fleet, function: Function, given: Mapping[str, Mapping[str, object]]
+    ) -> dict[str, dict[str, Any] | str]:
+        """Return what each node said, or why it did not."""
+        said = ask(fleet, self._telling.python, function, given, read=mapping, timeout=CONFIRM_S / 2)
+        return {
+            host: answer.why or "no answer" if answer.value is None else answer.value
+            for host, answer in said.items()
+        }
+
+
+class _Told:
+    """What came of telling nodes: those that were, with whether it changed anything, and why others were not."""
+
+    def __init__(self) -> None:
+        self.well: dict[str, bool] = {}
+        self.wrong: dict[str, str] = {}
+        self.armed: list[str] = []
+
+    def take(self, said: Mapping[str, dict[str, Any] | str]) -> None:
+        """Take what nodes answered."""
+        for host, answer in said.items():
+            if isinstance(answer, str):
+                self.refuse(host, answer)
+                continue
+            self.well[host] = bool(answer.get("changed"))
+            if answer.get("armed"):
+                self.armed.append(host)
+
+    def refuse(self, host: str, why: str) -> None:
+        """Count a node among those that were not told."""
+        self.well.pop(host, None)
+        self.wrong[host] = why
