@@ -13,6 +13,7 @@ from avadm.engine import peers
 from avadm.engine.digest import told_alone
 from avadm.engine.fingerprint import Print
 from avadm.engine.peers import PeersFirst, Telling
+from avadm.plan.phases import PHASES
 from avadm.render import Vars
 from avadm.runner.ansible import PlaybookResult, PlaybookRun
 from avadm.runner.events import Event, Kind
@@ -181,6 +182,14 @@ def test_the_seconds_and_the_path_are_those_of_the_roles():
 )
 def test_what_is_told_alone_is_the_last_part_of_a_digest(recorded, now, alone):
     assert told_alone(recorded, now) is alone
+
+
+def test_only_phases_that_can_tell_have_something_to_tell():
+    """Every other one would load its phase's variables as a packet filter's rules."""
+    assert {p.name: p.told[0] for p in PHASES if p.told} == {
+        "base": "base_hosts",
+        "filter": "packet_filter_rules",
+    }
 
 
 def test_a_file_is_replaced_whole_with_its_mode(tmp_path):
