@@ -20,6 +20,8 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 CONNECT_TIMEOUT = 10.0  # seconds for each of TCP, banner, key exchange, authentication
 KEEPALIVE = 15  # seconds; finds a dead peer well before a TCP time-out does
+LOOK = 1.0
+"""Seconds between two looks of a silent connection at its keepalive; with paramiko's own tenth 256 of them take 6 % of a core."""
 # Order in which host keys are asked for where nothing is pinned.
 HOST_KEY_TYPES = (
     "ssh-ed25519",
@@ -162,6 +164,7 @@ def connect(
         transport.close()
         raise _trouble(target, e, timeout) from e
     transport.set_keepalive(KEEPALIVE)
+    transport.sock.settimeout(LOOK)
     return transport
 
 

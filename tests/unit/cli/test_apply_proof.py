@@ -136,7 +136,9 @@ def test_a_new_node_is_done_by_itself_where_the_others_inputs_are_as_they_were(
     assert "ceph" not in ran
     # Every node knows the others by name.
     assert nodes.told.keys() == {*MONS, "comp1", "comp2"}
-    assert all("10.9.0.29 comp9.example.test comp9\n" in known["peers.hosts"] for known in nodes.told.values())
+    assert all(
+        "10.9.0.29 comp9.example.test comp9\n" in known["peers.hosts"] for known in nodes.told.values()
+    )
     counted = phases(result)["base"]
     assert (counted["state"], counted["changed"], counted["ok"], len(counted["hosts"])) == ("done", 5, 6, 6)
     assert installed("apply") and playbooks.phases == []

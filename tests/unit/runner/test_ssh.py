@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import paramiko
 import pytest
 
-from avadm.runner.connect import Credentials, Target, Trouble, handshake
+from avadm.runner.connect import LOOK, Credentials, Target, Trouble, handshake
 from avadm.runner.hostkeys import KnownHosts, fingerprint
 from avadm.runner.keyfile import load_key
 from avadm.runner.ssh import SshFleet
@@ -26,6 +26,11 @@ def test_command_gives_status_outputs_and_stdin(fleet):
     assert (result.rc, result.stdout, result.stderr, result.error) == (3, "in�put", "its\n", None)
     assert not result.ok
     assert result.seconds > 0
+
+
+def test_a_silent_connection_is_not_looked_at_all_the_time(fleet):
+    assert fleet.run("n1", "true").ok
+    assert fleet._nodes["n1"].transport.sock.gettimeout() == LOOK
 
 
 def test_one_connection_is_kept(fleet, server):
