@@ -34,10 +34,13 @@ class Day:
             lines = [line.text for line in self.user.logs(run, tail=40)]
             raise AssertionError(f"{ended.outcome}: {ended.reason}\n{pods}\n" + "\n".join(lines))
 
-    def log(self, run, wanted, seconds=30):
-        """Return the lines once so many are there: what was logged reaches the stores a little later."""
+    def log(self, run, wanted, seconds=30, start=""):
+        """Return the lines that start so once so many are there: what was logged reaches the stores a little later."""
         until = time.monotonic() + seconds
-        while len(lines := [line.text for line in self.user.logs(run, tail=100)]) < wanted:
+        while True:
+            lines = [line.text for line in self.user.logs(run, tail=100)]
+            found = [line for line in lines if line.startswith(start)]
+            if len(found) >= wanted:
+                return found
             assert time.monotonic() < until, lines
             time.sleep(0.5)
-        return lines

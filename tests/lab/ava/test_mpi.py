@@ -34,7 +34,7 @@ def start(day, name, command):
 def test_mpirun_starts_its_processes_in_the_other_pods_of_the_run(day):
     run = start(day, "mpi", f'mpirun python3 -c "{RANKS}"')
     day.succeeded(run)
-    lines = [line for line in day.log(run, 2) if line.startswith("sum")]
+    lines = day.log(run, 2, start="sum")
     hosts = {line.split()[3] for line in lines}
     assert [line.split()[1] for line in lines] == ["3", "3"]
     assert len(hosts) == 2
