@@ -26,7 +26,7 @@ LEFT = "isolation"
 NEEDS = 3
 """GPUs of one node: the victim's, and one for each of two attackers."""
 ROOMY = role(1, each={**SMALL, "gpu": 1, "memory": 256 << 20})
-"""Of a container that tries many attacks at a time, a process each."""
+"""Of a container in which many attacks are tried at a time, a process each; in the victim those of the control."""
 MINORS = 16
 """Cards that are tried to be opened."""
 OLD = {"CUDA_VERSION": "9.0.176"}
@@ -156,7 +156,7 @@ class _Scene:
     def _victim(self) -> tuple[str, int]:
         """Start the victim; return its run and the number of its card."""
         image = reach.target(self.ctx).image
-        job = {"image": image, "command": victim.command(self.mark, self.key), "roles": [role(1)]}
+        job = {"image": image, "command": victim.command(self.mark, self.key), "roles": [ROOMY]}
         run = self.theirs.start("victim", {**job, "node": self.node})
         said: list[str] = []
 
