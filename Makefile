@@ -105,8 +105,8 @@ dashboards: $(STAMP) ## Generate the grafana dashboards and the table of alerts 
 	@$(BIN)/python scripts/log-rules
 	@$(BIN)/python scripts/alerts-table
 
-reference: $(STAMP) ## Generate every page and rule file that is made of the code and of the tests' data (docs/reference, tables, alerts on logs).
-	@for page in reference doctor-table risks-table ports-table log-rules alerts-table bad-input negative-controls; do \
+reference: $(STAMP) ## Generate the pages that are made of the code and of the tests' data: docs/reference, tables, risks, bad input, negative controls.
+	@for page in reference doctor-table risks-table ports-table bad-input negative-controls; do \
 		$(BIN)/python scripts/$$page; done
 
 clean: ## Remove the virtual environment and build leftovers (not the lab, not the caches).
