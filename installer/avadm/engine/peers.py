@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -28,9 +28,6 @@ from avadm.runner.events import Event, Kind
 from avadm.runner.fleet import Fleet
 from avadm.runner.manages import UNPROVEN, kind
 from nodeside import peers as there
-
-if TYPE_CHECKING:
-    from avadm.sitefile.load import SiteFile
 
 TASK = "Tell the node of the others, without the playbook"
 HOSTS = "/etc/hosts"
@@ -73,22 +70,17 @@ class Telling:
         verdicts: Mapping[str, Verdict],
     ) -> Telling:
         """Return what is needed to tell those nodes of a plan's steps that only have to be told."""
+        from avadm.runner.ssh import SshFleet
+
         return cls(
             hosts={step.name: told_apart(step, verdicts.get(step.name)) for step in steps},
             variables=context.digests.variables,
             home=paths.home(),
             fleet=fleet,
-            anew=lambda: fresh_fleet(context.site_file),
+            anew=lambda: SshFleet(context.site_file),
             python=context.site_file.profile.python,
             prints=context.fingerprints,
         )
-
-
-def fresh_fleet(site_file: SiteFile) -> AbstractContextManager[Fleet]:
-    """Return a fleet without connections; tests put a fake in its place."""
-    from avadm.runner.ssh import SshFleet
-
-    return SshFleet(site_file)
 
 
 class PeersFirst:
