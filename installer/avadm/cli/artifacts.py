@@ -170,13 +170,13 @@ def _make(
 
 
 def _chosen(app: App, names: tuple[str, ...]) -> list[Artifact]:
-    return named(names) if names else needed(app.site_file().site)
+    return named(names) if names else needed(app.site_file(draft=True).site)
 
 
 def _needed_if_known(app: App) -> set[str] | None:
     """Return the names of what the site needs, None where there is no good site file: listing works without."""
     try:
-        return {a.name for a in needed(app.site_file().site)}
+        return {a.name for a in needed(app.site_file(draft=True).site)}
     except AvadmError:
         return None
 

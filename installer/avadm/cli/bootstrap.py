@@ -83,7 +83,7 @@ def bootstrap(
     from avadm.runner.jump import JumpHost
     from avadm.runner.ssh import targets
 
-    site_file = app.site_file()
+    site_file = app.site_file(draft=True)
     nodes = select(site_file.site, limit)
     password = from_file(password_file) if password_file else os.environ.get("AVADM_SSH_PASSWORD")
     for_sudo = from_file(sudo_password_file) if sudo_password_file else os.environ.get("AVADM_SUDO_PASSWORD")

@@ -39,7 +39,7 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
     from avadm.cli.nodes import select
     from avadm.disks.nodes import survey
 
-    site_file = _site_file(app)
+    site_file = app.site_file(draft=True)
     nodes = select(site_file.site, limit)
     disks, findings = survey(
         _fleet(site_file), site_file.site, site_file.profile.python, nodes, _fsid(site_file)
@@ -76,7 +76,7 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     from avadm.engine.lock import locked
     from avadm.records.ledger import state_folder
 
-    site_file = _site_file(app)
+    site_file = app.site_file(draft=True)
     chosen = _choose(site_file, _fleet(site_file), _node(site_file.site, node), disks)
     new = [d for d in chosen if not d.report["approved"]]
     if bad := refusals(new):
@@ -119,7 +119,7 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
     from avadm.render import lost_vault
     from avadm.sitefile.secrets import Vault
 
-    site_file = _site_file(app)
+    site_file = app.site_file(draft=True)
     site, python, fleet = site_file.site, site_file.profile.python, _fleet(site_file)
     (found,) = _choose(site_file, fleet, _node(site, node), (name,))
     if gone := lost_vault.of(site_file):
@@ -144,14 +144,6 @@ def zap(app: App, node: str, name: str, typed: str | None, break_lock: bool, as_
         return
     console.print(Text(f"Erased and proven blank: {_title(found)}"))
     console.print(Text(f"Written down in {folder.path / 'zap.json'}"))
-
-
-def _site_file(app: App) -> SiteFile:
-    """Return the site file, which may still lack the devices that this verb helps to name."""
-    from avadm.disks.approve import MENDED
-    from avadm.sitefile.load import load
-
-    return load(app.resolved_site, MENDED)
 
 
 def _fsid(site_file: SiteFile) -> str:

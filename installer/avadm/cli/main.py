@@ -91,12 +91,16 @@ class App:
             "or start the lab with `avadm lab up`.",
         )
 
-    def site_file(self) -> SiteFile:
-        """Return the loaded and checked site file; AvadmError with every error of the pass."""
-        from avadm.sitefile.load import load
+    def site_file(self, *, draft: bool = False) -> SiteFile:
+        """Return the loaded and checked site file, loaded once; AvadmError with every error of the pass.
+
+        Args:
+            draft: whether a file without the devices of its storage nodes is good enough for this verb.
+        """
+        from avadm.sitefile.load import DRAFT, load
 
         if self._loaded is None:
-            self._loaded = load(self.resolved_site)
+            self._loaded = load(self.resolved_site, DRAFT if draft else ())
         return self._loaded
 
     def fleet(self) -> Fleet:

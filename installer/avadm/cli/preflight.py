@@ -63,7 +63,7 @@ def preflight(
     checks = _choose(CHECKS, wanted)
     if only_list:
         return _list(checks, as_json)
-    site_file = app.site_file()
+    site_file = app.site_file(draft=True)
     nodes = select(site_file.site, limit)
     outcome = (_versions if versions else _facts)(app, site_file, nodes, checks if wanted else None)
     if junit is not None:

@@ -29,18 +29,20 @@ def site() -> None:
 def check(app: App, file: Path | None, as_json: bool) -> int:
     """Check a site file as a whole: every error and warning of one pass.
 
+    A file that lacks only the devices of storage nodes is good as a draft: `avadm disk approve` completes it.
     Exit status: 0 no errors (warnings may be), 2 errors, or the file cannot be read.
     """
     from avadm.render import lost_vault
-    from avadm.sitefile.load import examine
+    from avadm.sitefile.load import DRAFT, examine
 
     path = file or app.resolved_site
-    site_file, findings = examine(path)
+    site_file, findings = examine(path, DRAFT)
     if site_file and (gone := lost_vault.of(site_file)):
         findings.append(gone)
     bad = errors(findings)
     if as_json:
-        print_json({"site": str(path), "ok": not bad, "findings": as_dicts(findings)})
+        draft = bool(site_file and site_file.draft)
+        print_json({"site": str(path), "ok": not bad, "draft": draft, "findings": as_dicts(findings)})
         return EXIT_COULD_NOT_RUN if bad else EXIT_GOOD
     print_findings(findings)
     warnings = sum(f.severity is Severity.WARNING for f in findings)
@@ -49,8 +51,9 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
         console.print(f"{path}: {tally}", markup=False)
         return EXIT_COULD_NOT_RUN
     nodes = len(site_file.site.nodes)
+    good = "good as a draft, without devices," if site_file.draft else "good"
     console.print(
-        f"{path}: good ({_count(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False
+        f"{path}: {good} ({_count(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False
     )
     return EXIT_GOOD
 
@@ -70,9 +73,9 @@ def show(app: App, file: Path | None, profiles: bool, as_schema: bool, as_json: 
     elif profiles:
         _profiles(as_json)
     else:
-        from avadm.sitefile.load import load
+        from avadm.sitefile.load import DRAFT, load
 
-        site_file = load(file or app.resolved_site)
+        site_file = load(file or app.resolved_site, DRAFT)
         if as_json:
             print_json(
                 {
@@ -106,9 +109,9 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
     from avadm.records.ledger import Ledger
     from avadm.render.inventory import render_inventory
     from avadm.render.lost_vault import refuse_other
-    from avadm.sitefile.load import load
+    from avadm.sitefile.load import DRAFT, load
 
-    site_file = load(file or app.resolved_site)
+    site_file = load(file or app.resolved_site, DRAFT)
     ledger = Ledger.of(site_file.path, site_file.site.name)
     refuse_other(site_file.path, ledger.founded("vault"))
     rendered = render_inventory(site_file, folder, variables(ledger, site_file.site))
@@ -133,10 +136,10 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
 def use(file: Path) -> None:
     """Make a site file the default of this checkout."""
     from avadm.errors import AvadmError
-    from avadm.sitefile.load import examine
+    from avadm.sitefile.load import DRAFT, examine
 
     path = file.absolute()
-    _, findings = examine(path)
+    _, findings = examine(path, DRAFT)
     pointer = paths.default_site_pointer()
     try:
         pointer.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,13 @@ from avadm.errors import AvadmError
 from avadm.findings import errors
 from avadm.site import profile as profiles
 
+DRAFT_STEPS = (
+    ("avadm bootstrap", "pin host keys, install the controller's key"),
+    ("avadm disk list", "all disks of all nodes"),
+    ("avadm disk approve NODE DISK...", "write devices into the site file"),
+    ("avadm site check", "the file as a whole"),
+)
+
 
 @click.command()
 @click.argument("file", default="site.yml", type=click.Path(path_type=Path))
@@ -51,7 +58,7 @@ def init(
     Roles are proposed where no --node names any; storage devices are to be filled in afterwards.
     """
     from avadm.sitefile import init as make
-    from avadm.sitefile.load import examine
+    from avadm.sitefile.load import DRAFT, examine
 
     if file.exists() and not force:
         make.write(file, "", force=False)  # says that it is there, before anything is asked
@@ -92,11 +99,17 @@ def init(
     )
     make.write(file, make.text_of(new), force=force)
     console.print(f"Written: {file} ({len(new_nodes)} nodes)", markup=False)
-    _, findings = examine(file)
+    site_file, findings = examine(file, DRAFT)
     if errors(findings):
         console.print("Still to be filled in or corrected:", markup=False)
         print_findings(errors(findings), to=console)
         console.print("Then: avadm site check", markup=False)
+    elif site_file and site_file.draft:
+        console.print(
+            f"A draft: {len(site_file.draft)} storage nodes have no devices yet. Next:", markup=False
+        )
+        for command, why in DRAFT_STEPS:
+            console.print(f"  {command:<34}# {why}", markup=False)
     else:
         console.print("It is complete. Next: avadm bootstrap", markup=False)
 

@@ -36,7 +36,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
     Reads the ledger, and asks the few nodes that keep the site's lock and copies of the ledger; `avadm plan` asks
     all nodes whether everything is still so.
     """
-    site_file = app.site_file()
+    site_file = app.site_file(draft=True)
     context = SiteContext.of(site_file, tolerant=True)
     nodes = LockNodes(site_file, app.idle_fleet())
     seen = Seen() if offline else nodes.do("show")

@@ -18,11 +18,8 @@ from ruamel.yaml.util import load_yaml_guess_indent
 from avadm.disks.nodes import Disk
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
-from avadm.sitefile.load import examine
+from avadm.sitefile.load import DRAFT, examine
 from avadm.sitefile.text import read_text
-
-MENDED = frozenset({"osd-without-devices"})
-"""Errors of a site file that approving disks mends."""
 
 
 def refusals(disks: Sequence[Disk]) -> list[Finding]:
@@ -122,7 +119,7 @@ def approve(path: Path, node: str, entries: Sequence[dict[str, str]]) -> str:
             stream.flush()
             os.fsync(stream.fileno())
         made.chmod(stat.S_IMODE(path.stat().st_mode))
-        good, findings = examine(made, MENDED)
+        good, findings = examine(made, DRAFT)
         if good is None:
             raise AvadmError(errors(findings))
         # A link stays a link: what it leads to is written.

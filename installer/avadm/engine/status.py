@@ -22,7 +22,14 @@ def status(context: SiteContext, last_run: dict[str, Any] | None = None) -> dict
     site = context.site_file.site
     running = holder(context.state_folder)
     phases = [_phase(context, p, p.hosts(site), running is not None) for p in PHASES if p.hosts(site)]
-    return {"site": site.name, "phases": phases, "running": running, "last_run": last_run}
+    lacking = list(context.site_file.draft)
+    return {
+        "site": site.name,
+        "phases": phases,
+        "running": running,
+        "last_run": last_run,
+        "without_devices": lacking,
+    }
 
 
 def _phase(context: SiteContext, phase: Phase, hosts: tuple[str, ...], locked: bool) -> dict[str, Any]:
@@ -62,6 +69,11 @@ def advice(data: dict[str, Any], avadm: str = "avadm") -> str:
         who = data["running"]
         return (
             f"`avadm {who.get('verb', '?')}` is running (process {who.get('pid')}, since {who.get('since')})."
+        )
+    if lacking := data["without_devices"]:
+        return (
+            f"No device of {', '.join(lacking)} is approved: `{avadm} bootstrap`, `{avadm} disk list`, then "
+            f"`{avadm} disk approve NODE DISK` for each."
         )
     by_state: dict[str, list[str]] = {}
     for phase in data["phases"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from avadm.site.profile import Profile
 from avadm.sitefile.explain import explain, nearest
 from avadm.sitefile.source import KeyPath, Source, read
 from avadm.sitefile.validate import Draft, validate
+
+DRAFT = frozenset({"osd-without-devices"})
+"""Errors that a draft may have: a site file that lacks nothing but the devices of its storage nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class SiteFile:
     def where(self, key: Sequence[str | int] = ()) -> str:
         """Return ``site.yml:12`` for a key path such as ``("nodes", 3, "address")``."""
         return self._source.where(tuple(key))
+
+    @property
+    def draft(self) -> tuple[str, ...]:
+        """The nodes that are to store data and have no approved device yet; none where the file is complete."""
+        return tuple(n.name for n in self.site.nodes if "osd" in n.roles and not n.devices)
 
     @property
     def ssh_key(self) -> Path:
@@ -67,7 +75,7 @@ def load(path: Path, allow: Collection[str] = ()) -> SiteFile:
 
     Args:
         path: the file.
-        allow: checks whose errors do not stop this verb (it is what mends them).
+        allow: checks whose errors do not stop this verb, and are warnings for it; see `DRAFT`.
 
     Raises:
         AvadmError: with every error and warning of the pass (exit code 2).
@@ -93,9 +101,9 @@ def examine(path: Path, allow: Collection[str] = ()) -> tuple[SiteFile | None, l
     profile = _profile(source, findings)
     if site is not None:
         findings += validate(Draft(site, source.where, source.has, frozenset(broken)))
+    findings = [replace(f, severity=Severity.WARNING) if f.check in allow else f for f in findings]
     findings = _in_order(findings)
-    stops = [f for f in errors(findings) if f.check not in allow]
-    if stops or site is None or profile is None:
+    if errors(findings) or site is None or profile is None:
         return None, findings
     return SiteFile(path, site, profile, tuple(findings), source), findings
 

@@ -49,3 +49,12 @@ def test_interfaces_count_that_are_as_fast_as_the_role_wants(speeds, short):
     facts = {"n1": {"links": links}}
     found = hardware.judge(PreflightContext(one, STATED, one.nodes, facts, {}, {}))
     assert ["interfaces of 10 Gbit/s" in f.what for f in found] == ([True] if short else [])
+
+
+@pytest.mark.parametrize(("devices", "short"), [(0, False), (1, True)])
+def test_a_node_of_a_draft_is_not_short_of_devices(devices, short):
+    one = sites.site(sites.node("n1", 1, "osd", devices=[{"serial": f"S{i}"} for i in range(devices)]))
+    least = minimum(one, STATED, one.nodes[0]).devices
+    assert least and least > 1
+    found = hardware.judge(PreflightContext(one, STATED, one.nodes, {"n1": {}}, {}, {}))
+    assert ["approved devices" in f.what for f in found] == ([True] if short else [])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from avadm.cli import main
 from avadm.errors import AvadmError
 from avadm.render.inventory import groups, variables
-from avadm.sitefile.load import examine
+from avadm.sitefile.load import DRAFT, examine
 from tests.unit.site.corpus import BASE
 
 # The same files in every run: a file that is refused wrongly becomes a case in tests/unit/site/cases.
@@ -84,7 +84,7 @@ def checked(tmp_path, monkeypatch):
         assert ended.value.code in (0, 2)
         assert path.read_bytes() == raw
         try:
-            site_file, findings = examine(path)
+            site_file, findings = examine(path, DRAFT)
         except AvadmError as error:
             site_file, findings = None, error.findings
         assert (site_file is None) == (ended.value.code == 2)

@@ -19,6 +19,8 @@ def judge(context: PreflightContext) -> list[Finding]:
     """Return what speaks against each approved device."""
     found: list[Finding] = []
     for node, facts in context.each("devices"):
+        if "osd" in node.roles and not node.devices:
+            found.append(_none(node))
         seen: dict[str, str] = {}
         for device, fact in zip(node.devices, facts, strict=True):
             found += _one(node, device, fact)
@@ -30,6 +32,19 @@ def judge(context: PreflightContext) -> list[Finding]:
             elif path:
                 seen[path] = _name(device)
     return found + _unproven(context, {(f.host, f.where) for f in found if f.severity is Severity.ERROR})
+
+
+def _none(node: Node) -> Finding:
+    """Return that a node's devices are to be approved yet: the site file is a draft."""
+    return Finding(
+        check="disks",
+        what="No device of this node is approved yet: `avadm apply` will refuse the site file.",
+        found="no devices",
+        wanted="devices in the site file",
+        remedy="Run `avadm disk list`, then `avadm disk approve NODE DISK`.",
+        severity=Severity.WARNING,
+        host=node.name,
+    )
 
 
 def _unproven(context: PreflightContext, told: set[tuple[str | None, str]]) -> list[Finding]:

@@ -80,7 +80,8 @@ def _short(node: Node, least: Hardware, facts: Any) -> Iterator[tuple[str, str, 
             kind = f"interfaces of {speed:g} Gbit/s" if speed else "interfaces"
             told = ", ".join(f"{x['name']} {x['speed'] or '?'} Mbit/s" for x in facts["links"]) or "none"
             yield kind, told, f"at least {least.nics}"
-    if least.devices is not None and len(node.devices) < least.devices:
+    # A draft has none yet: the check `disks` reports that.
+    if least.devices is not None and 0 < len(node.devices) < least.devices:
         yield "approved devices", f"{len(node.devices)}", f"at least {least.devices}"
     if least.device_gib is not None and facts.get("devices") is not None:
         small = [

@@ -105,7 +105,7 @@ def osd_devices(draft: Draft) -> Iterator[Finding]:
                 f"{node.name} has the role osd but no approved device.",
                 "no devices",
                 "devices: a list with serial, wwn or by_id of each",
-                f"List them: ssh {node.address} lsblk -d -o NAME,SERIAL,WWN,SIZE",
+                f"Run `avadm bootstrap`, then `avadm disk list --limit {node.name}` and `avadm disk approve {node.name} DISK`.",
                 node.name,
             )
         elif node.devices and "osd" not in node.roles:
