@@ -42,6 +42,7 @@ FAULTS = (
         "A-AL-HIT",
         ("hits", "misses"),
         lambda c: c.silent.add("c2"),
+        "INCONCLUSIVE",
     ),
     Fault(
         "other-bytes",

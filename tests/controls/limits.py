@@ -56,7 +56,7 @@ FAULTS = (
         "never-granted",
         "no eviction is granted, with room in the budget",
         "K-EVICT",
-        ("granted", "stayed"),
+        ("granted",),
         lambda c: setattr(c.limits, "grants", False),
     ),
     Fault(

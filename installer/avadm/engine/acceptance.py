@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,9 @@ from avadm.runner.fleet import Fleet
 from avadm.sitefile.load import SiteFile
 from avadm_validation import registry
 from avadm_validation.measuring.context import MeasureError, Progress
+from avadm_validation.measuring.machine import watched
 from avadm_validation.measuring.runner import Runner, class_of, now
+from avadm_validation.protocol.load import words
 from avadm_validation.protocol.model import CheckResult, Report
 
 Effort = Literal["quick", "full"]
@@ -60,10 +63,12 @@ def run(
         progress=progress,
         finished=finished,
     )
-    started, commit = now(), _commit()
+    started, commit, begun = now(), _commit(), time.time()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
-            checks = execute(runner, only, suite, site_file)
+            with watched(report_folder) as runner.machine:
+                checks = execute(runner, only, suite, site_file)
+                load = runner.machine.since(begun)
         except MeasureError as error:
             raise AvadmError.of(
                 check="acceptance-not-possible",
@@ -87,7 +92,7 @@ def run(
         git_commit=commit,
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
-        environment=found.environment,
+        environment={**found.environment, "load of the controller's machine": words(load)},
         notes=[*target.notes, *runner.left],
         checks=checks,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import isfinite
+from math import isinf, isnan
 
+from avadm_validation.protocol.load import Machine, words
 from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
 
 # Byte rates are stated in decimal units (1 GB/s = 1e9 B/s), as networks and disks are sold.
@@ -14,18 +15,25 @@ _OPS = {">=": "≥", "<=": "≤", "==": "="}
 MEANING = {
     Verdict.PASS: "the 95 % interval lies on the right side of the threshold",
     Verdict.FAIL: "the 95 % interval lies on the wrong side of the threshold, or a must was not met",
-    Verdict.INCONCLUSIVE: "the interval contains the threshold, or too little was measured: run more",
+    Verdict.INCONCLUSIVE: "the interval contains the threshold, too little was measured, or a busy machine explains it",
     Verdict.BLOCKED: "not measured: a precondition does not hold",
     Verdict.EXCEPTED: "fails, and may here, for the reason that is given",
     Verdict.PROJECTED: "computed from a smaller series, not reached",
-    Verdict.NOT_RUN: "not asked for, or could not be measured here",
+    Verdict.NOT_RUN: "not asked for, or the site has nothing that it measures",
 }
+
+
+def load(machine: Machine) -> str:
+    """Return the load of the controller's machine in words."""
+    return words(machine)
 
 
 def number(value: float | None, unit: str = "") -> str:
     """Return a number with three significant digits and its unit, e.g. ``1.25 GB/s`` or ``5,120 files/s``."""
-    if value is None or not isfinite(value):
+    if value is None or isnan(value):
         return "–"
+    if isinf(value):
+        return "never"
     if unit == "bool":
         return "yes" if value == 1 else "no"
     if unit == "ratio":

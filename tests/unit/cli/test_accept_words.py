@@ -4,7 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from avadm.cli.accept import undecided
+from avadm.cli.accept import exit_status, undecided
+
+
+def report_of(verdicts):
+    checks = [SimpleNamespace(id=i, verdict=v, reasons=[f"why {i}"]) for i, v in verdicts.items()]
+    return SimpleNamespace(checks=checks, good=all(v == "PASS" for v in verdicts.values()))
 
 
 @pytest.mark.parametrize(
@@ -16,7 +21,23 @@ from avadm.cli.accept import undecided
     ],
 )
 def test_what_could_not_be_decided_is_told_apart_from_what_failed(verdicts, told):
-    text = undecided(SimpleNamespace(checks=[SimpleNamespace(id=i, verdict=v) for i, v in verdicts.items()]))
+    text = undecided(report_of(verdicts))
     assert told in text
     assert bool(text) == bool(told)
     assert ("Nothing failed" in text) == bool(told)
+    assert ("why A-BD1" in text) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "allowed", "strict"),
+    [
+        ({"A-FS1": "PASS"}, 0, 0),
+        ({"A-FS1": "PASS", "A-BD1": "INCONCLUSIVE"}, 0, 1),
+        ({"A-FS1": "FAIL", "A-BD1": "INCONCLUSIVE"}, 1, 1),
+        ({"preconditions": "BLOCKED", "A-BD1": "INCONCLUSIVE"}, 1, 1),
+        ({"A-FS1": "NOT RUN"}, 1, 1),
+    ],
+)
+def test_only_what_could_not_be_decided_may_be_allowed(verdicts, allowed, strict):
+    report = report_of(verdicts)
+    assert (exit_status(report, True), exit_status(report, False)) == (allowed, strict)

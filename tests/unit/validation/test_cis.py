@@ -85,9 +85,11 @@ def test_nodes_that_cannot_be_read_are_no_pass_and_are_all_named(tmp_path):
         ASKED: lambda node, _: {"m1": {"rc": 1, "stderr": "no python3"}, "m2": "{}", "w1": {}}[node]
     }
     checks = execute(run, made)
-    assert {c.verdict for c in checks} == {Verdict.FAIL}
+    assert {c.verdict for c in checks} == {Verdict.INCONCLUSIVE}
     (kubelet,) = [c for c in checks if c.id == "CIS-2.1"]
-    assert kubelet.reasons == ["could not be measured: m1: no python3; w1: exit status 0, nothing printed"]
+    assert kubelet.reasons[:1] == [
+        "could not be measured: m1: no python3; w1: exit status 0, nothing printed"
+    ]
 
 
 def test_a_node_that_tells_nothing_keeps_to_nothing(tmp_path):

@@ -1,6 +1,7 @@
 """The suite's runner: preconditions block, faults become verdicts, everything is put back."""
 
 import json
+import math
 
 import pytest
 from acceptance_fakes import NOW, FakeFleet, sealed
@@ -11,7 +12,8 @@ from avadm_validation.measuring.extract import compute, facts
 from avadm_validation.measuring.runner import Runner
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
-from avadm_validation.protocol.model import Metric, Report, Sample, Verdict
+from avadm_validation.protocol.load import Machine
+from avadm_validation.protocol.model import Criterion, Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verify import verify
 from avadm_validation.suites.storage import run
 from tests.unit.validation.executing import execute
@@ -119,11 +121,102 @@ def broken(ctx):
     return 1 / 0
 
 
-@pytest.mark.parametrize("act", [no_value, unreachable, broken])
-def test_what_is_not_measured_fails(tmp_path, monkeypatch, act):
+def void(ctx):
+    outcome = measured(ctx)
+    sample = outcome.metrics[0].samples[0].model_copy(update={"value": math.nan, "extract": "number"})
+    first = outcome.metrics[0].model_copy(update={"samples": [sample]})
+    return Outcome("m", [first, *outcome.metrics[1:]])
+
+
+@pytest.mark.parametrize("act", [no_value, broken])
+def test_a_check_that_does_not_do_what_it_should_fails(tmp_path, monkeypatch, act):
     with_check(monkeypatch, act)
     _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
     assert check.verdict is Verdict.FAIL and check.reasons
+
+
+@pytest.mark.parametrize("act", [unreachable, void])
+def test_what_could_not_be_measured_is_inconclusive_after_a_second_try(tmp_path, monkeypatch, act):
+    tries = []
+
+    def counted(ctx):
+        tries.append(1)
+        return act(ctx)
+
+    with_check(monkeypatch, counted)
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
+    assert (check.verdict, len(tries)) == (Verdict.INCONCLUSIVE, 2)
+    assert "could not be measured" in check.reasons[0]
+    assert any("measured again, because" in r for r in check.reasons)
+
+
+def test_what_can_be_measured_at_the_second_try_passes(tmp_path, monkeypatch):
+    tries = []
+
+    def once(ctx):
+        tries.append(1)
+        return measured(ctx) if len(tries) > 1 else unreachable(ctx)
+
+    with_check(monkeypatch, once)
+    _, check = execute(run, suite(tmp_path, FakeFleet(answers())))
+    assert check.verdict is Verdict.PASS
+    assert any("c1: gone" in r for r in check.reasons)  # why it was measured again
+
+
+def test_nothing_is_repeated_when_the_time_of_the_run_is_over(tmp_path, monkeypatch):
+    tries = []
+
+    def counted(ctx):
+        tries.append(1)
+        return unreachable(ctx)
+
+    with_check(monkeypatch, counted)
+    made = suite(tmp_path, FakeFleet(answers()))
+    made.begun -= 10_000
+    execute(run, made)
+    assert tries == [1]
+
+
+class Busy:
+    """A watch of a machine that is some times slower than an idle one."""
+
+    def __init__(self, slowdown):
+        self.slowdown = slowdown
+
+    def since(self, began):
+        load = {
+            "slowdown": self.slowdown,
+            "peak": self.slowdown,
+            "running": 9,
+            "cpu": 1,
+            "io": 0,
+            "memory": 0,
+        }
+        return Machine(began=began, ended=began + 1, **load)
+
+    def patience(self):
+        return 1.0
+
+
+@pytest.mark.parametrize(("slowdown", "wanted"), [(1.0, Verdict.FAIL), (4.0, Verdict.INCONCLUSIVE)])
+def test_a_busy_machine_explains_a_late_answer_and_is_named(tmp_path, monkeypatch, slowdown, wanted):
+    def late(ctx):
+        path = ctx.rec.save("x.out", '{"s": 2.5}')
+        sample = ctx.sample("number", {"doc": [path]}, path="s")
+        return Outcome("m", [Metric(name="took", title="took", unit="s", scope="client", samples=[sample])])
+
+    with_check(monkeypatch, late)
+    made = suite(tmp_path, FakeFleet(answers()))
+    bound = Criterion(
+        id="A-BD6.took", check="A-BD6", metric="took", unit="s", op="<=", threshold=1, rule="each",
+        scope="client", method="m", class_="lab",
+    )  # fmt: skip
+    made.criteria.judging = {k: c for k, c in made.criteria.judging.items() if c.check != "A-BD6"}
+    made.criteria.add([bound])
+    made.machine = Busy(slowdown)
+    check = execute(run, made)[1]
+    assert check.verdict is wanted, check.reasons
+    assert any("4.0 times slower" in r for r in check.reasons) == (slowdown > 1)
 
 
 @pytest.mark.parametrize("second", [Verdict.PASS, Verdict.INCONCLUSIVE])
@@ -288,10 +381,17 @@ def test_an_edit_of_a_raw_file_is_found(tmp_path, monkeypatch):
     assert any("sha256" in p for p in found) and any("0.0 by its raw files" in p for p in found)
 
 
-@pytest.mark.parametrize("act", [no_value, unreachable, broken])
-def test_an_honest_failure_verifies(tmp_path, monkeypatch, act):
+@pytest.mark.parametrize(
+    ("act", "verdict"),
+    [
+        (no_value, Verdict.FAIL),
+        (broken, Verdict.FAIL),
+        (unreachable, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_honest_failure_verifies(tmp_path, monkeypatch, act, verdict):
     report = report_of(tmp_path, monkeypatch, act)
-    assert report.checks[1].verdict is Verdict.FAIL
+    assert report.checks[1].verdict is verdict
     assert problems(Report.load(tmp_path), tmp_path) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.judge import deciding, judged, verdict_of
 from avadm_validation.protocol.model import Criterion, Metric, Sample, Verdict
-from avadm_validation.protocol.verdict import fmt, holds, judge, measured, worst
+from avadm_validation.protocol.verdict import fmt, holds, judge, measured, scaled_threshold, worst
 
 V = Verdict
 
@@ -46,7 +46,7 @@ def metric(*values):
         ((110,), V.INCONCLUSIVE),  # one sample has no interval
         ((110, 111), V.INCONCLUSIVE),  # fewer than the criterion asks for
         ((), V.FAIL),  # a missing metric fails the run
-        ((110, math.nan, 112), V.FAIL),
+        ((110, math.nan, 112), V.INCONCLUSIVE),  # what was not measured proves nothing
     ],
 )
 def test_mean(values, wanted):
@@ -119,3 +119,61 @@ def test_a_criterion_without_its_metric_fails_the_check():
 )
 def test_fmt(value, text):
     assert fmt(value) == text
+
+
+def timed(**changes):
+    return criterion(
+        **{"unit": "s", "op": "<=", "threshold": 10, "rule": "each", "repetitions": 1, **changes}
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "slowdown", "wanted"),
+    [
+        (9, 1, V.PASS),
+        (9, 5, V.PASS),
+        (11, 1, V.FAIL),  # on an idle machine nothing explains it
+        (11, 2, V.INCONCLUSIVE),
+        (21, 2, V.FAIL),  # twice as slow does not explain it
+        (math.inf, 9, V.FAIL),  # it never came, however long it was waited for
+    ],
+)
+def test_the_load_of_the_machine_never_makes_a_pass_and_explains_what_it_can(value, slowdown, wanted):
+    assert judge(samples(value), timed(), "lab", slowdown)[0] is wanted
+
+
+def test_throughput_is_scaled_too():
+    slow = samples(40, 41, 42)
+    assert judge(slow, criterion(), "lab", 1)[0] is V.FAIL
+    assert judge(slow, criterion(), "lab", 3)[0] is V.INCONCLUSIVE
+    assert judge(slow, criterion(), "lab", 2)[0] is V.FAIL
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        timed(**{"class": "site-full"}),  # a site's limits are the specification's
+        timed(unit="pods"),
+        timed(op="==", unit="s"),
+    ],
+)
+def test_what_does_not_depend_on_the_speed_of_the_lab_is_not_scaled(same):
+    assert scaled_threshold(same, 5) == same.threshold
+
+
+def test_a_ratio_of_times_is_scaled_where_its_criterion_says_so():
+    assert scaled_threshold(timed(unit="ratio", load_dependent=True), 5) == 50
+
+
+@pytest.mark.parametrize("slowdown", [1, 1.5, 3, 100])
+def test_what_a_planted_fault_lets_through_fails_at_any_load(slowdown):
+    late = timed(seen={"worst": 5, "faulty": 12.5})
+    assert judge(samples(12.5), late, "lab", slowdown)[0] is V.FAIL
+    slow = criterion(seen={"worst": 200, "cov": 0.1, "faulty": 80})
+    assert judge(samples(80, 80.1, 79.9), slow, "lab", slowdown)[0] is V.FAIL
+
+
+def test_no_interval_stands_beside_a_verdict_that_each_sample_decides():
+    one = Metric(name="late", title="late", unit="ratio", scope="client", samples=samples(0.6, 2.1))
+    found = measured(one, criterion(metric="late", unit="ratio", op="<=", threshold=1, rule="each"))
+    assert (found.verdict, found.ci95, found.mean) == (V.FAIL, None, pytest.approx(1.35))

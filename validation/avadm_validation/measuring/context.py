@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from avadm_validation.measuring.extract import compute, facts
+from avadm_validation.measuring.machine import patience
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Result
@@ -144,6 +145,10 @@ class Context:
     def noted(self) -> str:
         """Start of a command line that notes its shell's pid, so that the guard can end what a killed run left."""
         return f"echo $$ > {shlex.quote(self.tools)}/pid.$$;"
+
+    def limit(self, seconds: object) -> float:
+        """Return a limit of a wait, seconds, as long as the machine's present load makes it."""
+        return float(str(seconds)) * patience()
 
     def gate(self) -> float:
         """Return a start on the nodes' clock that every client can make."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 import signal
 import sys
@@ -19,13 +20,22 @@ from typing import Any
 from avadm_validation import data
 from avadm_validation.measuring.check import Check
 from avadm_validation.measuring.context import TOOLS, Context, MeasureError, Outcome, Progress
+from avadm_validation.measuring.machine import EVERY_SECONDS, Watch, patience
 from avadm_validation.measuring.targets import Target
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import Recorder
 from avadm_validation.protocol.fleet import Fleet
 from avadm_validation.protocol.judge import check_verdict, deciding, judged
+from avadm_validation.protocol.load import Machine, words
 from avadm_validation.protocol.manifest import Manifest
 from avadm_validation.protocol.model import GOOD, CheckResult, Class, Verdict
+
+BUSY = 1.5
+"""Slowdown from which on a machine is called busy."""
+CALM_SECONDS = 60.0
+"""Longest wait for a busy machine to become idle before a check is repeated."""
+REPEAT_WITHIN_SECONDS = {"quick": 1500.0, "full": math.inf}
+"""Time of a run, by its effort, after which no check is repeated that has no windows to lengthen."""
 
 
 def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -38,9 +48,12 @@ def longer(params: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return {**params, **scaled}
 
 
-def _many(before: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+def _longer(before: Mapping[str, Any], again: Mapping[str, Any], factor: float) -> str:
+    if before == again:
+        return ""
     first, second = before.get("repetitions"), again.get("repetitions")
-    return f", {second} of them instead of {first}" if first != second else ""
+    many = f", {second} of them instead of {first}" if first != second else ""
+    return f" with windows {factor:g} times as long{many}"
 
 
 def class_of(kind: str, effort: str) -> Class:
@@ -92,6 +105,9 @@ class Runner:
         warn: told of each thing that could not be put back, after an interruption too.
         left: the same, for the report.
         telling: held while something is told: a suite may run checks at the same time.
+        machine: watches the load of the controller's machine; None where nothing watches it.
+        begun: when the run began, on the monotonic clock.
+        made_again: what several checks share and could not be made at first: it is made again once.
     """
 
     target: Target
@@ -108,12 +124,15 @@ class Runner:
     left: list[str] = field(default_factory=list)
     manifest: Manifest = field(default_factory=Manifest)
     telling: threading.Lock = field(default_factory=threading.Lock)
+    machine: Watch | None = None
+    begun: float = field(default_factory=time.monotonic)
+    made_again: set[str] = field(default_factory=set)
 
     def context(self, check: str, params: Mapping[str, Any]) -> Context:
         """Return a check's view of the run."""
         return Context(
             target=self.target,
-            rec=Recorder(self.fleet, self.folder, check),
+            rec=Recorder(self.fleet, self.folder, check, patience),
             params=params,
             run=self.run,
             seed=self.seed,
@@ -152,22 +171,54 @@ class Runner:
 
     def one(self, check: Check, params: Mapping[str, Any]) -> CheckResult:
         """Measure and judge one check; what goes wrong becomes its verdict, never an exception."""
-        ctx, started, clock = self.context(check.ID, params), now(), time.monotonic()
-        outcome = self.measure(check, ctx)
-        result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
+        ctx = self.context(check.ID, params)
+        outcome, result = self._measured(check, ctx)
         factor = float(params.get("again", 1))
         again = longer(params, factor) if factor > 1 else params
-        # A check without windows would only be repeated as it was.
-        if result.verdict is Verdict.INCONCLUSIVE and again != params:
-            # Only the second, longer measurement counts: nothing of the first is pooled, picked or thrown away.
+        # A check without windows would only be repeated as it was, which helps where it was not measured or the load explains it.
+        if result.verdict is Verdict.INCONCLUSIVE and (again != params or self._worth_repeating(result)):
+            # Only the second measurement counts: nothing of the first is pooled, picked or thrown away.
             ctx.params = again
-            outcome = self.measure(check, ctx)
-            outcome.reasons.append(
-                f"measured again with windows {factor:g} times as long{_many(params, again)}, because the first measurement "
-                f"was inconclusive ({result.reasons[0]}); only the second counts, the raw files of both are kept"
+            self._wait_for_calm(ctx)
+            self._forget_errors()
+            first = result.reasons[0]
+            outcome, result = self._measured(
+                check,
+                ctx,
+                f"measured again{_longer(params, again, factor)}, because the first measurement was inconclusive ({first}); only "
+                "the second counts, the raw files of both are kept",
             )
-            result = self.result(check, ctx, outcome, started, time.monotonic() - clock)
         return self.done(result, outcome.verdict)
+
+    def _measured(self, check: Check, ctx: Context, note: str = "") -> tuple[Outcome, CheckResult]:
+        started, began, clock = now(), time.time(), time.monotonic()
+        outcome = self.measure(check, ctx)
+        outcome.reasons += [note] if note else []
+        machine = self.machine.since(began) if self.machine else None
+        return outcome, self.result(check, ctx, outcome, started, time.monotonic() - clock, machine)
+
+    def _worth_repeating(self, result: CheckResult) -> bool:
+        """Whether a check without windows may end otherwise when it is measured once more, and there is time for it."""
+        if time.monotonic() - self.begun > REPEAT_WITHIN_SECONDS[self.effort]:
+            return False
+        values = [s.value for m in result.metrics if m.criterion for s in m.samples]
+        busy = result.machine is not None and result.machine.peak >= BUSY
+        return not result.metrics or any(map(math.isnan, values)) or busy
+
+    def _wait_for_calm(self, ctx: Context) -> None:
+        """Give a busy machine some time to become idle before a check is repeated."""
+        end = time.monotonic() + CALM_SECONDS
+        while self.machine and self.machine.patience() >= BUSY and time.monotonic() < end:
+            ctx.step("waiting for the machine to become less busy")
+            time.sleep(EVERY_SECONDS)
+
+    def _forget_errors(self) -> None:
+        """Let what several checks share be made once more, and only once, where it could not be made."""
+        with self.telling:
+            failed = [k for k, v in self.shared.items() if isinstance(v, MeasureError)]
+            for key in set(failed) - self.made_again:
+                del self.shared[key]
+                self.made_again.add(key)
 
     def tell(self, step: Progress) -> None:
         """Tell of a step, one at a time."""
@@ -186,17 +237,32 @@ class Runner:
         try:
             return check.run(ctx)
         except MeasureError as e:
-            return Outcome(method="", reasons=[f"could not be measured: {e}"], verdict=Verdict.FAIL)
+            # Neither good nor bad was shown: the cause is told, and an exit status of its own is not needed.
+            remedy = "Remove the cause that is named and measure the check again."
+            return Outcome(
+                method="",
+                reasons=[f"could not be measured: {e}"],
+                verdict=Verdict.INCONCLUSIVE,
+                remedy=remedy,
+            )
         except Exception as e:  # a fault of ours must not cost the hours that others measured
             ctx.rec.save("traceback.txt", traceback.format_exc())
             why = f"the check itself broke ({type(e).__name__}: {e}); see traceback.txt beside its raw files"
             return Outcome(method="", reasons=[why], verdict=Verdict.FAIL)
 
     def result(
-        self, check: Check, ctx: Context, outcome: Outcome, started: str, seconds: float
+        self,
+        check: Check,
+        ctx: Context,
+        outcome: Outcome,
+        started: str,
+        seconds: float,
+        machine: Machine | None = None,
     ) -> CheckResult:
         """Return a check's line in the report."""
-        metrics = judged(check.ID, outcome.metrics, self.criteria, ctx.class_) if outcome.metrics else []
+        metrics = (
+            judged(check.ID, outcome.metrics, self.criteria, ctx.class_, machine) if outcome.metrics else []
+        )
         verdict = check_verdict(check.ID, metrics, outcome.verdict)
         head = deciding(metrics)
         bad = [m.reason for m in metrics if m.verdict not in (None, Verdict.PASS, Verdict.PROJECTED)]
@@ -204,6 +270,8 @@ class Runner:
         reasons = [*bad, *([head.reason] if head and not bad else []), *outcome.reasons]
         if unstable:
             reasons.append(f"unstable (variation above 10 %): {', '.join(unstable)}")
+        if machine and machine.peak >= BUSY and verdict not in GOOD:
+            reasons.append(f"the machine was busy meanwhile: {words(machine)}")
         return CheckResult(
             id=check.ID,
             title=check.TITLE[0],
@@ -226,6 +294,7 @@ class Runner:
             remedy="" if verdict in GOOD else outcome.remedy,
             started=started,
             seconds=seconds,
+            machine=machine,
         )
 
     def blank(self, check: Check, verdict: Verdict, reasons: list[str]) -> CheckResult:

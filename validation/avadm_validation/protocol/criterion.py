@@ -68,5 +68,13 @@ class Criterion(Model):
     """The same in Chinese."""
     excepted: str = ""
     """Why it may fail here; empty where it may not: what is measured and fails is then EXCEPTED, never PASS."""
+    load_dependent: bool = False
+    """Whether a busy machine changes the number although its unit does not tell (a time divided by its limit)."""
     seen: Seen | None = None
     """What the threshold is derived from; every criterion of class lab that a mean judges has it, and times that are measured."""
+
+    @property
+    def depends_on_load(self) -> bool:
+        """Whether the number depends on how fast the lab's machine is; a site's limits are the specification's."""
+        timed = self.unit in ("s", "ms") or self.unit.endswith("/s")
+        return self.class_ == "lab" and self.op != "==" and (timed or self.load_dependent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from avadm_validation.protocol.fleet import Fleet, Result
@@ -23,24 +23,28 @@ class Recorder:
         fleet: the nodes.
         folder: the report's folder.
         check: id of the check, names the subfolder.
+        patience: by how many times limits of commands are longer now than on an idle machine.
     """
 
-    def __init__(self, fleet: Fleet, folder: Path, check: str) -> None:
+    def __init__(
+        self, fleet: Fleet, folder: Path, check: str, patience: Callable[[], float] = lambda: 1.0
+    ) -> None:
         self.fleet = fleet
         self.folder = folder
         self.check = check
+        self._patience = patience
         self.commands: list[Command] = []
         self.evidence: list[str] = []
 
     def run(self, node: str, command: str, name: str, *, timeout: float = 60.0) -> Result:
         """Run one command on one node and keep its output as ``NNN-name-node.out``."""
-        result = self.fleet.run(node, command, timeout=timeout)
+        result = self.fleet.run(node, command, timeout=timeout * self._patience())
         self.keep(result, name)
         return result
 
     def map(self, commands: Mapping[str, str], name: str, *, timeout: float = 60.0) -> Mapping[str, Result]:
         """Run one command per node at once and keep each output."""
-        results = self.fleet.map(commands, timeout=timeout)
+        results = self.fleet.map(commands, timeout=timeout * self._patience())
         for node in commands:
             self.keep(results[node], name)
         return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from avadm_validation.protocol.criteria import Criteria
+from avadm_validation.protocol.load import Machine
 from avadm_validation.protocol.model import Class, Criterion, Metric, Verdict
 from avadm_validation.protocol.verdict import judge, measured, worst
 
@@ -13,10 +14,17 @@ PRECONDITIONS = frozenset({"preconditions", "K-PRE", "A-AL-PRE", "A-S3-PRE", "A-
 
 
 def judged(
-    check: str, metrics: Sequence[Metric], criteria: Criteria, class_: Class = "site-full"
+    check: str,
+    metrics: Sequence[Metric],
+    criteria: Criteria,
+    class_: Class = "site-full",
+    machine: Machine | None = None,
 ) -> list[Metric]:
-    """Return the metrics with verdicts, judged ones first; a criterion without its metric is a metric that FAILs."""
-    done = [measured(m, criteria.of(check, m.name), class_) for m in metrics]
+    """Return the metrics with verdicts, judged ones first; a criterion without its metric is a metric that FAILs.
+
+    ``machine``: its load meanwhile, where it was watched.
+    """
+    done = [measured(m, criteria.of(check, m.name), class_, machine) for m in metrics]
     there = {m.name for m in metrics}
     done += [_absent(c) for c in criteria.needed(check) if c.metric not in there]
     order = [c.metric for c in criteria.needed(check)]

@@ -17,6 +17,7 @@ from avadm_validation.protocol.criterion import Class as Class
 from avadm_validation.protocol.criterion import Criterion as Criterion
 from avadm_validation.protocol.criterion import Model as Model
 from avadm_validation.protocol.criterion import Op as Op
+from avadm_validation.protocol.load import Machine
 
 
 class Verdict(StrEnum):
@@ -185,6 +186,8 @@ class CheckResult(Model):
     """ISO 8601, UTC."""
     seconds: float = 0.0
     """Wall time of the check."""
+    machine: Machine | None = None
+    """Load of the controller's machine meanwhile; None where the check did not measure."""
 
 
 class Report(Model):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from avadm_validation.protocol import stats
+from avadm_validation.protocol.load import Machine
 from avadm_validation.protocol.model import Class, Criterion, Metric, Op, Sample, Verdict
 
 # From best to worst; a check's verdict is the worst of its metrics'.
@@ -41,7 +42,9 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def fmt(value: float) -> str:
     """Return a number for people: four significant digits, thousands grouped."""
-    if math.isnan(value) or math.isinf(value):
+    if math.isinf(value):
+        return "∞"
+    if math.isnan(value):
         return str(value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
@@ -50,11 +53,56 @@ def fmt(value: float) -> str:
 
 
 def judge(
-    samples: Sequence[Sample], criterion: Criterion, class_: Class = "site-full"
+    samples: Sequence[Sample], criterion: Criterion, class_: Class = "site-full", slowdown: float = 1.0
 ) -> tuple[Verdict, str]:
     """Apply a criterion to samples; return the verdict and the reason, with its numbers.
 
     What is timed in windows never passes in class ``site-sampled``: a rehearsal cannot accept a site.
+
+    In class ``lab``, what depends on the speed of the machine fails only beyond `scaled_threshold`: between it and the threshold
+    the load of the machine explains the number, so it is INCONCLUSIVE. A PASS never gets easier.
+
+    Args:
+        samples: the repetitions of one metric.
+        criterion: what judges.
+        class_: class of the numbers.
+        slowdown: how many times slower than on an idle reference machine a fixed computation ran meanwhile, 1 or more.
+    """
+    verdict, reason = _judge(samples, criterion, class_)
+    limit = scaled_threshold(criterion, slowdown)
+    if verdict is not Verdict.FAIL or limit == criterion.threshold or not samples:
+        return verdict, reason
+    if _judge(samples, criterion.model_copy(update={"threshold": limit}), class_)[0] is Verdict.FAIL:
+        return verdict, f"{reason}; the load of the machine does not explain it (limit for it: {fmt(limit)})"
+    return (
+        Verdict.INCONCLUSIVE,
+        f"{reason}; but the machine ran {slowdown:.1f} times slower than an idle one meanwhile, and only beyond {fmt(limit)} "
+        f"{criterion.unit} would that not explain it: repeat on an idle machine",
+    )
+
+
+FAULT_MARGIN = 1.1
+"""By how much a scaled threshold stays away from what the planted fault of the metric lets through."""
+
+
+def scaled_threshold(criterion: Criterion, slowdown: float) -> float:
+    """Return the threshold that a slower machine is given; the criterion's own where the number does not depend on speed.
+
+    It never reaches what the negative control of the metric leaves (``seen.faulty``): such a value stays a FAIL at any load.
+    """
+    c = criterion
+    if slowdown <= 1 or not c.depends_on_load:
+        return c.threshold
+    faulty = c.seen.faulty if c.seen else None
+    if c.op == "<=":
+        limit = c.threshold * slowdown
+        return max(c.threshold, min(limit, faulty / FAULT_MARGIN)) if faulty is not None else limit
+    limit = c.threshold / slowdown
+    return min(c.threshold, max(limit, faulty * FAULT_MARGIN)) if faulty is not None else limit
+
+
+def _judge(samples: Sequence[Sample], criterion: Criterion, class_: Class) -> tuple[Verdict, str]:
+    """Apply a criterion as it is written.
 
     ``mean``: the whole 95 % interval on the good side passes, on the bad side fails, between is INCONCLUSIVE.
     ``each``: every sample must hold. Too few or too short samples never pass; one that fails does so all the same.
@@ -65,7 +113,11 @@ def judge(
         return Verdict.FAIL, f"{c.metric} was not measured (wanted {wanted}); a missing metric fails the run"
     values = [s.value for s in samples]
     if any(math.isnan(v) for v in values):
-        return Verdict.FAIL, f"{c.metric}: the raw data hold no value (wanted {wanted})"
+        # What was not measured is no proof of a fault, and none of the opposite.
+        return (
+            Verdict.INCONCLUSIVE,
+            f"{c.metric} could not be measured: the raw data hold no value (wanted {wanted})",
+        )
     if c.rule == "projected":
         reached = max(float(s.params["files"]) for s in samples)
         if reached >= c.threshold:
@@ -146,17 +198,24 @@ def judge_projection(projection: stats.Projection, criterion: Criterion) -> tupl
     return Verdict.INCONCLUSIVE, f"{text}, reaches across {c.op} {fmt(c.threshold)}"
 
 
-def measured(metric: Metric, criterion: Criterion | None, class_: Class = "site-full") -> Metric:
-    """Return the metric with its statistics, flags, verdict and reason filled in."""
+def measured(
+    metric: Metric, criterion: Criterion | None, class_: Class = "site-full", machine: Machine | None = None
+) -> Metric:
+    """Return the metric with its statistics, flags, verdict and reason filled in, by the load of the machine meanwhile."""
     values = [s.value for s in metric.samples]
     flags = list(metric.flags)
     variation = stats.cov(values)
     if variation is not None and variation > stats.UNSTABLE_COV and "unstable" not in flags:
         flags.append("unstable")
-    verdict, reason = judge(metric.samples, criterion, class_) if criterion else (None, "")
+    slowdown = 1.0
+    if machine and criterion:
+        slowdown = machine.peak if criterion.rule == "each" else machine.slowdown
+    verdict, reason = judge(metric.samples, criterion, class_, slowdown) if criterion else (None, "")
     if any(math.isnan(v) for v in values):
         values = []  # no statistics of what was not measured
-    mean, interval = fmean(values) if values else None, stats.t_interval(values)
+    mean = fmean(values) if values else None
+    # Where each sample must hold, no interval decides: one beside the verdict would contradict it.
+    interval = None if criterion and criterion.rule == "each" else stats.t_interval(values)
     if criterion and criterion.rule == "projected":
         flags = [f for f in flags if f != "unstable"]  # a series grows, it does not repeat
         if verdict is Verdict.PROJECTED:

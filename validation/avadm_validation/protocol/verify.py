@@ -9,11 +9,14 @@ from pathlib import Path
 from avadm_validation.protocol.criteria import Criteria
 from avadm_validation.protocol.evidence import sha256
 from avadm_validation.protocol.judge import check_verdict, deciding
+from avadm_validation.protocol.load import FILE, between, parse
 from avadm_validation.protocol.manifest import Manifest, around, digest
 from avadm_validation.protocol.model import CheckResult, Metric, Report, Sample, Verdict
 from avadm_validation.protocol.verdict import measured
 
 Inputs = Mapping[str, list[str]]
+UNMEASURED = (Verdict.BLOCKED, Verdict.NOT_RUN, Verdict.INCONCLUSIVE, Verdict.FAIL)
+"""Verdicts that a check without metrics may have."""
 Compute = Callable[[str, Inputs, Mapping[str, float | str]], float]
 Facts = Callable[[str, Inputs, Mapping[str, float | str]], tuple[float, float | None]]
 
@@ -38,6 +41,7 @@ def verify(report: Report, folder: Path, compute: Compute, facts: Facts, criteri
         *_complete(report, folder, manifest),
         *(p for c in report.checks for m in c.metrics for p in _metric(c, m, folder, compute, facts)),
         *(p for check in report.checks for p in _check(check, manifest)),
+        *_machine(report, folder),
         *_criteria(report, criteria),
         *_words(report, manifest),
     ]
@@ -71,7 +75,7 @@ def _complete(report: Report, folder: Path, manifest: Manifest) -> list[str]:
         problems.append(
             f"the checks are {', '.join(there)} in the report, {', '.join(ran)} in the run's manifest"
         )
-    folders = {p.name for p in (folder / "raw").iterdir() if p.is_dir()} - {"guard"}
+    folders = {p.name for p in (folder / "raw").iterdir() if p.is_dir()} - {"guard", "machine"}
     problems += [f"{f}: has raw files, but is not in the report" for f in sorted(folders - set(there))]
     problems += [
         f"{c.id}: was measured, but has no raw files"
@@ -121,7 +125,7 @@ def _metric(check: CheckResult, metric: Metric, folder: Path, compute: Compute, 
                 problems.append(
                     f"{where}: sample {i + 1}{what} is {claimed} in the report, {found} by its raw files"
                 )
-    again = measured(metric, metric.criterion, check.class_)
+    again = measured(metric, metric.criterion, check.class_, check.machine)
     problems += [
         f"{where}: {name} is {getattr(metric, name)} in the report, {getattr(again, name)} when computed"
         for name in ("mean", "ci95", "cov", "verdict")
@@ -163,6 +167,22 @@ def _check(check: CheckResult, manifest: Manifest) -> list[str]:
     return problems
 
 
+def _machine(report: Report, folder: Path) -> list[str]:
+    """The load that a verdict allowed for is that of the raw file of the run."""
+    claimed = [c for c in report.checks if c.machine]
+    if not claimed:
+        return []
+    try:
+        looks = parse((folder / FILE).read_text(encoding="ascii"))
+    except (OSError, ValueError) as e:
+        return [f"{FILE}: the load of the machine cannot be computed: {e}"]
+    return [
+        f"{c.id}: the load of the machine is another in the report than by its raw file"
+        for c in claimed
+        if c.machine and between(looks, c.machine.began, c.machine.ended) != c.machine
+    ]
+
+
 def _words(report: Report, manifest: Manifest) -> list[str]:
     """What no number tells (method, reasons, the specification's numbers, effort, class, notes) agrees with the manifest."""
     digests = {c.id: c.sha256 for c in manifest.checks}
@@ -181,7 +201,7 @@ def _criteria(report: Report, criteria: Criteria) -> list[str]:
     if report.config_hash != criteria.digest():
         problems.append("config_hash is not that of this avadm's criteria")
     for check in report.checks:
-        if not check.metrics and check.verdict in (Verdict.BLOCKED, Verdict.NOT_RUN, Verdict.FAIL):
+        if not check.metrics and check.verdict in UNMEASURED:
             continue  # nothing was measured; that the check said so itself is in the manifest
         used = {m.criterion.id: m.criterion for m in check.metrics if m.criterion}
         for wanted in criteria.needed(check.id):

@@ -100,7 +100,7 @@ def cache_errors(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def cache_late(inputs: Inputs, params: Params) -> float:
-    """Return the seconds until the change was seen, over ``limit_s``; NaN where it never was."""
+    """Return the seconds until the change was seen, over ``limit_s``; infinity where it was not in the time waited."""
     return cache_seen_s(inputs, params) / float(params["limit_s"])
 
 
@@ -112,9 +112,9 @@ def cache_capacity(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def cache_seen_s(inputs: Inputs, params: Params) -> float:
-    """Return after how many seconds the change was seen; NaN where it never was."""
+    """Return after how many seconds the change was seen; infinity where it was not in the time waited."""
     seen = document(inputs["wait"][0])["seen_s"]
-    return math.nan if seen is None else float(seen)
+    return math.inf if seen is None else float(seen)
 
 
 @extractor()
@@ -136,9 +136,9 @@ def cache_unmounted(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def cache_workers(inputs: Inputs, params: Params) -> float:
-    """Return how many workers the leading master knows, by its own metric; NaN where no master leads."""
+    """Return how many workers the leading master knows, by its own metric; 0 where no master leads."""
     values = [total([page], ("Cluster_Workers",)) for page in inputs["masters"]]
-    return max((v for v in values if not math.isnan(v)), default=math.nan)
+    return max((v for v in values if not math.isnan(v)), default=0.0)
 
 
 @extractor()

@@ -63,9 +63,9 @@ def kube_used(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def kube_freed_s(inputs: Inputs, params: Params) -> float:
-    """Return the seconds after which nothing was counted any more; NaN if something always was."""
+    """Return the seconds after which nothing was counted any more; infinity if something was as long as it was looked at."""
     seconds = _doc(inputs, "doc")["freed_s"]
-    return math.nan if seconds is None else float(seconds)
+    return math.inf if seconds is None else float(seconds)
 
 
 def _tries(inputs: Inputs) -> list[Any]:

@@ -65,8 +65,10 @@ def kube_default_class(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def kube_bound(inputs: Inputs, params: Params) -> float:
-    """Return 1 if ``claim`` is bound to a volume of the class ``class`` that may be used as ``mode`` says."""
+    """Return 1 if ``claim`` is bound to a volume of the class ``class`` that may be used as ``mode`` says, else 0."""
     claim = _named(inputs, "claims", params["claim"])
+    if not claim["spec"].get("volumeName"):
+        return 0.0  # it got none in the time waited
     volume = _named(inputs, "volumes", claim["spec"].get("volumeName"))["spec"]
     owner = volume.get("claimRef") or {}
     return float(

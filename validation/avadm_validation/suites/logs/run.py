@@ -81,10 +81,11 @@ class Arrive:
 
     def run(self, ctx: Context) -> Outcome:
         """Write on all nodes, read all stores."""
+        wait_s = int(ctx.limit(WAIT_S))
         marker, written = _write(ctx, "arrive")
-        inputs = {"wanted": written, "found": _read(ctx, marker, list(_target(ctx).stores), WAIT_S)}
+        inputs = {"wanted": written, "found": _read(ctx, marker, list(_target(ctx).stores), wait_s)}
         return Outcome(
-            method=f"{LINES} lines by logger on each node; each store is read once a second for {WAIT_S} s",
+            method=f"{LINES} lines by logger on each node; each store is read once a second for {wait_s} s",
             metrics=[
                 metric(
                     "missing",
@@ -98,7 +99,7 @@ class Arrive:
                     ("from being written to being found, the last line", "最晚到达时间"),
                     "s",
                     "cluster",
-                    [ctx.sample("log_latest", inputs, wait_s=float(WAIT_S))],
+                    [ctx.sample("log_latest", inputs, wait_s=float(wait_s))],
                 ),
             ],
             remedy=REMEDY,
@@ -121,17 +122,18 @@ class Loss:
         ctx.must(ctx.rec.run(down, f"systemctl stop {logs.unit}", "stop", timeout=60))
         try:
             marker, written = _write(ctx, "loss")
-            meanwhile = _read(ctx, marker, others, WAIT_S)
+            meanwhile = _read(ctx, marker, others, int(ctx.limit(WAIT_S)))
         finally:
             ctx.tell(f"start the store on {down} again")
             started = ctx.rec.run(down, f"systemctl start {logs.unit}", "start", timeout=60)
         ctx.must(started)
-        after = _read(ctx, marker, [down], BACK_S)
+        back_s = int(ctx.limit(BACK_S))
+        after = _read(ctx, marker, [down], back_s)
         while_down = ctx.sample("log_missing", {"wanted": written, "found": meanwhile})
         back = ctx.sample("log_missing", {"wanted": written, "found": after})
         return Outcome(
             method=f"{logs.unit} stopped on {down}; {LINES} lines by logger on each node; the others read; "
-            f"started, and read for up to {BACK_S} s",
+            f"started, and read for up to {back_s} s",
             metrics=[
                 metric(
                     "missing-down",

@@ -116,5 +116,7 @@ def ava_elsewhere(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def ava_other_model(inputs: Inputs, params: Params) -> float:
-    """Return 0 if ``run`` is on a node with GPUs of ``model``, else 1."""
+    """Return 0 if ``run`` is on a node with GPUs of ``model``, else 1; 1 too where no run ("") was given that model."""
+    if not params["run"]:
+        return 1.0
     return float(table(inputs["before"][0])[_node(inputs, str(params["run"]))].model != params["model"])

@@ -33,7 +33,7 @@ class Stop:
 
     Attributes:
         kind: of the lanes.
-        seconds: until the next run was running on the same card; NaN for never.
+        seconds: until the next run was running on the same card; infinity where none was in the time waited.
         told: whether the platform had named the cause, and given up what was on a dead node, before it was mended.
     """
 
@@ -83,7 +83,7 @@ def stops(found: list[Line]) -> list[Stop]:
         else:
             after = [runs.get(line["next"], Held()).running]
         first = min(after, default=math.inf)
-        seconds = first - at if math.inf > first > at else math.nan
+        seconds = first - at if first > at else math.inf
         well = line["run"] in told and (line["kind"] != "dead" or line["run"] in given_up)
         done.append(Stop(line["kind"], seconds, well))
     return done
@@ -91,7 +91,7 @@ def stops(found: list[Line]) -> list[Stop]:
 
 @extractor()
 def ava_freed(inputs: Inputs, params: Params) -> float:
-    """Return the seconds of stop number ``stop``; NaN where nothing ran on its GPU afterwards."""
+    """Return the seconds of stop number ``stop``; infinity where nothing ran on its GPU in the time waited."""
     return stops(lines(inputs))[int(float(params["stop"]))].seconds
 
 

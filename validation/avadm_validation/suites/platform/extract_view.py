@@ -28,11 +28,11 @@ def of_run(rows: Sequence[Mapping[str, Any]], run: str) -> list[Mapping[str, Any
 
 @extractor()
 def ava_view_agrees(inputs: Inputs, params: Params) -> float:
-    """Return the seconds from a change until all told the same of the node; NaN where they did not."""
+    """Return the seconds from a change until all told the same of the node; infinity where they never did in the time waited."""
     found = lines(inputs)
     (changed,) = of(found, "changed", phase=params["phase"])
     same = [x["t"] for x in of(found, "told", phase=params["phase"]) if agrees(x)]
-    return float(min(same)) - float(changed["t"]) if same else math.nan
+    return float(min(same)) - float(changed["t"]) if same else math.inf
 
 
 @extractor()
@@ -57,11 +57,17 @@ def _series(inputs: Inputs) -> list[tuple[dict[str, str], float]]:
 
 @extractor()
 def ava_series_wrong(inputs: Inputs, params: Params) -> float:
-    """Return how many labels of a run's series are wrong, and how many cards have none, or more than one; NaN without any."""
+    """Return how many labels of a run's series are wrong, and whether cards have none, or more than one.
+
+    Without any series in the time waited, all labels of each card are.
+    """
     found = lines(inputs)
     (made,) = of(found, "start")
     wanted = {"user": made["owner"], "group": made["group"], "name": made["name"], "node": params["node"]}
-    own, told = sorted(assigned(inputs, str(params["run"])).values()), _series(inputs)
+    own = sorted(assigned(inputs, str(params["run"])).values())
+    if not any(x["rows"] for x in of(found, "series")):
+        return float(len(own) * len(LABELS))
+    told = _series(inputs)
     wrong = sum(labels.get(key) != wanted[key] for labels, _ in told for key in LABELS)
     return float(wrong + (sorted(labels.get("uuid", "") for labels, _ in told) != own))
 

@@ -67,7 +67,7 @@ def drive(ctx: Context, lanes: Lanes, barrier: threading.Barrier) -> str:
         with tenant(ctx, [quota], part=LETTERS[lanes.kind]) as who:
             journal = Journal(who.user, who.groups[0])
             try:
-                with _until_all(barrier, lanes.rounds * float(ctx.params["limit_s"])):
+                with _until_all(barrier, ctx.limit(lanes.rounds * float(ctx.params["limit_s"]))):
                     _drive(ctx, lanes, journal)
             finally:
                 journal.note("over", runs=sorted(journal.states))

@@ -25,9 +25,8 @@ def run(ctx: Context) -> Outcome:
         remedy = "Mount a folder of cephfs, or a bucket of the site's own object store, too."
         return Outcome(method="", verdict=Verdict.BLOCKED, reasons=[why], remedy=remedy)
     size, limit = int(p["size"]), cache.target.sync_s + float(p["more_s"])
-    done = {
-        name: _changed(cache, store, size, limit + float(p["beyond_s"])) for name, store in stores.items()
-    }
+    longest = ctx.limit(limit + float(p["beyond_s"]))
+    done = {name: _changed(cache, store, size, longest) for name, store in stores.items()}
     waits = {name: {"wait": [wait]} for name, (_, wait) in done.items()}
     firsts = [{"reads": [first]} for first, _ in done.values()]
     how = {"cephfs": "by rename", "s3": "by one request of boto3"}

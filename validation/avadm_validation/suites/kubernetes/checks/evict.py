@@ -22,7 +22,7 @@ LABELS = {"app": NAME}
 def run(ctx: Context) -> Outcome:
     """Evict pods whose budget lets one be missing; read what each kubelet runs with."""
     cluster = Cluster(ctx)
-    kube, limit = cluster.kube, float(ctx.params["evict_s"])
+    kube, limit = cluster.kube, ctx.limit(ctx.params["evict_s"])
     ctx.step("read what every kubelet keeps back", len(kube.nodes))
     kept = cluster.limits("kubelets", {"nodes": list(kube.nodes)}, 60 + len(kube.nodes))
     nodes = cluster.ctl("get nodes -o json", "nodes")

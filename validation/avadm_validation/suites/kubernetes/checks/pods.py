@@ -85,7 +85,7 @@ def run(ctx: Context) -> Outcome:
 
 def _starts(cluster: Cluster) -> str:
     ctx, p = cluster.ctx, cluster.ctx.params
-    seconds = float(p["pods"]) * float(p["gap_s"])
+    seconds, limit = float(p["pods"]) * float(p["gap_s"]), ctx.limit(p["limit_s"])
     ctx.step("start pods", int(p["pods"]), seconds)
     one = o.spec([o.container(cluster.kube, "start", ["serve", str(o.PORT)])])
     manifest = json.dumps(o.pod(o.SPACE, "start", {"app": "start"}, one))
@@ -96,7 +96,7 @@ def _starts(cluster: Cluster) -> str:
         pods=int(p["pods"]),
         gap=p["gap_s"],
         flight=int(p["flight"]),
-        limit=p["limit_s"],
+        limit=limit,
     )
     line = f"printf %s {shlex.quote(manifest)} | sh -c {shlex.quote(tool)}"
-    return cluster.run(line, "starts", timeout=seconds + float(p["limit_s"]) + 120)
+    return cluster.run(line, "starts", timeout=seconds + limit + 120)

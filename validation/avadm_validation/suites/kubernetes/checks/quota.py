@@ -40,7 +40,7 @@ def run(ctx: Context) -> Outcome:
     wanted = {**FITS, **BEYOND}
     pods = [_pod(cluster.kube, name, {"requests": asks}) for name, asks in wanted.items()]
     none = {"requests": {"cpu": "0", "memory": "0"}, "limits": {RESOURCE: "1"}}
-    limit = float(ctx.params["freed_s"])
+    limit = ctx.limit(ctx.params["freed_s"])
     job = {
         "namespace": o.QUOTA,
         "quotas": [_quota(NAME, HARD), _quota("gpus", {f"requests.{RESOURCE}": "0"})],
