@@ -19,6 +19,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=lambda site: site.ssh.port,
+            key=("ssh", "port"),
             usual=22,
             program="sshd",
             what="ssh, by which everything here is installed",

@@ -80,6 +80,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=_port,
+            key=("components", "database", "port"),
             usual=5432,
             program="postgres",
             what="PostgreSQL",

@@ -64,6 +64,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=_port,
+            key=("components", "logs", "port"),
             usual=9428,
             program="victoria-logs",
             what="logs of all nodes",
@@ -77,6 +78,8 @@ COMPONENT = Component(
         # The node's filter cannot tell one pod from another; users' pods are held off by their own network policies.
         Port(
             number=_platform,
+            key=("components", "logs", "port"),
+            usual=9428,
             program="victoria-logs",
             what="logs of runs, for the platform's API",
             duty=STORE,

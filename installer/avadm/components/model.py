@@ -55,6 +55,7 @@ class Port:
     Attributes:
         number: the port, or how it follows from the site file (None there: not on this site).
         usual: of a port that follows from the site file, the one that it is unless the file says otherwise.
+        key: where the site file sets its number; empty where it does not.
         last: the last port of a range; 0 for a single one.
         duty: nodes with this duty listen; every node where empty.
         program: what listens, as its package calls it; several are separated by " or ".
@@ -73,6 +74,7 @@ class Port:
     what: str
     duty: str = EVERYWHERE
     usual: int = 0
+    key: tuple[str, ...] = ()
     last: int = 0
     at: At = At.NODE
     peers: tuple[str, ...] = ()

@@ -69,6 +69,7 @@ COMPONENT = Component(
     ports=(
         Port(
             number=_port,
+            key=("components", "object_store", "port"),
             usual=7443,
             # The gateway at the node's own address, haproxy at the virtual one.
             program="radosgw or haproxy",

@@ -87,3 +87,10 @@ def test_two_parts_of_one_node_never_want_one_port() -> None:
             if port.taken and isinstance(port.number, int):
                 owners.setdefault((port.duty, port.number, port.protocol), set()).add(port.program)
     assert {key: names for key, names in owners.items() if len(names) > 1} == {}
+
+
+def test_each_port_has_a_number_to_be_shown() -> None:
+    """A port that the site file sets has its usual number, which docs/ports.md shows."""
+    shown = [p.usual if callable(p.number) else p.number for c in COMPONENTS for p in c.ports]
+    assert 0 not in shown
+    assert "| 0 |" not in (ROLES.parent / "docs/ports.md").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.components import listeners
 from avadm.components.database import OWN, VIRTUAL
 from avadm.findings import Finding
 from avadm.site import profile as profiles
@@ -61,28 +60,6 @@ def address(draft: Draft) -> Iterator[Finding]:
         yield from virtual.wanted(draft, VIRTUAL, "nodes of the database")
 
 
-def port(draft: Draft) -> Iterator[Finding]:
-    """No other service of its nodes listens on its port."""
-    knobs = draft.site.components.database
-    if knobs is None or not draft.ok(*DATABASE, "port"):
-        return
-    for _, node in draft.nodes("roles"):
-        others = [
-            p.program for n, p in listeners(draft.site, node) if n == knobs.port and p.program != "postgres"
-        ]
-        if "database" in node.roles and others:
-            yield draft.error(
-                "port-clash",
-                (*DATABASE, "port"),
-                f"Another service of {node.name} listens on the database's port.",
-                f"{knobs.port}: {others[0]}",
-                "a port of its own",
-                "Choose another port; 5432 is PostgreSQL's own.",
-                node.name,
-            )
-            return
-
-
 def names(draft: Draft) -> Iterator[Finding]:
     """Databases are there once, and none has a name that is taken."""
     knobs = draft.site.components.database
@@ -133,4 +110,4 @@ def _lists(profile: str) -> bool:
     )
 
 
-RULES = [served, address, port, names, backups]
+RULES = [served, address, names, backups]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from avadm.components import taken
 from avadm.findings import Finding
 from avadm.sitefile.rules.draft import Draft
 
@@ -51,24 +50,6 @@ def stores(draft: Draft) -> Iterator[Finding]:
         )
 
 
-def port(draft: Draft) -> Iterator[Finding]:
-    """No other service of a store's node listens on the store's port."""
-    logs, path = draft.site.components.logs, (*KNOBS, "port")
-    if logs is None or not draft.ok(*path) or not draft.ok(*KNOBS, "stores") or not draft.ok("ssh", "port"):
-        return
-    for _, node in draft.nodes("name", "roles"):
-        owners = {**taken(draft.site, node), draft.site.ssh.port: "sshd"}
-        if node.name in logs.stores and (owner := owners.get(logs.port)):
-            yield draft.error(
-                "port-clash",
-                path,
-                "Another service of the node listens on the port of the store of logs.",
-                f"{logs.port}: {owner} on {node.name}",
-                "a port of its own",
-                "Choose another port; 9428 is free.",
-            )
-
-
 def files(draft: Draft) -> Iterator[Finding]:
     """A component's files are named once."""
     logs, path = draft.site.components.logs, (*KNOBS, "files")
@@ -78,4 +59,4 @@ def files(draft: Draft) -> Iterator[Finding]:
     yield from draft.twice("log-file", "The log file", named)
 
 
-RULES = [stores, port, files]
+RULES = [stores, files]

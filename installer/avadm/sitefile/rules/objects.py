@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from avadm.components import listeners
 from avadm.components.objects import VIRTUAL
 from avadm.findings import Finding
 from avadm.site.object_pools import SHARES
@@ -79,29 +78,6 @@ def address(draft: Draft) -> Iterator[Finding]:
                 "Give the role rgw to storage nodes.",
                 node.name,
             )
-
-
-def port(draft: Draft) -> Iterator[Finding]:
-    """No other service of a gateway's node listens on its port."""
-    store = _own(draft)
-    if store is None or not draft.ok(*STORE, "port"):
-        return
-    for _, node in draft.nodes("roles"):
-        others = [
-            p.program for n, p in listeners(draft.site, node) if n == store.port and p.protocol == "tcp"
-        ]
-        other = next((name for name in others if "radosgw" not in name), "")
-        if "rgw" in node.roles and (other or store.port == draft.site.ssh.port):
-            yield draft.error(
-                "port-clash",
-                (*STORE, "port"),
-                f"Another service of {node.name} listens on the object store's port.",
-                f"{store.port}: {other or 'sshd'}",
-                "a port of its own",
-                "Choose another port; 7443 is free.",
-                node.name,
-            )
-            return
 
 
 def names(draft: Draft) -> Iterator[Finding]:
@@ -265,4 +241,4 @@ def _own(draft: Draft) -> ObjectStore | None:
     return store if store is not None and store.provider == "ceph-rgw" else None
 
 
-RULES = [served, address, port, names, owners, external, pools]
+RULES = [served, address, names, owners, external, pools]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from avadm.components import listeners
 from avadm.findings import Finding
 from avadm.sitefile import openpgp
 from avadm.sitefile.rules.draft import Draft
@@ -169,25 +168,4 @@ def login(draft: Draft) -> Iterator[Finding]:
             )
 
 
-def ssh_port(draft: Draft) -> Iterator[Finding]:
-    """No service of a node listens where its sshd does."""
-    port = draft.site.ssh.port
-    # Ports that the site file names have rules of their own.
-    clash = {
-        p.program: node.name
-        for _, node in draft.nodes("roles")
-        for number, p in listeners(draft.site, node)
-        if number == port and p.taken and p.protocol == "tcp" and not callable(p.number)
-    }
-    if draft.ok("ssh", "port") and clash:
-        yield draft.error(
-            "port-clash",
-            ("ssh", "port"),
-            "A service that avadm installs listens on the port of sshd.",
-            f"{port}: {', '.join(f'{name} on {node}' for name, node in clash.items())}",
-            "a port of its own",
-            "Let sshd listen on another port; 22 is free.",
-        )
-
-
-RULES = [time, urls, package_sources, package_keys, login, ssh_port]
+RULES = [time, urls, package_sources, package_keys, login]
