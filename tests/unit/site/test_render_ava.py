@@ -354,3 +354,21 @@ def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_
     pods = jump["Deployment jump"]["spec"]["template"]["spec"]
     assert [c["name"] for c in pods["containers"]] == ["jump", "sessions"]
     assert pods["containers"][1]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_workers_have_the_catalogue_s_images_before_anybody_asks(tmp_path):
+    offered = site(ava={"images": ["ava-base"]})
+    (kept,) = (o for k, o in objects(tmp_path, "parts.yml.j2", offered).items() if k == "DaemonSet images")
+    pod = kept["spec"]["template"]["spec"]
+    images = settings(tmp_path, "api", offered)["images"]
+    for containers in (pod["initContainers"], pod["containers"]):
+        assert [c["image"] for c in containers] == [images["ava-base"]["image"]]
+        assert all(c["resources"]["limits"] for c in containers)
+    # On GPU nodes too, whose taint keeps others away, and never on masters, which are no workers.
+    assert pod["nodeSelector"] == {"node-role.kubernetes.io/worker": ""}
+    assert {"operator": "Exists", "effect": "NoSchedule"} in pod["tolerations"]
+    assert pod["securityContext"]["runAsNonRoot"] and pod["automountServiceAccountToken"] is False
+
+
+def test_a_site_that_offers_no_image_keeps_none(tmp_path):
+    assert "DaemonSet images" not in objects(tmp_path, "parts.yml.j2", site(ava={"images": []}))
