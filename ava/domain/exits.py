@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 IMAGE = frozenset(
@@ -19,6 +20,9 @@ REFUSED = frozenset(
     {"UnexpectedAdmissionError", "MatchNodeSelector", "NodeAffinity", "HostPortConflict", "PodFitsHostPorts"}
 )
 """kubelet's reasons for not taking a pod that was bound to its node; beside them ``OutOfcpu``, ``OutOfpods`` and the like."""
+CANNOT_RUN = "ContainerCannotRun"
+_INIT_FAILED = re.compile(r"^\[FATAL [^\]]*\] exec .* failed: ", re.MULTILINE)
+"""The message of a container's init process that could not execute the command. A shell's own 126 and 127 come without it."""
 _SAID = 500
 """Characters of a message that are kept."""
 
@@ -46,8 +50,10 @@ def ended(terminated: dict[str, Any], memory: int | None = None) -> Why:
     said = _cut(terminated.get("message"))
     if reason == "OOMKilled":
         return Why(reason, f"limit {memory / 2**30:.2f} GiB" if memory else said, code)
-    if code in (126, 127):
-        return Why("ContainerCannotRun", said or "not found in the image, or not executable", code)
+    if code in (126, 127) and (
+        reason == CANNOT_RUN or _INIT_FAILED.search(str(terminated.get("message") or ""))
+    ):
+        return Why(CANNOT_RUN, said or "not found in the image, or not executable", code)
     return Why(reason or ("Error" if code else "Completed"), said, code)
 
 

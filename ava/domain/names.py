@@ -38,19 +38,20 @@ def new_id(prefix: str, milliseconds: int, serial: int) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text may be an id; no name may, so "by name or id" is never ambiguous."""
+    """Return whether a text may be an id. No user or group has such a name; of other things the id goes before the name."""
     return _ID.fullmatch(text) is not None
 
 
 def person_problems(name: str, where: str) -> Sequence[Problem]:
     """Return what is wrong with the name of a user or a group: a path, an account and a part of a namespace."""
     wanted = "1 to 32 lower-case letters, digits and '-', a letter first, no '-' last"
+    free = f"{wanted}; no word of the platform's, and no 13 characters like an id such as {new_id('u', EPOCH, 0)}"
     if _PERSON.fullmatch(name) is None:
         return (_invalid(name, where, wanted),)
     if name in RESERVED or is_id(name):
         return (
             Problem(
-                "name-reserved", f"The name {name} is reserved.", where, name, wanted, "Choose another name."
+                "name-reserved", f"The name {name} is reserved.", where, name, free, "Choose another name."
             ),
         )
     return ()
@@ -59,7 +60,7 @@ def person_problems(name: str, where: str) -> Sequence[Problem]:
 def name_problems(name: str, where: str) -> Sequence[Problem]:
     """Return what is wrong with the name of a definition, a queue or a pool."""
     wanted = "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"
-    if _NAME.fullmatch(name) is None or is_id(name):
+    if _NAME.fullmatch(name) is None:
         return (_invalid(name, where, wanted),)
     return ()
 

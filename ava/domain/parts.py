@@ -50,12 +50,18 @@ git fetch -q --depth 1 origin "$GIT_COMMIT" 2>/dev/null || git fetch -q origin '
 git checkout -q --detach "$GIT_COMMIT"
 case "$(git rev-parse HEAD)" in "$GIT_COMMIT"*) ;; *) echo "HEAD is not $GIT_COMMIT" >&2; exit 1;; esac
 """
+PEERS_WAIT = 600
+"""Seconds that an MPI launcher waits for the sshd of its workers."""
 _PEERS = f"""\
 set -eu
-end=$(( $(date +%s) + 600 ))
+end=$(( $(date +%s) + {PEERS_WAIT} ))
+said=
 for host in $(cut -d' ' -f1 {hosts.FOLDER}/hostfile); do
-  until ssh -F {SSH}/ssh_config "$host" true; do
-    [ "$(date +%s)" -lt "$end" ] || {{ echo "$host does not answer" >&2; exit 1; }}
+  # Until a worker runs its name does not resolve, and until its sshd listens it refuses: neither is an error yet.
+  until error=$(ssh -F {SSH}/ssh_config "$host" true 2>&1 </dev/null); do
+    [ "$(date +%s)" -lt "$end" ] || {{ echo "$host did not answer by ssh within {PEERS_WAIT} s: $error" >&2; exit 1; }}
+    [ "$said" = "$host" ] || echo "Waiting for $host to answer by ssh."
+    said=$host
     sleep 1
   done
 done
@@ -100,15 +106,20 @@ def literal(command: Iterable[str]) -> list[str]:
 
 
 def confined(container: dict[str, Any], user: str) -> dict[str, Any]:
-    """Return a container without capabilities, without a way to more rights, and with a home of its own."""
+    """Return a container without capabilities, without a way to more rights, and with a home of its own.
+
+    Its own variables HOME and USER are kept.
+    """
+    mine = [e["name"] for e in container.get("env", [])]
+    given = {"HOME": f"/home/{user}", "USER": user}
     return container | {
         "securityContext": {
             "privileged": False,
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
         },
-        "env": [{"name": "HOME", "value": f"/home/{user}"}, {"name": "USER", "value": user}]
-        + [e for e in container.get("env", []) if e["name"] not in ("HOME", "USER")],
+        "env": [{"name": name, "value": value} for name, value in given.items() if name not in mine]
+        + container.get("env", []),
         "volumeMounts": [*container.get("volumeMounts", []), *_own(user)],
     }
 

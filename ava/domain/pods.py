@@ -252,7 +252,7 @@ def _environment(place: Place) -> list[dict[str, str]]:
         "AVA_HOSTS": f"{hosts.FOLDER}/hosts",
     }
     if spec.distributed is Distributed.TENSORFLOW:
-        said["TF_CONFIG"] = tf_config(place.members, place.role.name, place.index)
+        said["TF_CONFIG"] = tf_config(place.members, place.role.name, place.index, chief=spec.chief)
     if spec.distributed is Distributed.MPI:
         said |= parts.MPI_ENV
     if not place.role.each.gpu:

@@ -17,6 +17,7 @@ from ava.domain.model import Outcome, PodState, Run
 from ava.domain.podstate import ENDED
 from ava.domain.spec import Distributed, Policy, Role, Spec
 from ava.domain.states import explain
+from ava.domain.tfconfig import EVALUATOR
 
 Place = tuple[str, int]
 """Role and index."""
@@ -61,13 +62,17 @@ Decision = Go | Again | End
 
 
 def enders(spec: Spec) -> tuple[Role, ...]:
-    """Return the roles whose success is the run's: those that say so, MPI's launcher, else all but parameter servers."""
+    """Return the roles whose success is the run's: those that say so, MPI's launcher, else all but parameter servers.
+
+    TensorFlow's evaluator is left out too: it waits for checkpoints as long as it lives.
+    """
     said = tuple(role for role in spec.roles if role.ends_run)
     if said:
         return said
     if spec.distributed is Distributed.MPI and len(spec.roles) > 1:
         return (launcher(spec),)
-    return tuple(role for role in spec.roles if role.name != "ps") or spec.roles
+    servers = {"ps", EVALUATOR} if spec.distributed is Distributed.TENSORFLOW else {"ps"}
+    return tuple(role for role in spec.roles if role.name not in servers) or spec.roles
 
 
 def decide(

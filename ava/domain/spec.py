@@ -83,7 +83,7 @@ class Role(_Strict):
     policy: Policy = Policy.RESTART_RUN
     ends_run: bool = False
     """Whether the run has succeeded when all pods of this role have (MPI launcher, chief). Where no role says so, all roles
-    but ``ps`` have to end."""
+    but ``ps`` and, with ``distributed: tensorflow``, ``evaluator`` have to end."""
 
 
 class Distributed(StrEnum):
@@ -147,6 +147,9 @@ class Spec(_Strict):
     env: dict[Variable, Text] = Field(default_factory=dict, max_length=200)
     roles: Annotated[tuple[Role, ...], Field(min_length=1, max_length=10)] = (Role(),)
     distributed: Distributed = Distributed.NONE
+    chief: bool = True
+    """TF_CONFIG of roles ``ps`` and ``worker`` without ``chief``: True makes worker 0 the chief and renumbers the other workers
+    from 0, as tf.estimator requires; False leaves all workers as they are."""
     git: Git | None = None
     data_sets: Annotated[tuple[DataSet, ...], Field(max_length=50)] = ()
     gpu_model: (

@@ -19,11 +19,15 @@ CHIEFS = ("chief", "master")
 EVALUATOR = "evaluator"
 
 
-def tf_config(members: Sequence[Member], role: str, index: int, port: int = PORT) -> str:
+def tf_config(
+    members: Sequence[Member], role: str, index: int, port: int = PORT, *, chief: bool = True
+) -> str:
     """Return the value for one pod of a run.
 
     Where there are parameter servers and no chief, worker 0 is the chief and the others move up by one: RunConfig refuses such a
-    cluster without. Raises ValueError for more than one chief or for a pod that the run does not have.
+    cluster without. With ``chief`` false the workers stay as they are, for programs that do not use RunConfig.
+
+    Raises ValueError for more than one chief or for a pod that the run does not have.
     """
     if not any(m.role == role and m.index == index for m in members):
         raise ValueError(f"there is no {role} {index}")
@@ -31,11 +35,11 @@ def tf_config(members: Sequence[Member], role: str, index: int, port: int = PORT
     for member in members:
         if member.role != EVALUATOR:
             jobs.setdefault(member.role, []).append(f"{member.host}:{port}")
-    for chief in CHIEFS:
-        if len(jobs.get(chief, ())) > 1:
-            raise ValueError(f"a cluster has one {chief}, found {len(jobs[chief])}")
+    for name in CHIEFS:
+        if len(jobs.get(name, ())) > 1:
+            raise ValueError(f"a cluster has one {name}, found {len(jobs[name])}")
     task = (role, index)
-    if "ps" in jobs and "worker" in jobs and not any(chief in jobs for chief in CHIEFS):
+    if chief and "ps" in jobs and "worker" in jobs and not any(name in jobs for name in CHIEFS):
         first, *rest = jobs.pop("worker")
         jobs["chief"] = [first]
         if rest:

@@ -6,17 +6,21 @@ import re
 from urllib.parse import urlsplit
 
 from ava.api.rules.site import Site, some
+from ava.domain.parts import MPI_ENV
 from ava.domain.problems import Problem
-from ava.domain.spec import Git, Spec
+from ava.domain.spec import Distributed, Git, Spec
 
-RESERVED = re.compile(r"^(AVA_.*|TF_CONFIG|NVIDIA_.*|CUDA_VISIBLE_DEVICES|LD_PRELOAD|KUBERNETES_.*)$")
+RESERVED = re.compile(
+    r"^(AVA_.*|TF_CONFIG|NVIDIA_.*|CUDA_VISIBLE_DEVICES|LD_PRELOAD|KUBERNETES_.*|OMPI_MCA_plm_.*)$"
+)
 """Variables that the platform sets, or that would undo what it promises to others."""
 _HOST = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")
 _USER = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")
 
 
 def variables(spec: Spec, at: str) -> list[Problem]:
-    """Return which variables may not be set."""
+    """Return which variables may not be set: whatever is not listed here reaches the pods as it was written."""
+    mpi = MPI_ENV if spec.distributed is Distributed.MPI else {}
     return [
         Problem(
             "variable-reserved",
@@ -27,7 +31,7 @@ def variables(spec: Spec, at: str) -> list[Problem]:
             "Leave it out.",
         )
         for name in spec.env
-        if RESERVED.match(name)
+        if RESERVED.match(name) or name in mpi
     ]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ava.api.rules.code import variables
 from ava.domain import hosts, labels, parts
 from ava.domain.model import Group, Kind, Phase, Pool, Quota, Run, User, UserState
 from ava.domain.pods import Place, Site, pod, resources
@@ -55,6 +56,59 @@ def test_the_platforms_variables_are_not_the_users(name):
     }
     assert env.get(name) != "evil"
     assert env["MINE"] == "1"
+
+
+def test_home_and_user_are_the_users_where_they_set_them():
+    def env(**said):
+        return {e["name"]: e["value"] for e in main(pod(place({"env": said}), Site()))["env"]}
+
+    assert (env()["HOME"], env()["USER"]) == ("/home/ann", "ann")
+    assert (env(HOME="/data/x", USER="me")["HOME"], env(HOME="/data/x", USER="me")["USER"]) == (
+        "/data/x",
+        "me",
+    )
+
+
+@pytest.mark.parametrize("distributed", ["none", "tensorflow", "mpi"])
+def test_a_variable_is_refused_or_reaches_the_pod(distributed):
+    """None is accepted and then dropped or replaced without a word."""
+    roles = {"mpi": [{"name": "launcher"}, {"name": "worker"}]}.get(distributed, [{"name": "worker"}])
+    base = {"distributed": distributed, "roles": roles}
+    platform = {
+        e["name"] for role in range(len(roles)) for e in main(pod(place(base, role=role), Site()))["env"]
+    }
+    names = platform | {
+        "OMPI_MCA_plm_rsh_agent",
+        "KUBERNETES_PORT",
+        "TF_CONFIG",
+        "NVIDIA_DRIVER_CAPABILITIES",
+    }
+    for name in names | {"OMPI_MCA_btl", "PATH", "CUDA_VISIBLE_DEVICES"}:
+        thing = place(base | {"env": {name: "mine"}}, role=len(roles) - 1)
+        values = [e["value"] for e in main(pod(thing, Site()))["env"] if e["name"] == name]
+        assert variables(thing.spec, "spec") or values == ["mine"], name
+
+
+def test_the_launcher_waits_for_its_workers_without_an_error(tmp_path):
+    """The pods' own script, beside an ssh that finds a worker's name only at the third time."""
+    script = parts.wait_for_peers("i")["command"][2].replace("$$", "$").replace(hosts.FOLDER, str(tmp_path))
+    (tmp_path / "hostfile").write_text("w0.run slots=1\nw1.run slots=1\n")
+    (tmp_path / "ssh").write_text(
+        "#!/bin/sh\n"
+        f'echo "$3" >> {tmp_path}/asked\n'
+        f'[ "$(wc -l < {tmp_path}/asked)" -gt 2 ] || {{ echo "Could not resolve hostname $3" >&2; exit 255; }}\n'
+    )
+    (tmp_path / "sleep").write_text("#!/bin/sh\n")
+    for name in ("ssh", "sleep"):
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    ran = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env=env)
+    assert (ran.stdout, ran.stderr) == ("Waiting for w0.run to answer by ssh.\n", "")
+    late = script.replace(f"+ {parts.PEERS_WAIT}", "+ 0").replace("-gt 2", "-gt 9")
+    (tmp_path / "asked").unlink()
+    ran = subprocess.run(["/bin/sh", "-c", late], capture_output=True, text=True, check=False, env=env)
+    assert ran.returncode == 1
+    assert ran.stderr == "w0.run did not answer by ssh within 600 s: Could not resolve hostname w0.run\n"
 
 
 def test_no_pod_runs_as_a_system_account():

@@ -116,6 +116,10 @@ def test_a_pod_is_replaced_with_one_more_on_its_count_until_it_is_enough():
     [
         ("tensorflow", ["ps", "worker"], ["worker"], True),
         ("tensorflow", ["ps"], ["ps"], True),
+        ("tensorflow", ["chief", "worker", "evaluator"], ["chief", "worker"], True),
+        ("tensorflow", ["chief", "ps", "worker", "evaluator"], ["chief"], False),
+        ("tensorflow", ["worker", "evaluator"], ["evaluator"], False),
+        ("none", ["trainer", "evaluator"], ["trainer"], False),
         ("mpi", ["launcher", "worker"], ["launcher"], True),
         ("mpi", ["launcher", "worker"], ["worker"], False),
         ("none", ["a", "b"], ["a"], False),

@@ -1,14 +1,18 @@
 """What is shown of a run, as a table: phase, pods, the operator's last sign of life → state and reason."""
 
+import shutil
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ava.domain.exits import ended
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.resources import Resources
 from ava.domain.states import STALE, State, explain, show
 
+INIT = shutil.which("tini-static") or shutil.which("tini") or "tini"
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 FRESH = NOW - timedelta(seconds=5)
 RUN = Run(
@@ -187,6 +191,21 @@ def test_a_spec_without_roles_is_one_pod():
 )
 def test_how_a_pod_ended_is_explained(state, words):
     assert words in explain(state) and bool(explain(state)) == bool(words)
+
+
+@pytest.mark.parametrize("code", [126, 127])
+def test_a_scripts_own_126_and_127_are_its_exit_code(code):
+    own = ended({"exitCode": code, "reason": "Error", "message": "sh: 3: evaluate: not found"})
+    assert own.code == "Error"
+    assert f"exit code {code}" in explain(
+        pod("Failed", reason=own.code, message=own.text, exit_code=own.exit_code)
+    )
+    said = subprocess.run(
+        [INIT, "-s", "-g", "--", "/no/such/file"], capture_output=True, text=True, check=False
+    ).stderr
+    for never in ({"reason": "ContainerCannotRun"}, {"reason": "Error", "message": f"warm up\n{said}"}):
+        why = ended(never | {"exitCode": code})
+        assert "cannot be started" in explain(pod("Failed", reason=why.code, exit_code=why.exit_code))
 
 
 def test_a_pods_own_words_are_one_short_line():

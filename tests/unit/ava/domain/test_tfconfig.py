@@ -61,6 +61,17 @@ def test_each_address_is_that_of_the_pod_that_takes_the_place():
         assert said["cluster"][task["type"]][task["index"]] == f"{pod.host}:2222"
 
 
+def test_workers_stay_workers_where_the_file_wants_no_chief():
+    pods = cluster(ps=1, worker=2)
+    said = [json.loads(tf_config(pods, m.role, m.index, chief=False)) for m in pods]
+    assert {job: len(hosts) for job, hosts in said[0]["cluster"].items()} == {"ps": 1, "worker": 2}
+    assert [(s["task"]["type"], s["task"]["index"]) for s in said] == [
+        ("ps", 0),
+        ("worker", 0),
+        ("worker", 1),
+    ]
+
+
 def test_two_chiefs_and_pods_that_are_not_there_are_refused():
     with pytest.raises(ValueError, match="one chief"):
         tf_config(cluster(chief=2, ps=1), "ps", 0)
