@@ -17,7 +17,7 @@ def predecessors(who: Caller, spec: Spec) -> list[str]:
     found: list[str] = []
     wrong: list[Problem] = []
     for index, name in enumerate(spec.after):
-        id = _by_id(who, name) if is_id(name) else _newest(who, name)
+        id = (_by_id(who, name) if is_id(name) else None) or _newest(who, name)
         if id is None:
             wrong.append(
                 Problem(

@@ -64,6 +64,16 @@ EXPLAINED = {
     r"^20[0-9]{2}-(0[1-9]|1[0-2])$": "a month, such as 2026-11",
 }
 """Patterns of the API's fields in words; a pattern that is not here is shown itself."""
+_HOMES = {
+    "": "the top of the definition",
+    "roles": "an item of roles (roles: [{...}])",
+    "each": "each of a role (roles: [{each: {...}}])",
+    "git": "git",
+    "data_sets": "an item of data_sets",
+    "serving": "serving",
+    "scaling": "serving.scaling",
+}
+"""Where the fields of each part of a definition stand."""
 _LIMITS = {"ge": "at least {}", "gt": "more than {}", "le": "at most {}", "lt": "less than {}"}
 
 
@@ -140,7 +150,7 @@ def _problem(error: Any) -> Problem:
             where,
             name,  # Its value may be a secret whose name was misspelt.
             "a known field",
-            _near(name),
+            _near(name, loc),
         )
     return Problem(
         "value-invalid",
@@ -152,9 +162,26 @@ def _problem(error: Any) -> Problem:
     )
 
 
-def _near(name: str) -> str:
-    """Return what to do about an unknown field: the nearest known one of a definition, where there is one."""
-    near = difflib.get_close_matches(name, known_fields(), n=1)
+def _near(name: str, loc: Sequence[int | str]) -> str:
+    """Return what to do about an unknown field: where a field of its name belongs, else the nearest known one of its level."""
+    from ava.domain import spec
+
+    levels: dict[str, type[BaseModel]] = {
+        "": spec.Spec,
+        "roles": spec.Role,
+        "each": spec.Amount,
+        "git": spec.Git,
+        "data_sets": spec.DataSet,
+        "serving": spec.Serving,
+        "scaling": spec.Scaling,
+    }
+    level = next((str(part) for part in reversed(loc[:-1]) if isinstance(part, str)), "")
+    here = levels.get("" if level in ("body", "spec") else level)
+    fields = list(here.model_fields) if here is not None else known_fields()
+    homes = [_HOMES[key] for key, model in levels.items() if model is not here and name in model.model_fields]
+    if here is not None and homes:
+        return f"Move it to {' or '.join(homes)}."
+    near = difflib.get_close_matches(name, [field for field in fields if field != name], n=1)
     return (
         f"Did you mean {near[0]}? Else leave it out."
         if near

@@ -104,7 +104,7 @@ def cli(ctx: click.Context, server: str | None, ca: Path | None, token_file: Pat
 
     \b
     ava --server https://ava.example.org login
-    ava run --image pytorch:2.1 --gpu 1 --follow -- python train.py
+    ava run --image ava-pytorch --cpu 4 --follow -- python train.py
     ava submit -f training.yml --wait
     Exit status:  0 good, 1 a run has not succeeded, 2 could not be done
     """  # noqa: D301  click wants the character itself

@@ -13,11 +13,16 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from ava.api import validation
+from ava.cli import yaml_nodes
 from ava.domain.problems import Problem, Refused
 from ava.domain.spec import Name, Spec
 
 LARGEST = 2**20
 """Bytes of a file."""
+MOST_CORES = 1000
+"""A plain number from here on was meant as thousandths of a core, as the API has them."""
+AMOUNTS = ("gpu", "cpu", "memory", "cpu_limit", "memory_limit")
+"""Fields of a pod that may be written at the top where a file has no roles."""
 _UNITS = {
     "": 1,
     "KiB": 2**10,
@@ -59,15 +64,15 @@ class SpecFile:
 def load(path: Path, name: str | None = None) -> SpecFile:
     """Return a file's definition; ``-`` is standard input.
 
-    The file has the fields of a definition and ``name``. Memory may be written as ``8GiB`` and CPU as ``1.5 cores``.
+    The file has the fields of a definition and ``name``. Memory may be written as ``8GiB``; CPU is in cores (``16``, ``1.5``,
+    ``500m``). Where there are no roles, ``gpu``, ``cpu`` and ``memory`` of the one pod may be written at the top.
 
     Raises:
         Refused: with everything that is wrong, by line.
     """
     text = _read(path)
     try:
-        node = yaml.compose(text, Loader=yaml.CSafeLoader)
-        data = yaml.load(text, Loader=yaml.CSafeLoader)
+        data, lines, twice = yaml_nodes.read(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -82,7 +87,7 @@ def load(path: Path, name: str | None = None) -> SpecFile:
         raise _refused(
             "file-invalid", "The file cannot be understood.", str(path), str(error)[:200], "YAML or JSON"
         ) from None
-    if not isinstance(data, dict) or node is None:
+    if not isinstance(data, dict):
         raise _refused(
             "file-invalid",
             "The file holds no definition.",
@@ -90,8 +95,8 @@ def load(path: Path, name: str | None = None) -> SpecFile:
             type(data).__name__,
             "image, command and so on",
         )
-    lines: dict[str, int] = {}
-    _mark(node, "", lines, set())
+    if twice:
+        raise Refused(422, *(_duplicate(str(path), *one) for one in twice))
     found = _checked(str(path), data, lines, name)
     if isinstance(found, SpecFile):
         return found
@@ -103,6 +108,8 @@ def _checked(
 ) -> SpecFile | list[Problem]:
     """Return the definition, or all that is wrong."""
     spec = {str(k): v for k, v in data.items() if k != "name"}
+    lines = dict(lines)
+    _one_pod(spec, lines)
     amounts(spec)
     chosen = name if name is not None else data.get("name")
     errors: list[Any] = []
@@ -135,31 +142,45 @@ def at(path: str, lines: Mapping[str, int], place: str) -> str:
     return f"{path}:{line}: {place}" if line else f"{path}: {place}" if place else path
 
 
-def _mark(node: yaml.Node, place: str, lines: dict[str, int], above: set[int]) -> None:
-    """Note the line of every field."""
-    if id(node) in above:
+def _duplicate(path: str, key: str, line: int, first: int) -> Problem:
+    return Problem(
+        "key-twice",
+        f"Duplicate key {validation.shown(key)}.",
+        f"{path}:{line}",
+        f"the key again; first at line {first}",
+        "each key once",
+        "Put the values of both into one, or remove one of them.",
+    )
+
+
+def _one_pod(spec: dict[str, Any], lines: dict[str, int]) -> None:
+    """Move the amounts at the top to the one role of a file without roles; beside roles they stay, to be refused."""
+    mine = [key for key in AMOUNTS if key in spec]
+    if not mine or "roles" in spec:
         return
-    inside = above | {id(node)}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            below = f"{place}.{key.value}" if place else str(key.value)
-            lines[below] = key.start_mark.line + 1
-            _mark(value, below, lines, inside)
-    elif isinstance(node, yaml.SequenceNode):
-        for i, value in enumerate(node.value):
-            lines[f"{place}[{i}]"] = value.start_mark.line + 1
-            _mark(value, f"{place}[{i}]", lines, inside)
+    spec["roles"] = [{"each": {key: spec.pop(key) for key in mine}}]
+    lines |= {f"roles[0].each.{key}": lines[key] for key in mine if key in lines}
 
 
 def amounts(spec: dict[str, Any]) -> None:
     """Replace amounts that are written for people by numbers; what is none is left for the check."""
-    roles = spec.get("roles")
+    roles, seen = spec.get("roles"), set[int]()
     for role in roles if isinstance(roles, list) else []:
         each = role.get("each") if isinstance(role, dict) else None
-        if isinstance(each, dict):
+        # What an alias repeats is one object.
+        if isinstance(each, dict) and id(each) not in seen:
+            seen.add(id(each))
             for key, read in (("memory", memory), ("memory_limit", memory), ("cpu", cpu), ("cpu_limit", cpu)):
-                if isinstance(each.get(key), str):
-                    each[key] = read(each[key]) or each[key]
+                value = each.get(key)
+                if isinstance(value, str):
+                    each[key] = read(value) or value
+                elif read is cpu and isinstance(value, (int, float)) and not isinstance(value, bool):
+                    each[key] = _cores(value)
+
+
+def _cores(value: float) -> int | str:
+    """Return thousandths of a core; a number that can be no cores as text, for the check to refuse."""
+    return round(value * 1000) if 0 < value < MOST_CORES else f"{value} cores"
 
 
 def memory(text: str) -> int | None:

@@ -23,7 +23,7 @@ ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lo
 
 def the_run(ava: Client, text: str) -> str:
     """Return the id of a run by its id, or of the newest run of a definition by its name; Refused where there is none."""
-    if is_id(text):
+    if is_id(text) and _exists(ava, text):
         return text
     for definition in ava.definitions(name=text):
         for run in ava.runs(definition=definition.id, most=1):
@@ -39,6 +39,16 @@ def the_run(ava: Client, text: str) -> str:
             "See `ava list`.",
         ),
     )
+
+
+def _exists(ava: Client, id: str) -> bool:
+    try:
+        ava.run(id)
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return False
+    return True
 
 
 def until_ended(ava: Client, id: str, *, quiet: bool = False) -> RunOut:

@@ -86,11 +86,10 @@ def give_back(connection: Connection, run: str) -> None:
 
 def _named(connection: Connection, name: str, owner: str) -> Row[Any] | None:
     """Return the data set that a definition names: by its id, or among its owner's own by its name."""
-    which = (
-        data_sets.c.id == name if is_id(name) else (data_sets.c.owner == owner) & (data_sets.c.name == name)
-    )
-    query = select(data_sets).where(which, data_sets.c.deleted.is_(None), readable_by(owner))
-    return connection.execute(query).one_or_none()
+    found = select(data_sets).where(data_sets.c.deleted.is_(None), readable_by(owner))
+    if is_id(name) and (row := connection.execute(found.where(data_sets.c.id == name)).one_or_none()):
+        return row
+    return connection.execute(found.where(data_sets.c.owner == owner, data_sets.c.name == name)).one_or_none()
 
 
 def _problem(code: str, what: str, where: str) -> Problem:

@@ -14,6 +14,8 @@ from ava.domain.spec import Spec
 from ava.web import forms, serving_form
 
 GIB = 2**30
+TRUE_BY_DEFAULT = frozenset({"chief"})
+"""Fields of a definition that are left out where they are true."""
 SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~#\n\\]")
 """What only a shell understands: then one runs the command."""
 ROLES = {
@@ -194,9 +196,18 @@ def written(spec: Mapping[str, Any]) -> str:
 def _said(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            k: _said(v) for k, v in value.items() if v is not None and v != {} and v != [] and v is not False
+            k: _said(_cores(v) if k in ("cpu", "cpu_limit") else v)
+            for k, v in value.items()
+            if v is not None and v != {} and v != [] and v is not (k in TRUE_BY_DEFAULT)
         }
     return [_said(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _cores(value: Any) -> Any:
+    """Return thousandths of a core as a file has them: cores."""
+    if not isinstance(value, int):
+        return value
+    return value // 1000 if value % 1000 == 0 else value / 1000
 
 
 def covers(spec: Mapping[str, Any], kind: str) -> bool:

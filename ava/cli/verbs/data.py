@@ -17,7 +17,7 @@ from ava.cli.verbs.admin import number_of
 from ava.client import Client
 from ava.domain.data_sets import CACHED
 from ava.domain.names import is_id
-from ava.domain.problems import missing
+from ava.domain.problems import Refused, missing
 
 WITH = click.Choice(["user", "group"])
 
@@ -29,7 +29,11 @@ def data() -> None:
 
 def _find(ava: Client, ref: str) -> DataSetOut:
     if is_id(ref):
-        return ava.data_set(ref)
+        try:
+            return ava.data_set(ref)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
     mine = [one for one in ava.data_sets() if one.name == ref]
     own = [one for one in mine if one.owner == ava.me().name] or mine
     if not own:

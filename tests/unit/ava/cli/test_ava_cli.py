@@ -203,6 +203,16 @@ def test_a_file_is_submitted_and_human_amounts_are_understood(
     assert json.loads(answer.out)["asks"] == {"gpu": 2, "cpu": 2500, "memory": 512 * 2**20 + 3 * GIB}
 
 
+def test_a_name_like_an_id_is_found_and_an_id_goes_before_it(ann: Run, served: Served) -> None:
+    assert ann("run", "--image", "a/b", "--name", "t5basefinetun").code == 0
+    (first,) = served.store.runs().items
+    assert json.loads(ann("show", "t5basefinetun", "--json").out)["run"]["id"] == first.id
+    assert ann("run", "--image", "a/b", "--name", first.id, "--after", "t5basefinetun").code == 0
+    assert json.loads(ann("show", first.id, "--json").out)["run"]["name"] == "t5basefinetun"
+    answer = ann("show", "r1aaaaaaaaaaa")
+    assert (answer.code, "You have no run r1aaaaaaaaaaa" in answer.err) == (2, True)
+
+
 def test_all_problems_of_a_file_are_told_with_their_lines_and_nothing_is_sent(
     ann: Run, served: Served, tmp_path: Path
 ) -> None:
@@ -237,7 +247,7 @@ def test_what_the_server_refuses_has_its_line_too(ann: Run, tmp_path: Path) -> N
         (b"- a", "holds no definition"),
         (b"", "holds no definition"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"a: &a [*a]\nimage: x", "cannot be this"),
+        (b"a: &a [*a]\nimage: x", "line 1 contains itself"),
         (b"name: x\nimage: !!python/object/apply:os.system [id]", "neither YAML"),
         (b"name: x\nimage: a\ntime_limit: 2026-01-01", "time_limit"),
         (b"x" * (2**20 + 1), "too large"),

@@ -204,3 +204,15 @@ def test_what_was_made_for_a_snapshot_is_to_be_removed_and_what_others_keep_is_n
     assert store.sources("nfs") == []
     store.data_set_removed(made, NOW)
     assert store.sources("rbd") == []
+
+
+def test_a_data_set_named_like_an_id_is_found_and_an_id_goes_before_it(world, digits):
+    def had(name):
+        one = run(world, "ann", name)
+        assert why(world, one) == []
+        return [found.id for found, _ in world.store.data_of(one.id)]
+
+    named = world.store.add_data_set("ann", "d2abcdefghijk", FOLDER, NOW).id
+    assert had("d2abcdefghijk") == [named]
+    world.store.add_data_set("ann", digits, FOLDER, NOW)
+    assert had(digits) == [digits]
