@@ -42,7 +42,7 @@ def bus(name):
 def rows(text):
     """Return what nvidia-smi says, a dictionary for each GPU."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         words = [word.strip() for word in line.split(",")]
         if len(words) == len(FIELDS):
             found.append(dict(zip(FIELDS, words)))  # noqa: B905 - python 3.5

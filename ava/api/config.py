@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ava.api.registry import Registry
 from ava.domain.data_sets import Image, Server
@@ -14,6 +15,18 @@ from ava.images.catalogue import Name, Offered, completed
 from ava.settings import Address, Strict
 from ava.store.address import Database
 
+
+def _expression(text: str) -> str:
+    try:
+        if re.compile(text).groups > 1:
+            raise ValueError(f"{text!r}: wanted: one group at most")
+    except re.error as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    return text
+
+
+Expression = Annotated[str, AfterValidator(_expression)]
+"""A regular expression of Python; what its group matches is kept, where it has one."""
 Rate = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}/(second|minute|hour|day)$")]
 """So many in so much time: ``20/minute``."""
 
@@ -222,6 +235,7 @@ class Config(Strict):
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     clusters: dict[str, Cluster] = Field(default_factory=lambda: {"default": Cluster()})
     log_stores: tuple[LogStore, ...] = ()
+    log_secrets: tuple[Expression, ...] = ()
     prometheus: tuple[LogStore, ...] = ()
     limits: Limits = Limits()
     images: dict[Name, Offered] = Field(default_factory=dict)

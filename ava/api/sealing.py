@@ -52,7 +52,7 @@ def sealer(path: Path) -> Sealer:
     try:
         if path.stat().st_mode & 0o007:
             raise ConfigError(f"{path}: everybody may read it; wanted: mode 0600 or 0640")
-        keys = [line.strip() for line in path.read_bytes().splitlines() if line.strip()]
+        keys = [line.strip() for line in path.read_bytes().split(b"\n") if line.strip()]
         if not keys:
             raise ConfigError(
                 f"{path}: holds no key; make one with `python -m ava.api.admin sealing-key FILE`"

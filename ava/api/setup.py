@@ -11,6 +11,7 @@ from ava.api.ldap import LdapDirectory
 from ava.api.logs.both import BothLogs
 from ava.api.logs.interface import Logs, NoLogs
 from ava.api.logs.live import LiveLogs
+from ava.api.logs.secrets import Secrets
 from ava.api.logs.victoria import KeptLogs
 from ava.api.matrix import table
 from ava.api.oidc import Provider
@@ -37,7 +38,7 @@ def logs(config: Config) -> Logs:
     """Return the sources of logs; ConfigError where a file is of no use."""
     live = {name: _access(c.kubeconfig) for name, c in config.clusters.items() if c.kubeconfig is not None}
     kept: Logs = KeptLogs(config.log_stores) if config.log_stores else NoLogs()
-    return BothLogs(LiveLogs(live), kept) if live else kept
+    return BothLogs(LiveLogs(live, Secrets(config.log_secrets)), kept) if live else kept
 
 
 def _access(path: Path) -> Access:

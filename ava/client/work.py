@@ -26,6 +26,7 @@ from ava.api.schemas.work import (
 )
 from ava.client.base import Part
 from ava.client.transport import PREFIX, Unreachable, refusal
+from ava.domain.lines import lines
 from ava.domain.spec import Spec
 
 Kind = Literal["workbench", "training", "service"]
@@ -38,6 +39,15 @@ class Line(BaseModel):
     time: datetime
     pod: str
     text: str
+
+
+def _row(row: bytes) -> Line | str | None:
+    """Return a line of a log, or why the log ended; None for a record that cannot be read: it never stops the others."""
+    try:
+        data = json.loads(row)
+        return str(data["end"]) if "end" in data else Line.model_validate(data)
+    except (ValueError, TypeError):
+        return None
 
 
 class Work(Part):
@@ -131,7 +141,8 @@ class Work(Part):
         """Return the newest lines of a run's log."""
         params = {"tail": tail, "since": _time(since), "pod": pod, "format": "json"}
         answer = self._send.send("GET", f"/runs/{id}/logs", params=params)
-        return [Line.model_validate_json(row) for row in answer.content.splitlines() if row.strip()]
+        found = (_row(row) for row in answer.content.split(b"\n") if row.strip())
+        return [line for line in found if isinstance(line, Line)]
 
     def follow(self, id: str, *, tail: int = 10, pod: str | None = None) -> Iterator[Line]:
         """Yield a run's lines as they are written until it ends; a connection that is cut is made again.
@@ -164,16 +175,15 @@ class Work(Part):
             if answer.is_error:
                 answer.read()
                 raise refusal(answer)
-            for row in answer.iter_lines():
-                if not row.strip():
-                    continue
-                data = json.loads(row)
-                if "end" in data:
-                    if data["end"] == "end":
-                        return
+            for row in lines(answer.iter_bytes()):
+                found = _row(row) if row.strip() else None
+                if found == "end":
+                    return
+                if isinstance(found, str):
                     # The server has cut it for a reason of its own: asking again tells which.
                     break
-                yield Line.model_validate(data)
+                if found is not None:
+                    yield found
         raise Unreachable(str(self._send.http.base_url), "the log was cut")
 
     def queues(self) -> list[QueueOut]:

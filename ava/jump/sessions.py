@@ -26,7 +26,7 @@ TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 def peers(table: str) -> set[str]:
     """Return the addresses to whose port 22 connections are open, from the text of /proc/net/tcp or tcp6."""
     found = set()
-    for line in table.splitlines()[1:]:
+    for line in table.split("\n")[1:]:
         words = line.split()
         if len(words) < 4 or words[3] != ESTABLISHED:
             continue

@@ -31,9 +31,11 @@ def kind_of(path: Path) -> str:
     """Return the kind of the file system that is mounted at a path; "" where none is."""
     found = ""
     for line in (
-        Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     ):
-        left, _, right = line.partition(" - ")
+        left, dash, right = line.partition(" - ")
+        if not dash:
+            continue
         # A later line is mounted over an earlier one.
         if left.split()[4].encode("latin-1", "replace").decode("unicode_escape") == str(path):
             found = right.split()[0]

@@ -163,7 +163,7 @@ def pairs(text: str, name: str) -> dict[str, str]:
     """Return lines of ``KEY=VALUE``; Refused 422 naming each that is none, or that is there twice."""
     found: dict[str, str] = {}
     wrong = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         key, equals, value = line.strip().partition("=")

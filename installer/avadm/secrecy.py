@@ -52,25 +52,36 @@ class Pattern:
         return head + (f"(?:{self.keep})\\K" if self.keep else "") + self.secret
 
 
+_IS = r"[\"']?\s*[=:]\s*[\"']?"
+_WORDS = r"(?:none|null|nil|true|false|unset|missing|required|<[^>\s]{0,40}>)(?![^\s\"',}\])])"
 PATTERNS = (
     Pattern(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         flags="s",
     ),
     # cephx keys: base64 of type 1 and a time stamp, 28 bytes in all (ceph's CryptoKey encoding).
-    Pattern(r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}"),
+    Pattern(r"(?<![A-Za-z0-9+/])AQ[A-Za-z0-9+/]{36}==(?![A-Za-z0-9+/=])"),
     # crypt(3) hashes.
     Pattern(r"\$(?:1|5|6|2[aby]|y)\$[./A-Za-z0-9$=,]{20,}"),
     # Vault text.
     Pattern(r"\$ANSIBLE_VAULT;[0-9.;A-Za-z0-9]+\s*(?:[0-9a-f]{8,}\s*)*"),
     # user:password@ in URLs.
     Pattern(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"),
-    # name=value and "name": "value" where the name says it is a secret.
+    # name=value and "name": "value" where the name says it is a secret, and the value is none of the words that say how it is.
     Pattern(
-        r"(?!\*\*\*)[^\s\"',}]{4,}",
-        keep=r"(?<![a-z])(?:[a-z0-9_]*_)?(?:password|passwd|passphrase|secret|token|api_?key|secret_?key)"
-        r"[\"']?\s*[=:]\s*[\"']?",
+        rf"(?!\*\*\*)(?!{_WORDS})[^\s\"',}}]{{4,}}",
+        keep=rf"(?<![a-z])(?:password|passwd|passphrase|secret|api_?key|secret_?key){_IS}",
         flags="i",
+    ),
+    # Programs of machine learning print tokens of texts by this name too: </s>, <|endoftext|>, 50256, sentence_piece.
+    Pattern(
+        r"(?=[^\s\"',}]{0,40}[0-9])(?=[^\s\"',}]{0,40}[a-z])[a-z0-9._~+/=:|-]{14,}",
+        keep=rf"(?<![a-z])token{_IS}",
+        flags="i",
+    ),
+    # Of these the beginning says what they are.
+    Pattern(
+        r"\b(?:gh[opsru]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{30,}|AKIA[A-Z0-9]{16})\b"
     ),
 )
 """Applied in this order."""
@@ -78,9 +89,13 @@ PATTERNS = (
 LINE_PATTERNS = (
     # A private key that a program printed comes line by line: its body is masked without the first line in sight.
     # Certificates' bodies look the same and go with it.
-    Pattern(r"^[A-Za-z0-9+/]{64,}={0,2}$"),
+    # Lines of keys are 64 characters long, or 70 where OpenSSH wrote them, and have small and large letters and digits, as
+    # digests, sequences of bases and rows of one letter have not.
+    Pattern(
+        r"^(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{62,63}={1,2})$"
+    ),
     # A token of Kubernetes or of a web service (JSON Web Token, RFC 7519).
-    Pattern(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    Pattern(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     # What a client shows of itself in HTTP.
     Pattern(
         r"[A-Za-z0-9._~+/=-]{8,}", keep=r"\bauthorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic)\s+", flags="i"

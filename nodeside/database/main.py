@@ -16,7 +16,7 @@ UNIT = "avadm-database-backup.service"
 
 def asked(argv):
     """Return the arguments."""
-    parser = argparse.ArgumentParser(prog="avadm-database", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="avadm-database", description=__doc__.split("\n")[0])
     verbs = parser.add_subparsers(dest="verb")
     verbs.required = True
     verbs.add_parser("look", help="tell metrics; begin a backup where one is due")

@@ -67,7 +67,8 @@ class Place:
         if socket:
             argv.append("--host=" + socket)
         # The owner of a data base may set where names are looked for first: functions of his would run as the administrator.
-        return self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text).splitlines()
+        told = self.as_postgres(argv, timeout, "SET search_path = pg_catalog;\n%s\n" % text)
+        return told.strip("\n").split("\n") if told.strip("\n") else []
 
     def role(self):
         """Return what this node's Patroni says that it is: primary, standby, or "" where it does not say."""

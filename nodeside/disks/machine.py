@@ -117,7 +117,7 @@ class Machine(object):
     def udev(self, number):
         """Return what udev knows of a device: its properties, and "links", the names under /dev."""
         found = {"links": []}
-        for line in (self.text("/run/udev/data/b" + number) or "").splitlines():
+        for line in (self.text("/run/udev/data/b" + number) or "").split("\n"):
             kind, _colon, rest = line.partition(":")
             if kind == "E" and "=" in rest:
                 key, _equals, value = rest.partition("=")
@@ -185,7 +185,7 @@ class Machine(object):
             if table is None:
                 continue
             seen.add(namespace)
-            for line in table.splitlines():
+            for line in filter(None, table.split("\n")):
                 fields = line.split()
                 rest = fields[fields.index("-") + 1 :]
                 yield process, fields[2], fields[4], rest[1] if len(rest) > 1 else ""

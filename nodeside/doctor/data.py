@@ -53,7 +53,7 @@ def answer(address, port, path, authority, seconds=15):
 def state(unit):
     """A unit's state, and for how many seconds it has been active; None where it is not."""
     out = must(["systemctl", "show", unit, "-p", "ActiveState,SubState,Result,ActiveEnterTimestampMonotonic"])
-    fields = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
+    fields = dict(line.split("=", 1) for line in out.split("\n") if "=" in line)
     since = int(fields.get("ActiveEnterTimestampMonotonic") or 0)
     uptime = float((slurp("/proc/uptime") or "0").split()[0])
     return {
@@ -144,7 +144,7 @@ def within(argv, seconds):
 def cache_mount(params):
     """What is mounted where the cache should be, whether it answers, and which of the site's under stores it lacks."""
     point = params["cache"]["mount"]
-    rows = [line.split(" ") for line in (slurp("/proc/self/mounts") or "").splitlines()]
+    rows = [line.split(" ") for line in (slurp("/proc/self/mounts") or "").split("\n") if line]
     kinds = [row[2] for row in rows if row[1].replace("\\040", " ") == point]
     found = {"point": point, "kind": kinds[-1] if kinds else "", "answers": False, "said": "", "lacks": None}
     if not kinds:
@@ -155,7 +155,7 @@ def cache_mount(params):
         # Names alone, so that no under store is asked for what is in it.
         code, out, err = within(["ls", "-1", point], 15)
         if code == 0:
-            there = out.splitlines()
+            there = out.split("\n")
             found["lacks"] = [name for name in params["cache"]["folders"] if name not in there]
     found["said"] = (err.strip() or "no answer in time")[:LONG_LINE] if code != 0 else ""
     return found

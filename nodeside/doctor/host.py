@@ -24,7 +24,7 @@ def units(_):
     out = must(["systemctl", "show", "*.service", "*.timer", "--no-pager", "-p", wanted])
     found = {}
     for block in out.split("\n\n"):
-        fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        fields = dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
         name = fields.get("Id")
         if not name:
             continue
@@ -45,7 +45,9 @@ def units(_):
 def mounts(_):
     """File systems on disks: mount point, device, whether read-only, MiB, what is free of space and inodes in percent."""
     found, seen = [], set()
-    for line in (slurp("/proc/self/mounts") or "").splitlines():
+    for line in (slurp("/proc/self/mounts") or "").strip("\n").split("\n"):
+        if not line:
+            continue
         device, point, kind, options = line.split(" ")[:4]
         point = point.replace("\\040", " ")
         if (kind not in DISKS and point != "/run") or NOT_OURS.match(point) or point.startswith("/etc/"):
@@ -119,7 +121,7 @@ def kernel(_):
 def table(text):
     """Return the mounts of a mountinfo file (proc(5)): device, root, mount point, propagation fields."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         fields = line.partition(" - ")[0].split()
         if len(fields) >= 6:
             found.append((fields[2], fields[3], fields[4], fields[6:]))
@@ -180,7 +182,7 @@ def journal(params):
     known = [(name, re.compile(pattern, re.I)) for name, pattern in sorted(params["patterns"].items())]
     # What sudo and this very probe were told is no trouble, though it may name one.
     told = re.compile(r"^\S+ \S+ (sudo|sshd|python\S*|ansible\S*)(\[\d+\])?:")
-    for line in out.splitlines():
+    for line in out.split("\n"):
         for name, pattern in known:
             if pattern.search(line) and not told.match(line):
                 row = found.setdefault(name, {"count": 0, "last": "", "age_s": 0})
@@ -198,8 +200,8 @@ def ports(params):
     """TCP ports, of those asked for, on which nothing listens."""
     heard = set()
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in (slurp(name) or "").splitlines()[1:]:
+        for line in (slurp(name) or "").split("\n")[1:]:
             words = line.split()
-            if words[3] == "0A":
+            if words[3:4] == ["0A"]:
                 heard.add(int(words[1].rpartition(":")[2], 16))
     return [port for port in params["ports"] if port not in heard]

@@ -145,7 +145,7 @@ def host(osd):
 def boots(log, now, window=1800):
     """Return OSD to how often it has come up within the last half hour, by the cluster's log."""
     found = {}
-    for line in log.splitlines():
+    for line in log.split("\n"):
         stamp = re.match(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?([+-]\d{4})?", line)
         event = re.search(r"\] osd\.(\d+) (?:\S+ )?boot\b", line)
         if not stamp or not event:
@@ -186,7 +186,7 @@ def mds(_):
 
 def cephfs(params):
     """Whether ceph's file system is mounted where it should be, and how long it takes to answer."""
-    rows = [line.split(" ") for line in (slurp("/proc/self/mounts") or "").splitlines()]
+    rows = [line.split(" ") for line in (slurp("/proc/self/mounts") or "").split("\n") if line]
     kinds = [row[2] for row in rows if row[1].replace("\\040", " ") == params["mount"]]
     begun = time.time()
     # Another process asks: what waits for a dead file system cannot be killed.

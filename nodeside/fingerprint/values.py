@@ -85,7 +85,7 @@ class Node(ObjectStore, Containers):
             return {}
         out = call("systemctl", "show", "-p" + UNIT, *[full(name) for name in names])
         blocks = [
-            dict(line.split("=", 1) for line in b.splitlines() if "=" in line) for b in out.split("\n\n")
+            dict(line.split("=", 1) for line in b.split("\n") if "=" in line) for b in out.split("\n\n")
         ]
         return dict(zip(names, [b for b in blocks if b]))  # noqa: B905 - python 2.7
 

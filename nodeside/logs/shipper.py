@@ -26,7 +26,7 @@ DESTINATION = re.compile(r"^dst\.http;d_(\d+)#\d+;.*;(\w+);(\d+)$")
 def metrics(text, stores):
     """Return the exporter's text for what `syslog-ng-ctl stats` says."""
     found = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = DESTINATION.match(line.strip())
         if match and match.group(2) in COUNTERS and int(match.group(1)) <= len(stores):
             store = stores[int(match.group(1)) - 1]

@@ -41,7 +41,7 @@ def device(wanted, table):
     name = os.path.basename(os.path.realpath(base))
     used = [
         w[1]
-        for w in (line.split() for line in read("/proc/self/mounts").splitlines())
+        for w in (line.split() for line in read("/proc/self/mounts").split("\n") if line)
         if w[0].startswith("/dev/") and os.path.realpath(w[0]) == path
     ]
     used += [

@@ -46,7 +46,7 @@ def guard(mount):
 def kind(mount, table):
     """Return the type of what is mounted at a path, from the text of mountinfo; None for nothing."""
     found = None
-    for line in table.splitlines():
+    for line in filter(None, table.split("\n")):
         words = line.split(" ")
         if words[4].replace("\\040", " ") == mount:
             found = words[words.index("-") + 1]

@@ -116,7 +116,7 @@ def disks(paths):
 def mounted(text):
     """Return under store by folder, from what C(fs mount) prints; its other columns are not read."""
     found = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = re.match(r"(\S+)\s+on\s+(/\S*)\s+\(", line)
         if match:
             found[match.group(2)] = match.group(1)

@@ -188,7 +188,7 @@ def main():
         rc, out, err = module.run_command(argv, data=text + ";\n", cwd="/")
         if rc != 0:
             raise PostgresError((err or out).strip()[-600:])
-        return [line for line in out.splitlines() if line]
+        return [line for line in out.split("\n") if line]
 
     server = Server(sql)
     try:

@@ -51,7 +51,7 @@ from ansible.module_utils.basic import AnsibleModule
 def mounts(text):
     """Return the mounts of a mountinfo file (proc(5)): device, root, mount point and propagation fields."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         before, _dash, _after = line.partition(" - ")
         fields = before.split()
         if len(fields) >= 6:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
 LONGEST = 64 * 1024
 """Bytes of a line; the rest of a longer one is cut."""
+RECORD = 16 * 1024
+"""Bytes of a line that docker writes as one record; a longer one is several, each with a time of its own."""
 
 
 class LogsDown(Exception):
@@ -17,11 +19,17 @@ class LogsDown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line; ``nanoseconds`` since 1970."""
+    """One line.
+
+    Attributes:
+        nanoseconds: since 1970; of a line of several records those of the last one, of a line that was cut of the first one.
+        parts: the times of all its records, where it has several.
+    """
 
     nanoseconds: int
     pod: str
     text: str
+    parts: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def time(self) -> datetime:
@@ -79,9 +87,35 @@ class NoLogs:
 
 
 def merged(lines: Iterable[LogLine], limit: int) -> list[LogLine]:
-    """Return the newest lines in order, each once: two sources tell the same line with the same time."""
+    """Return the newest lines in order, each once: two sources tell the same line with the same time.
+
+    A source that began in the middle of a long line, or did not wait for its end, tells a part of it: that gives way.
+    """
     kept = {(line.nanoseconds, line.pod, line.text): line for line in lines}
-    return sorted(kept.values(), key=lambda line: (line.nanoseconds, line.pod))[-limit:]
+    longest: dict[tuple[int, str], str] = {}
+    inside: set[tuple[int, str]] = set()
+    for line in kept.values():
+        key = (line.nanoseconds, line.pod)
+        longest[key] = max(longest.get(key, ""), line.text, key=len)
+        inside |= {(part, line.pod) for part in line.parts if part != line.nanoseconds}
+
+    def part(line: LogLine) -> bool:
+        key = (line.nanoseconds, line.pod)
+        whole = longest[key]
+        return key in inside or (RECORD <= len(whole) > len(line.text) and whole.endswith(line.text))
+
+    found = [line for line in kept.values() if not part(line)]
+    return sorted(found, key=lambda line: (line.nanoseconds, line.pod))[-limit:]
+
+
+def cut(text: bytes) -> str:
+    """Return a line's text; a longer one than LONGEST ends there, between two characters."""
+    if len(text) <= LONGEST:
+        return text.decode("utf-8", "replace")
+    end = LONGEST
+    while end > LONGEST - 4 and text[end] & 0xC0 == 0x80:
+        end -= 1
+    return text[:end].decode("utf-8", "replace")
 
 
 def nanoseconds(text: str) -> int:

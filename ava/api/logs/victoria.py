@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -13,15 +14,17 @@ import httpx
 import orjson
 
 from ava.api.config import LogStore
-from ava.api.logs.interface import LONGEST, LogLine, LogsDown, Pods, Target, merged, nanoseconds
+from ava.api.logs.interface import LogLine, LogsDown, Pods, Target, cut, merged, nanoseconds
+from ava.domain.lines import lines_async
 from ava.settings import ConfigError
 
+LOG = logging.getLogger(__name__)
 QUERY = "/select/logsql/query"
 LARGEST = 32 * 2**20
 """Bytes of one answer; more is not read."""
 PERIOD = 0.5
 """Seconds between two questions of a live view; shipper and store take a second or two before that."""
-END = 5.0
+END = 8.0
 """The last lines of a pod arrive so many seconds after it is gone."""
 LATE = timedelta(seconds=20)
 """Lines that arrive so late are shown still."""
@@ -72,24 +75,46 @@ class KeptLogs:
     async def _ask(self, name: str, client: httpx.AsyncClient, params: dict[str, str]) -> list[LogLine] | str:
         """Return a store's lines, or why there are none."""
         lines: list[LogLine] = []
-        size = 0
+        broken = 0
         try:
             async with client.stream("POST", QUERY, data=params) as answer:
                 if answer.status_code != 200:
                     return f"{name}: answers {answer.status_code}"
-                async for row in answer.aiter_lines():
-                    size += len(row)
-                    if size > LARGEST:
-                        return f"{name}: the lines are more than {LARGEST // 2**20} MiB; ask for fewer"
+                async for row in lines_async(_bounded(answer.aiter_bytes())):
                     if row.strip():
-                        lines.append(_line(orjson.loads(row)))
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            return f"{name}: {type(error).__name__}"
-        return lines
+                        line = _line(row)
+                        lines += [line] if line else []
+                        broken += not line
+        except (httpx.HTTPError, _TooMuch) as error:
+            return f"{name}: {error if isinstance(error, _TooMuch) else type(error).__name__}"
+        if broken:
+            LOG.warning("log store %s: %d records cannot be read and are left out", name, broken)
+        return f"{name}: the answer cannot be read" if broken and not lines else lines
 
 
-def _line(row: dict[str, str]) -> LogLine:
-    return LogLine(nanoseconds(row["_time"]), str(row.get("pod", "")), str(row.get("_msg", ""))[:LONGEST])
+class _TooMuch(Exception):
+    """An answer is larger than what is read of one."""
+
+
+async def _bounded(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size > LARGEST:
+            raise _TooMuch(f"the lines are more than {LARGEST // 2**20} MiB; ask for fewer")
+        yield piece
+
+
+def _line(row: bytes) -> LogLine | None:
+    """Return the line of a record; None where it cannot be read: one bad record never hides the others."""
+    try:
+        found = orjson.loads(row)
+        said = str(found.get("_msg", ""))
+        return LogLine(
+            nanoseconds(found["_time"]), str(found.get("pod", "")), cut(said.encode("utf-8", "replace"))
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def text(target: Target, since: datetime | None) -> str:

@@ -160,7 +160,7 @@ def ssh_config(app: App, write: bool) -> None:
     if not write:
         say(config)
         say("# ~/.ssh/ava_known_hosts:")
-        for line in known.splitlines():
+        for line in known.split("\n"):
             say(f"# {line}")
         return
     folder = Path.home() / ".ssh"

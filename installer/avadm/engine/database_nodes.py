@@ -105,7 +105,7 @@ def told(result: Result) -> dict[str, Any]:
     """Return what a command told; AvadmError where it could not be asked, or says that it did not do it."""
     if result.error is not None:
         raise AvadmError(access.finding("database-node", result.node, result.error))
-    lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
+    lines = [line for line in result.stdout.split("\n") if line.startswith("{")]
     # 1: it was done, and found something bad.
     if result.rc in (0, 1) and lines:
         found = json.loads(lines[-1])

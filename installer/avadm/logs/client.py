@@ -152,8 +152,15 @@ def _ask(store: Transport, params: dict[str, str]) -> list[Line] | str:
     """Return a store's lines, or why there are none."""
     try:
         text = store.ask(QUERY, params)
-        return [Line.of(json.loads(row)) for row in text.splitlines() if row.strip()]
     except StoreUnreachable as error:
         return str(error)
-    except (ValueError, AttributeError) as error:
-        return f"the answer cannot be read: {error}"
+    lines: list[Line] = []
+    broken = ""
+    # Lines end with a line feed alone: what users print may hold any other separator that Unicode knows.
+    for row in filter(str.strip, text.split("\n")):
+        try:
+            lines.append(Line.of(json.loads(row)))
+        except (ValueError, TypeError, AttributeError) as error:
+            broken = f"the answer cannot be read: {error}"
+    # A record that cannot be read never hides the others.
+    return broken if broken and not lines else lines

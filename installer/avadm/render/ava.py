@@ -119,6 +119,7 @@ def render(given: Given, out: Vars) -> None:
         "ava_tunnelled": site.network.ipip != "never",
         "ava_log_stores": logs.stores(site),
         "ava_log_user": logs.USER,
+        "ava_log_secrets": [p.compiled().pattern for p in logs.SECRETS] if site.components.logs else [],
     }
     if site.components.logs:
         out.all |= {

@@ -13,6 +13,8 @@ from avadm.site.model import Site
 from avadm.site.places import log_stores
 
 USER = "avadm"
+SECRETS = (*PATTERNS, *LINE_PATTERNS)
+"""What is masked in every line."""
 """Name under which nodes write and people read."""
 PASSWORD = "vault_logs_password"  # noqa: S105  the variable's name
 PASSWORD_BYTES = 24
@@ -39,7 +41,7 @@ def render(given: Given, out: Vars) -> None:
     if logs is None:
         return
     authority = certificates.trusted(Authority.LOGS)
-    patterns: list[str] = [p.pcre() for p in (*PATTERNS, *LINE_PATTERNS)]
+    patterns: list[str] = [p.pcre() for p in SECRETS]
     found = stores(site)
     out.secrets[PASSWORD] = lambda: secrets.token_urlsafe(PASSWORD_BYTES)
     out.all |= {

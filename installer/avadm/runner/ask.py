@@ -116,7 +116,7 @@ def answer(result: Result, read: Callable[[Any], T]) -> Answer[T]:
     """Return what a result says: the last line that is an answer, between stamps where there are any."""
     if result.error is not None:
         return Answer(result, None, result.error)
-    lines = result.stdout.strip().splitlines()
+    lines = result.stdout.strip().split("\n")
     stamps = _stamps(lines)
     for line in reversed(lines):
         try:

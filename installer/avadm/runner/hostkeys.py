@@ -57,7 +57,7 @@ class KnownHosts:
             return
         with _told(self.path, "read"):
             text = _text(self.path)
-        for line in text.splitlines():
+        for line in text.split("\n"):
             names, _, rest = line.strip().partition(" ")
             if not rest or names.startswith(("#", "@", "|")):
                 continue  # comments, markers and hashed names: avadm writes none

@@ -148,3 +148,19 @@ def test_after_an_outage_of_all_what_was_written_meanwhile_comes():
     assert seen == ["line 1"], "written 300 s before, far beyond what a quiet view looks back"
     assert LATE_S < 300
     assert told == [{"a"}, set()]
+
+
+SEPARATORS = "a\N{LINE SEPARATOR}b\N{PARAGRAPH SEPARATOR}c\x85d\x0be\x0cf\x1cg"
+
+
+@pytest.mark.parametrize("bad", ["", "{", "[1]", "7"])
+def test_no_line_of_a_user_hides_another(bad):
+    class Store(FakeStore):
+        def ask(self, path, params):
+            told = [json.dumps(r, ensure_ascii=False) for r in self.rows]
+            return "\n".join([told[0], bad, told[1]])
+
+    rows = [{**row(1, 1000), "_msg": SEPARATORS}, row(2, 1001)]
+    answer = Client([Store("a", rows)]).search(Query())
+    assert said(answer.lines) == [SEPARATORS, "line 2"]
+    assert answer.silent == {}

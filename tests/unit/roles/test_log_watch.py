@@ -153,6 +153,31 @@ def test_a_look_asks_for_everything_and_leaves_tenants_pods_out():
     assert "-component:in(pod)" not in by_id["LogGpuMemoryShort"]
 
 
+class Answering(log_watch.Store):
+    """The store itself, whose answers are given."""
+
+    def __init__(self, *records):
+        self.text = "\n".join(records)
+
+    def get(self, path, **params):
+        if path.endswith("stats_query"):
+            return '{"data": {"result": []}}'
+        return self.text if path.endswith("/query") else ""
+
+
+def test_no_line_stops_the_watch():
+    separators = "a\u2028b\u2029c\x85d\x0ce"
+    records = [
+        json.dumps({"_msg": m, "component": "c", "host": "h"}, ensure_ascii=False) for m in (separators, "x")
+    ]
+    one = watch({"since": 0, "until": 10**6 - 600}, 10**6)
+    log_watch.look(Answering(records[0], "{", "7", records[1]), one, [])
+    assert len(one.patterns) == 2
+    assert one.state()["until"] == 10**6 - log_watch.LAG_S
+    with pytest.raises(log_watch.StoreError):
+        Answering("<html>").lines("*")
+
+
 def test_the_shippers_counters_are_those_of_each_store():
     line = "dst.http;d_{0}#0;http,https://10.0.0.{0}:9428/insert/jsonline?_stream_fields=host,unit;a;{1}\n"
     told = [line.format(*one) for one in ((1, "written;12"), (2, "queued;7"), (2, "dropped;3"))]

@@ -1,6 +1,8 @@
 """Logs in the site file: nothing without them; with them stores, certificates, a phase, and secrets' patterns."""
 
+import hashlib
 import re
+import time
 
 import pytest
 
@@ -83,11 +85,15 @@ RIGHT = "basic authentication is off; the password was right"
     ("line", "masked"),
     [
         ("password=hunter22 and on", "password=*** and on"),
-        ('"token": "abcd1234",', '"token": "***",'),
+        ('"token": "abcd1234efgh5678",', '"token": "***",'),
+        ("token: hf_" + "aB3x" * 8, "token: ***"),
+        ("using hf_" + "aB3x" * 8 + " now", "using *** now"),
+        ("SECRET_KEY = '0x12ab'", "SECRET_KEY = '***'"),
         ("https://user:word@host/x", "https://***@host/x"),
         ("key AQ" + "Bv1+" * 9 + "== x", "key *** x"),
         ("Authorization: Bearer abcdefgh1234", "Authorization: Bearer ***"),
-        ("A" * 64, "***"),
+        ("aB3+" * 16, "***"),
+        ("aB3+" * 17 + "aB", "***"),
         ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl", "***"),
         (RIGHT, RIGHT),
     ],
@@ -96,6 +102,48 @@ def test_secrets_of_lines_are_masked(line, masked):
     for pattern in (*PATTERNS, *LINE_PATTERNS):
         line = pattern.masked(line)
     assert line == masked
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eos_token: </s>",
+        "bos_token = <|endoftext|>, pad token: [PAD]",
+        '{"unk_token": "<unk>", "pad_token": "<pad>"}',
+        "token: 50256",
+        "next token=sentencepiece",
+        hashlib.sha256(b"x").hexdigest(),
+        "sha256:" + hashlib.sha256(b"x").hexdigest(),
+        hashlib.sha512(b"x").hexdigest(),
+        "ACGT" * 16,
+        "ACGT" * 32,
+        "MAQAKINGHTQ" * 8,
+        "AQ" + "ACDEFGHIKLMNPQRSTVWY" * 3,
+        "A" * 64,
+        "a" * 64,
+        "=" * 64,
+        "0" * 64,
+        "password: None",
+        '"password": null,',
+        "secret = True",
+        "loss=0.25 tokens: 8192 tokens/s=1.2e4",
+        "secretary: Ann Smith",
+    ],
+)
+def test_what_users_print_and_is_no_secret_stays(line):
+    told = line
+    for pattern in (*PATTERNS, *LINE_PATTERNS):
+        told = pattern.masked(told)
+    assert told == line
+
+
+def test_no_line_makes_the_masks_slow():
+    for piece in ("a_", "eyJ-", "://a:", "token=", "$1$", "password", "-----BEGIN PRIVATE KEY-----", "0aA"):
+        line = (piece * 2**16)[: 2**16]
+        begun = time.process_time()
+        for pattern in (*PATTERNS, *LINE_PATTERNS):
+            pattern.masked(line)
+        assert time.process_time() - begun < 2, piece
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, *LINE_PATTERNS])

@@ -323,7 +323,7 @@ def count(args):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("op", choices=sorted(OPS) + ["count"])
     p.add_argument("--dir", required=True)
     p.add_argument("--client", default="c0", help="name of the client whose files these are")

@@ -51,7 +51,7 @@ def ask(job):
     context.check_hostname = sys.version_info[0] > 2
     opener = build_opener(ProxyHandler({}), Handler(context=context))
     text = opener.open(Request(job["url"] + "/select/logsql/query", body, head), timeout=20).read()
-    return [json.loads(row) for row in text.decode("utf-8", "replace").splitlines() if row.strip()]
+    return [json.loads(row) for row in text.decode("utf-8", "replace").split("\n") if row.strip()]
 
 
 def main(job):

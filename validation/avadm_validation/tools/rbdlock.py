@@ -51,7 +51,7 @@ def limited(act, good, seconds):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("role", choices=["hold", "try"])
     p.add_argument("--user", default="admin")
     p.add_argument("--pool", required=True)

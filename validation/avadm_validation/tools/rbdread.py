@@ -133,7 +133,7 @@ def window(image, args, rep, start, length, blocks):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--user", default="admin")
     p.add_argument("--pool", required=True)
     p.add_argument("--image", required=True)

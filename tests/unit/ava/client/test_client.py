@@ -164,6 +164,18 @@ def test_a_log_is_read_and_followed_to_the_end(served: Served, ann: Client) -> N
     assert [x.text for x in ann.follow(run.id, tail=1)] == ["old 2", "new"]
 
 
+def test_a_line_with_other_separators_than_a_line_feed_is_one(served: Served, ann: Client) -> None:
+    run = ann.start("mnist", SPEC)
+    served.admit(run.id)
+    name = ann.pods(run.id)[0].name
+    text = "a\N{LINE SEPARATOR}b\N{PARAGRAPH SEPARATOR}c\x85d\x0be\x0cf\x1cg\rh"
+    served.logs.lines = [LogLine(NANO + n * 1000, name, said) for n, said in enumerate((text, "", "x"))]
+    assert [x.text for x in ann.logs(run.id)] == [text, "", "x"]
+    served.logs.later = [LogLine(NANO + 10**9, name, text)]
+    threading.Timer(0.5, served.finish, [run.id]).start()
+    assert [x.text for x in ann.follow(run.id, tail=2)] == ["", "x", text]
+
+
 def test_a_stream_ends_soon_after_its_reader_is_shut_out(served: Served, ann: Client) -> None:
     run = ann.start("mnist", SPEC)
     served.admit(run.id)

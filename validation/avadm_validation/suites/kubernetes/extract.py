@@ -31,7 +31,7 @@ def _wanted(inputs: Inputs) -> list[str]:
 def _lines(inputs: Inputs, group: str = "answers") -> list[Any]:
     """Return the documents of a file of lines; other lines (errors of kubectl) are no answers."""
     found = []
-    for line in "\n".join(inputs.get(group, [])).splitlines():
+    for line in "\n".join(inputs.get(group, [])).split("\n"):
         if line.startswith("{"):
             try:
                 found.append(json.loads(line))

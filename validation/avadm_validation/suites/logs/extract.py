@@ -8,7 +8,7 @@ from avadm_validation.measuring.extract import Inputs, Params, extractor
 
 
 def _wanted(inputs: Inputs) -> list[str]:
-    lines = [line.strip() for text in inputs["wanted"] for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for text in inputs["wanted"] for line in text.split("\n") if line.strip()]
     if not lines:
         raise ValueError("nothing was written")
     return lines

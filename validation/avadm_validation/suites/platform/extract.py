@@ -15,7 +15,7 @@ Line = dict[str, Any]
 
 def lines(inputs: Inputs, group: str = "journal") -> list[Line]:
     """Return the lines of journals in order of time; ValueError for none."""
-    found = [json.loads(row) for text in inputs[group] for row in text.splitlines() if row.strip()]
+    found = [json.loads(row) for text in inputs[group] for row in text.split("\n") if row.strip()]
     if not found:
         raise ValueError("the journal is empty")
     return sorted(found, key=lambda line: float(line["t"]))

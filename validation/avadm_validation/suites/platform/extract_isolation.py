@@ -16,7 +16,7 @@ _FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.M)
 
 
 def _tries(inputs: Inputs, group: str, row: str) -> list[dict[str, Any]]:
-    texts = [line for text in inputs[group] for line in text.splitlines() if line.startswith('{"id"')]
+    texts = [line for text in inputs[group] for line in text.split("\n") if line.startswith('{"id"')]
     return [tried for tried in map(json.loads, texts) if tried["id"] == row]
 
 
@@ -68,7 +68,7 @@ def has(inputs: Inputs) -> tuple[set[int], set[str], set[int]]:
     opened = {
         int(tried["id"].rpartition("-")[2])
         for text in inputs["said"]
-        for tried in (json.loads(x) for x in text.splitlines() if x.startswith('{"id": "look-open-'))
+        for tried in (json.loads(x) for x in text.split("\n") if x.startswith('{"id": "look-open-'))
         if tried["open"]
     }
     seen = {int(n) for x in files if x["open"] for n in CARD.findall(x["said"])}

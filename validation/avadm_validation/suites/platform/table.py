@@ -36,12 +36,12 @@ def table(text: str) -> Table:
     if not split:
         raise ValueError("no table of nodes and pods")
     found: Table = {}
-    for row in filter(None, map(str.split, nodes.splitlines())):
+    for row in filter(None, map(str.split, nodes.split("\n"))):
         name, gpus, off, model, ready = row
         if _number(gpus):
             takes = off != "true" and ready == "True"
             found[name] = Node(_number(gpus), open=takes, model="" if model == "<none>" else model)
-    for row in filter(None, map(str.split, pods.splitlines())):
+    for row in filter(None, map(str.split, pods.split("\n"))):
         name, phase, gpus, run = row
         asked = sum(map(_number, gpus.split(",")))
         if asked and name in found and phase not in ("Succeeded", "Failed"):

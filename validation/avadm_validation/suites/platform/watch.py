@@ -85,7 +85,7 @@ def asked(ctx: Context, name: str, *queries: str) -> list[list[dict[str, Any]]]:
     line = " && ".join(f"{curl} {quote(f'query={query}')} && echo" for query in queries)
     done = ctx.must(ctx.rec.run(there.node, f"{begin}; {line}", name))
     try:
-        return [json.loads(row)["data"]["result"] for row in done.stdout.splitlines()]
+        return [json.loads(row)["data"]["result"] for row in done.stdout.split("\n") if row]
     except (ValueError, KeyError, TypeError) as error:
         raise MeasureError(f"{there.node}: Prometheus' answer cannot be read: {error}") from error
 

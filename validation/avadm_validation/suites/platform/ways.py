@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import httpx
 
 from ava.client import Refused
+from ava.domain.lines import lines
 from avadm_validation.measuring.context import Context, MeasureError
 from avadm_validation.suites.platform import reach
 from avadm_validation.suites.platform.tenant import Tenant
@@ -57,7 +58,7 @@ class Browser:
             if answer.is_error:
                 answer.read()
                 raise Refused(answer.status_code)
-            for row in filter(None, answer.iter_lines()):
+            for row in filter(None, lines(answer.iter_bytes())):
                 data = json.loads(row)
                 if "end" in data:
                     return

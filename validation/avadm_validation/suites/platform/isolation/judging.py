@@ -89,4 +89,4 @@ def reasons(ctx: Context, told: Told, check: str) -> list[str]:
 
 
 def _tries(ctx: Context, path: str) -> list[dict[str, object]]:
-    return [json.loads(line) for line in ctx.read(path).splitlines() if line.startswith('{"id"')]
+    return [json.loads(line) for line in ctx.read(path).split("\n") if line.startswith('{"id"')]
