@@ -52,7 +52,7 @@ def no_program(name: str, found: str) -> Finding:
     """Return the error for a program that a build needs and that is not there (or another one than is wanted)."""
     if name == "go":
         wanted = "go 1.21 or newer"
-        remedy = "Install one (scripts/go does), or fetch upstream's programs instead: avadm artifacts fetch."
+        remedy = "Install one: scripts/go does."
     elif name == "mvn":
         wanted, remedy = "maven 3", "Install it: apt-get install maven."
     elif name == "zig":

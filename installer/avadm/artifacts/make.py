@@ -102,7 +102,8 @@ class Maker:
         record = self.store.record(artifact)
         if self.store.state(artifact, deep=True) is not ArtifactState.PRESENT or record is None:
             return False
-        return self.source == "build" or record.source == "upstream"
+        # A build replaces what was fetched, which has no patches.
+        return record.source == self.source
 
     def _make(self, artifact: Artifact) -> Record:
         begun = time.monotonic()

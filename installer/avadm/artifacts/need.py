@@ -31,8 +31,10 @@ def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None} | made
 
 
-def missing(site: Site, phases: Iterable[Phase], store: ArtifactStore | None = None) -> list[Finding]:
-    """Return an error for each artifact of a site's phases that the cache has not whole; every byte is read."""
+def missing(
+    site: Site, phases: Iterable[Phase], store: ArtifactStore | None = None, *, deep: bool = True
+) -> list[Finding]:
+    """Return an error for each artifact of a site's phases that the cache has not whole; with ``deep`` every byte is read."""
     store = store or ArtifactStore.default()
     users: dict[str, list[str]] = {}
     for phase in phases:
@@ -41,10 +43,10 @@ def missing(site: Site, phases: Iterable[Phase], store: ArtifactStore | None = N
                 users.setdefault(name, []).append(phase.name)
     findings = []
     for artifact in named(tuple(users)):
-        state = store.state(artifact, deep=True)
+        state = store.state(artifact, deep=deep)
         if state in (ArtifactState.ABSENT, ArtifactState.DAMAGED):
             what = f"{artifact.name} {artifact.version}, which {', '.join(users[artifact.name])} installs, is {state}."
-            where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build` (or `fetch`)."
+            where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build`."
             findings.append(
                 Finding(
                     check="artifact-missing",

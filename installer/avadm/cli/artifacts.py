@@ -1,4 +1,4 @@
-"""`avadm artifacts`: programs that no package source has, built or fetched once, and kept with checksums."""
+"""`avadm artifacts`: programs that no package source has, built once, and kept with checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import duration
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
-from avadm.findings import Finding
+from avadm.findings import Finding, Severity
 
 if TYPE_CHECKING:
     from avadm.artifacts.make import Source
@@ -27,6 +27,13 @@ _STYLE = {
     ArtifactState.DAMAGED: "bold red",
     ArtifactState.ABSENT: "dim",
 }
+_UNPATCHED = Finding(
+    check="artifact-unpatched",
+    what="What is fetched has none of the security patches of docs/risks.md; `avadm doctor` reports it as open.",
+    where="avadm artifacts fetch",
+    remedy="Run `avadm artifacts build` to replace it.",
+    severity=Severity.WARNING,
+)
 _names = click.argument("names", nargs=-1, metavar="[NAME]...")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, progress on stderr.")
 _jobs = click.option(
@@ -37,7 +44,7 @@ _again = click.option("--again", is_flag=True, help="Also those that are in the 
 
 @click.group()
 def artifacts() -> None:
-    """Build, fetch and check the programs that no package source has.
+    """Build and check the programs that no package source has.
 
     Without NAME a verb is about what the site's roles need.
     """
@@ -66,15 +73,39 @@ def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: boo
     metavar="URL=CHECKSUM",
     help="The publisher's checksum of what an address has, where avadm does not know it; may be given more than once.",
 )
+@click.option(
+    "--unpatched",
+    is_flag=True,
+    help="Required: accept programs without the security patches of docs/risks.md.",
+)
 @_jobs
 @_again
 @_json
 @pass_app
 def fetch(
-    app: App, names: tuple[str, ...], checksums: tuple[str, ...], jobs: int, again: bool, as_json: bool
+    app: App,
+    names: tuple[str, ...],
+    checksums: tuple[str, ...],
+    unpatched: bool,
+    jobs: int,
+    again: bool,
+    as_json: bool,
 ) -> int:
-    """Fetch artifacts as upstream publishes them; nothing is taken without a checksum."""
+    """For experts: take upstream's own programs, which have none of our security patches; use `build` instead.
+
+    Nothing is taken without a checksum, and several artifacts are not published upstream at all.
+    """
     known = dict(_checksum(text) for text in checksums)
+    if not unpatched:
+        raise AvadmError.of(
+            check="artifact-unpatched",
+            what="Upstream's programs have none of the security patches that `avadm artifacts build` applies.",
+            where="avadm artifacts fetch",
+            found="no --unpatched",
+            wanted="`avadm artifacts build`, or --unpatched",
+            remedy="Run `avadm artifacts build`. To take the unpatched programs nevertheless, add --unpatched.",
+        )
+    print_findings([_UNPATCHED])
     return _make(app, "upstream", names, jobs, again, known, as_json)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VERBS = {
     "accept": "Measure the cluster against its targets and write the report.",
     "apply": "Install, or bring up to date, what the site file describes.",
-    "artifacts": "Build, fetch and check the programs that no package source has.",
+    "artifacts": "Build and check the programs that no package source has.",
     "ava": "The platform's administrators, users, groups, quotas and usage.",
     "bootstrap": "Pin host keys and install the controller's key on new nodes.",
     "completion": "Print the shell's completion script.",

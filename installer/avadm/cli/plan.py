@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json, stderr
+from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import first_line
 from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
-from avadm.engine.prepare import SiteContext, newest
+from avadm.engine.prepare import SiteContext, artifacts_missing, newest
 from avadm.engine.proof import Verdict, narrowed, prove, told, unasked
 from avadm.engine.saved_plan import keep
-from avadm.errors import EXIT, EXIT_GOOD
+from avadm.errors import EXIT, EXIT_GOOD, AvadmError
+from avadm.findings import Finding, Severity
 from avadm.plan.phases import ScheduledPhase
 from avadm.records.summary import RunSummary
 
@@ -94,7 +96,9 @@ def plan(
     """Show which phases would run on which nodes, in which order, and why; changes nothing on the nodes.
 
     Each node is asked once whether what its done phases keep is still so: drift made by hand is named. --deep makes
-    a dry run of what has to run, which takes about as long as a run that changes nothing.
+    a dry run of what has to run, which takes about as long as a run that changes nothing; it needs the artifacts of
+    these phases (`avadm artifacts build`). Without --deep missing artifacts are named, and a plan saved without them
+    will be refused by `avadm apply --plan`.
     """
     if offline and (deep or out):
         raise click.UsageError("--offline asks no node, so there is nothing for --deep or --out.")
@@ -108,22 +112,47 @@ def plan(
     else:
         asker = Asker(context.site_file, nodes.fleet, context.fingerprints.salt)
         verdicts = prove(context, asker, steps)
+    lacking = artifacts_missing(site_file.site, [s for s in steps if not verdicts[s.name].proven])
+    if deep and lacking:
+        raise AvadmError(lacking)
     if out:
         keep(context, phases, limited, steps, verdicts).save(out)
+    notices = [replace(f, severity=Severity.WARNING) for f in lacking] + (
+        [_unstable(out)] if lacking and out else []
+    )
     rows = [_row(context, s, verdicts[s.name]) for s in steps]
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
     tried = _dry_run(context, steps, limited, mirror, verdicts, command, as_json) if deep else None
     if as_json:
         waves = [[s.name for s in steps if s.wave == w] for w in sorted({s.wave for s in steps})]
-        data = {"site": context.site_file.site.name, "phases": rows, "waves": waves}
+        data = {
+            "site": context.site_file.site.name,
+            "phases": rows,
+            "waves": waves,
+            "findings": as_dicts(notices),
+        }
         if tried:
             data |= {"changes": tried["changes"], "failures": tried["failures"]}
         print_json(data)
     else:
         _print(steps, rows, verdicts, note, tried)
+        print_findings(notices)
         again = command_line("apply", "--plan", str(out)) if out else command
         console.print(Text(f"\nNothing was changed. To do it: {again}"))
     ctx.exit(EXIT[tried["result"]] if tried else EXIT_GOOD)
+
+
+def _unstable(out: Path) -> Finding:
+    """Return that a saved plan will be refused: artifacts are inputs of the phases that install them."""
+    return Finding(
+        check="plan-unstable",
+        what="The saved plan will not hold: building the missing artifacts changes the inputs that it was made from.",
+        where=str(out),
+        found="a plan made before its artifacts",
+        wanted="a plan made with all artifacts in the cache",
+        remedy="Run `avadm artifacts build`, then make the plan again.",
+        severity=Severity.WARNING,
+    )
 
 
 def _dry_run(

@@ -113,6 +113,11 @@ def newest(
     return context, mirror, note
 
 
+def artifacts_missing(site: Site, steps: Sequence[ScheduledPhase]) -> list[Finding]:
+    """Return what steps install and the cache has not, by the records of the cache alone."""
+    return missing(site, (s.phase for s in steps), deep=False)
+
+
 def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
     """Refuse steps that install artifacts which the cache has not, or not whole.
 

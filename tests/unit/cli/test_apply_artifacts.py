@@ -1,5 +1,7 @@
 """`avadm apply` refuses a phase whose artifacts are not in the cache, before anything is touched."""
 
+import json
+
 import pytest
 
 from avadm.artifacts.manifest import named
@@ -17,9 +19,9 @@ def cache(tmp_path, monkeypatch):
     """Play that the phase ceph installs two artifacts; return the cache, which has none."""
     store = ArtifactStore(tmp_path / "cache")
 
-    def found(site, phases):
+    def found(site, phases, **how):
         names = {p.name for p in phases}
-        return missing(site, [INSTALLS] if "ceph" in names else [], store)
+        return missing(site, [INSTALLS] if "ceph" in names else [], store, **how)
 
     monkeypatch.setattr(prepare, "missing", found)
     return store.root
@@ -39,3 +41,22 @@ def test_a_phase_without_its_artifacts_is_refused_with_all_of_them(avadm, playbo
 def test_other_phases_do_not_need_them(avadm, playbooks, cache):
     assert avadm("apply", "base", "-q").exit_code == 0
     assert playbooks.phases == ["base"]
+
+
+def test_a_plan_names_missing_artifacts_and_that_it_will_not_hold(avadm, cache, tmp_path):
+    said = avadm("plan", "--out", str(tmp_path / "plan.json"))
+    assert said.exit_code == 0
+    for word in ("kubernetes 1.9.11, which ceph installs, is absent", "The saved plan will not hold"):
+        assert word in said.output
+    assert "will not hold" not in avadm("plan").output
+    assert "is absent" not in avadm("plan", "base").output
+    found = json.loads(avadm("plan", "--json", "--out", str(tmp_path / "plan.json")).stdout)["findings"]
+    assert [f["check"] for f in found] == ["artifact-missing", "artifact-missing", "plan-unstable"]
+    assert {f["severity"] for f in found} == {"warning"}
+
+
+def test_a_deep_plan_is_refused_before_it_is_saved(avadm, playbooks, cache, tmp_path):
+    said = refusals(avadm("plan", "--deep", "--out", str(tmp_path / "plan.json")))
+    assert {f.remedy for f in said} == {"Run `avadm artifacts build`."}
+    assert playbooks.requests == []
+    assert not (tmp_path / "plan.json").exists()

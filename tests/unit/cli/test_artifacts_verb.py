@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -7,6 +8,7 @@ from avadm.artifacts import commands
 from avadm.artifacts.commands import Done
 from avadm.artifacts.manifest import manifest
 from avadm.cli.main import cli
+from tests.unit.fakes.cli import refusal
 
 
 class Go:
@@ -68,11 +70,27 @@ def test_verify_finds_what_is_not_there():
 
 
 def test_fetch_says_all_that_is_without_a_checksum():
-    told = avadm("fetch", "kubernetes", "coredns", "--json")
+    told = avadm("fetch", "--unpatched", "kubernetes", "coredns", "--json")
     assert told.return_value == 2
     findings = json.loads(told.output[told.output.index("{") :])["findings"]
     assert {f["check"] for f in findings} == {"artifact-fetch"}
     assert len(findings) == 2
+
+
+def test_unpatched_programs_are_taken_by_intent_alone():
+    found = refusal(avadm("fetch", "kubernetes"))
+    assert (found.check, "avadm artifacts build" in found.remedy) == ("artifact-unpatched", True)
+    told = avadm("fetch", "--unpatched", "coredns")
+    assert "none of the security patches" in told.output
+
+
+def test_no_page_recommends_unpatched_programs():
+    root = Path(__file__).parents[3]
+    texts = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "installer").rglob("*.j2")]
+    texts += [p for p in (root / "installer").rglob("*.py") if p.name != "artifacts.py"]
+    lines = [line for p in texts for line in p.read_text().splitlines() if "artifacts fetch" in line]
+    assert lines
+    assert [line for line in lines if "artifacts fetch --unpatched" not in line] == []
 
 
 @pytest.mark.parametrize("text", ["nothing", "https://x=12", f"={'0' * 64}", f"https://x={'g' * 64}"])

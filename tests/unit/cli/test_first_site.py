@@ -1,6 +1,8 @@
 """A new site, as the README has it: from `site init` to a plan, with nodes whose disks are made up."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +116,21 @@ def test_from_the_first_file_to_a_plan(room, tmp_path):
     code, out, err = room("plan", "--offline")
     assert code == 0, err
     assert "ceph" in out
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/site-guide.md"])
+def test_the_docs_have_the_order_that_works(page):
+    text = (Path(__file__).parents[3] / page).read_text()
+    text = text[text.index("site init --addresses") :]
+    steps = (
+        "site check",
+        "bootstrap",
+        "disk approve",
+        "artifacts build",
+        "plan --deep --out",
+        "apply --plan",
+    )
+    places = [re.search(rf"^avadm {step}", text, re.MULTILINE).start() for step in steps]
+    order = places if page == "README.md" else [p for p in places if p != places[3]]
+    assert order == sorted(order)
+    assert places[3] < places[4]
