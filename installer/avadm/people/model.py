@@ -36,10 +36,12 @@ class Quota(Model):
     """Memory, such as `512GiB`, or `none`."""
     storage: Size | None = None
     """Bytes of the group's folder in the shared file system (cephfs), such as `10TiB`, or `none`."""
+    disk: Size | None = None
+    """Bytes of the workbenches' disks of their own (block volumes) together, such as `2TiB`, or `none`."""
 
     def amounts(self) -> dict[str, int | None]:
         """Return what is said, as the API counts it: cards, thousandths of a core, bytes; None: no limit."""
-        said = {name: getattr(self, name) for name in ("gpu", "cpu", "memory", "storage")}
+        said = {name: getattr(self, name) for name in ("gpu", "cpu", "memory", "storage", "disk")}
         return {name: amount(name, text) for name, text in said.items() if text is not None}
 
 

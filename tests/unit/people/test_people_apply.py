@@ -22,7 +22,7 @@ users:
   - {{name: ann, email: ann@example.org, default_group: robots}}
 groups:
   - {{name: vision, members: [ann]}}
-  - {{name: robots, members: [zoe, ann], quota: {{gpu: 4, memory: 64GiB, storage: 1TiB}}}}
+  - {{name: robots, members: [zoe, ann], quota: {{gpu: 4, memory: 64GiB, storage: 1TiB, disk: 200GiB}}}}
 """
 Verb = Callable[..., Result]
 
@@ -37,9 +37,10 @@ def test_the_whole_file_is_brought_there_and_a_second_time_changes_nothing(
 ) -> None:
     done = verb("apply", "FILE", people=WANTED)
     assert "user zoe: make, zoe@example.org" in lines(done)
-    assert "group robots: make with gpu 4, memory 64 GiB, storage 1 TiB" in lines(done)
+    assert "group robots: make with gpu 4, memory 64 GiB, storage 1 TiB, disk 200 GiB" in lines(done)
     quota = root.group("robots").quota
     assert (quota.gpu, quota.cpu, quota.memory, quota.storage) == (4, 0, 64 * GIB, 2**40)
+    assert quota.disk == 200 * GIB
     assert {m.name for m in root.members("robots")} == {"zoe", "ann"}
     assert root.user("ann").default_group == root.user("zoe").default_group == "robots"
     assert root.user("yan").admin and root.home("zoe").chosen == 100 * GIB
@@ -86,7 +87,7 @@ def test_each_verb_does_its_part_alone(verb: Verb, root: Client) -> None:
     verb("groups", "FILE")
     assert root.group("robots").quota.gpu == 0
     assert lines(verb("quotas", "FILE"))[0] == (
-        "group robots: quota: gpu 0 → 4, memory 0 bytes → 64 GiB, storage none → 1 TiB"
+        "group robots: quota: gpu 0 → 4, memory 0 bytes → 64 GiB, storage none → 1 TiB, disk 0 bytes → 200 GiB"
     )
     assert root.group("robots").quota.gpu == 4
 
