@@ -42,6 +42,7 @@ def facts(params, options):
     """Return the facts that are wanted; ``options`` are apt's."""
     jobs = {
         "os": machine.release,
+        "boot": machine.boot,
         "hostname": socket.gethostname,
         "addresses": machine.addresses,
         "memory": machine.memory,

@@ -21,6 +21,18 @@ def release():
     }
 
 
+def boot():
+    """The controllers of cgroup v1, and whether the module nouveau is loaded: both follow from how the kernel was booted."""
+    mounts = [line.split() for line in read("/proc/self/mounts").splitlines()]
+    options = [option for m in mounts if len(m) > 3 and m[2] == "cgroup" for option in m[3].split(",")]
+    enabled = re.findall(r"^(\w+)\t\d+\t\d+\t1$", read("/proc/cgroups"), re.M)
+    modules = slurp("/proc/modules") or ""
+    return {
+        "controllers": sorted(set(options) & set(enabled)),
+        "nouveau": any(line.startswith("nouveau ") for line in modules.splitlines()),
+    }
+
+
 def addresses():
     """IPv4 addresses of this machine, from the kernel's own table (ip(8) may not be installed yet)."""
     found = re.findall(r"\|-- (\d+\.\d+\.\d+\.\d+)\n\s+/32 host LOCAL", read("/proc/net/fib_trie"))

@@ -116,6 +116,14 @@ def _swapping(used):
     return plant
 
 
+def _booted(role, **values):
+    def plant(context):
+        context.site.node("stor2").roles.append(role)
+        context.facts["stor2"]["boot"].update(values)
+
+    return plant
+
+
 UUID = "0f2b6d3c--9a41--4b0e--8a77--5d1c9e0f4a2b"
 VOLUME = f"ceph--{UUID}-osd--block--{UUID}"
 MIRROR = "http://deb.example/dists/bookworm/InRelease"
@@ -133,6 +141,8 @@ ANSWERS = (
         "os", "Debian 11 among Debian 12", "error", "Debian 11", _fact("os", release="11", name="Debian 11")
     ),
     Fault("kernel", "an older kernel than the others", "error", "5.10", _fact("os", kernel="5.10.0")),
+    Fault("boot", "cgroup v2 only on a worker", "error", "cgroup v2 only", _booted("worker", controllers=[])),
+    Fault("boot", "nouveau on a node with GPUs", "error", "nouveau", _booted("gpu", nouveau=True)),
     Fault("names", "another host name", "error", "other", _set(hostname="other")),
     Fault(
         "names",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from avadm.bootstrap.controller_key import ControllerKey
 from avadm.bootstrap.learn import Offer
 from avadm.runner.connect import CONNECT_TIMEOUT, Target
 from avadm.runner.jump import JumpHost
+
+REBOOT_TIMEOUT = 1200.0  # seconds; servers with much memory test it for ten minutes and more
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,12 @@ class Job:
         password: called at most once, when a node lets no key in; None where there is no password.
         sudo_password: called at most once, when a login needs a password to become root; None where there is none.
         timeout: seconds for each step of a connection.
+        arguments: node name to the kernel arguments that it must be booted with.
+        allow_reboot: whether nodes without them may be rebooted.
+        reboot_timeout: seconds within which a node must be back.
+        poll_seconds: pause between two questions whether it is.
+        say: told which node is rebooted.
+        root: node name to the folder in place of its ``/`` (tests).
     """
 
     targets: Sequence[Target]
@@ -47,3 +55,9 @@ class Job:
     proxy: str | None = None
     install_python: bool = True
     timeout: float = CONNECT_TIMEOUT
+    arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    allow_reboot: bool = False
+    reboot_timeout: float = REBOOT_TIMEOUT
+    poll_seconds: float = 5.0
+    say: Callable[[str], None] = lambda text: None
+    root: Callable[[str], str] = lambda node: ""

@@ -17,7 +17,7 @@ class BootstrapState(StrEnum):
     FAILED = "failed"
 
 
-STEPS = ("host_key", "key", "root", "python")
+STEPS = ("host_key", "key", "root", "python", "boot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class NodeReport:
     node: str
     steps: dict[str, BootstrapStep] = field(default_factory=dict)
     finding: Finding | None = None
+    warning: Finding | None = None
 
     def add(self, step: str, state: BootstrapState, detail: str) -> None:
         """Note a step that went well."""
@@ -47,6 +48,10 @@ class NodeReport:
             check=f"bootstrap-{step}", what=what, where=where, found=found, remedy=remedy, host=self.node
         )
 
+    def is_done(self, step: str) -> bool:
+        """Return whether a step was reached and went well."""
+        return step in self.steps and self.steps[step].state is not BootstrapState.FAILED
+
     @property
     def state(self) -> BootstrapState:
         """Failed where a step failed, changed where one changed something, else ok."""
@@ -58,7 +63,7 @@ class NodeReport:
     @property
     def let_in(self) -> bool:
         """Whether the node lets the controller's key in."""
-        return "key" in self.steps and self.steps["key"].state is not BootstrapState.FAILED
+        return self.is_done("key")
 
     def as_dict(self) -> dict[str, object]:
         """Return JSON-ready data."""
@@ -71,3 +76,8 @@ class NodeReport:
 def findings(reports: Iterable[NodeReport]) -> list[Finding]:
     """Return what failed on any node."""
     return [r.finding for r in reports if r.finding is not None]
+
+
+def warnings(reports: Iterable[NodeReport]) -> list[Finding]:
+    """Return what is still to be done on any node."""
+    return [r.warning for r in reports if r.warning is not None]

@@ -9,6 +9,7 @@ import paramiko
 
 from avadm.bootstrap.job import Job
 from avadm.bootstrap.learn import AT_ONCE, Offer, learn
+from avadm.bootstrap.reboot import reboot
 from avadm.bootstrap.report import BootstrapState, BootstrapStep, NodeReport
 from avadm.bootstrap.scripts import AUTHORIZE, prepare, python_package
 from avadm.bootstrap.sudo import asks_password, let_sudo
@@ -43,6 +44,7 @@ def bootstrap(job: Job) -> list[NodeReport]:
             for target, trouble in again:
                 _no_way_in(reports[target.node], target, trouble, given=True)
     _prepare(job, [t for t in targets if "key" in reports[t.node].steps], reports)
+    reboot(job, [t for t in targets if reports[t.node].is_done("python")], reports)
     return list(reports.values())
 
 

@@ -1,4 +1,4 @@
-"""`avadm bootstrap`: host keys, the controller's key, root and python on the nodes."""
+"""`avadm bootstrap`: host keys, the controller's key, root, python and the kernel's arguments on the nodes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def bootstrap(
     timeout: float,
     as_json: bool,
 ) -> int:
-    """Make new nodes ready: pin their host keys, install the controller's key, check root and python.
+    """Make new nodes ready: pin their host keys, install the controller's key, check root, python and kernel arguments.
+
+    Where the site file has `boot.allow_reboot: true`, nodes that lack kernel arguments of the profile are rebooted with them,
+    one at a time, and none that serves already.
 
     Running it again is safe: what is done is left alone. Exit status 1 when a node is not ready, 2 when no node let
     us in.
@@ -76,7 +79,7 @@ def bootstrap(
     from avadm.bootstrap.controller_key import ensure
     from avadm.bootstrap.job import Job
     from avadm.bootstrap.password import from_file
-    from avadm.bootstrap.report import findings
+    from avadm.bootstrap.report import findings, warnings
     from avadm.bootstrap.run import bootstrap as run
     from avadm.cli.nodes import select
     from avadm.runner.access import nameless
@@ -106,6 +109,9 @@ def bootstrap(
             proxy=site_file.site.packages.proxy,
             install_python=install_python,
             timeout=timeout,
+            arguments={n.name: site_file.profile.arguments(n.roles) for n in nodes},
+            allow_reboot=site_file.site.boot.allow_reboot,
+            say=lambda text: stderr.print(text, markup=False),
         )
     )
     if as_json:
@@ -114,12 +120,14 @@ def bootstrap(
                 "site": site_file.site.name,
                 "controller_key": {"path": str(key.path), "created": key.created},
                 "nodes": {r.node: r.as_dict() for r in reports},
-                "findings": [f.as_dict() for f in findings(reports)],
+                "findings": [f.as_dict() for f in findings(reports) + warnings(reports)],
             }
         )
     else:
         _print(key, reports)
-        print_findings([replace(f, what=nameless(f.host or "", f.what)) for f in findings(reports)])
+        print_findings(
+            [replace(f, what=nameless(f.host or "", f.what)) for f in findings(reports) + warnings(reports)]
+        )
     if not any(r.let_in for r in reports):
         return EXIT_COULD_NOT_RUN
     return EXIT_FOUND_BAD if findings(reports) else EXIT_GOOD

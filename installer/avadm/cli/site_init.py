@@ -77,7 +77,7 @@ def init(
             management = management or click.prompt("Management subnet", default=str(around))
             user = user or click.prompt("Login on the nodes", default="root")
             profile = profile or click.prompt(
-                "Version profile", default="stated", type=click.Choice(profiles.names())
+                "Version profile", default=make.DEFAULT_PROFILE, type=click.Choice(profiles.names())
             )
     except click.Abort as error:
         raise AvadmError.of(
@@ -93,7 +93,7 @@ def init(
         domain,
         _network(management) if management else around,
         tuple(new_nodes),
-        profile or "stated",
+        profile or make.DEFAULT_PROFILE,
         user or "root",
         time_servers,
     )

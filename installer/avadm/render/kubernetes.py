@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from avadm.render import Given, Vars
 from avadm.render.monitoring import PORTS
+
+RUNTIME: dict[str, dict[str, Any]] = {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}
 
 
 def render(given: Given, out: Vars) -> None:
@@ -18,6 +22,8 @@ def render(given: Given, out: Vars) -> None:
     nodes = site.with_role("gpu")
     if not nodes:
         return
+    runtime = bool(profile.features.get("gpu_runtime", True))
+    out.all["gpu_runtime_enabled"] = runtime
     for role in ("gpu_driver", "gpu_runtime", "gpu_exporter"):
         out.all[f"{role}_packages"] = list(profile.packages.get(role, []))
     out.all["gpu_driver_version"] = profile.versions.get("gpu_driver", "")
@@ -32,7 +38,7 @@ def render(given: Given, out: Vars) -> None:
                 "gpu_exporter_port": PORTS["gpu"],
                 # For people's own `docker run --runtime=nvidia`. It obeys NVIDIA_VISIBLE_DEVICES of any image, so it is never
                 # the default, which is what pods get: their GPUs are the device plug-in's to give.
-                "docker_runtimes": {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}},
+                "docker_runtimes": dict(RUNTIME) if runtime else {},
                 "docker_default_runtime": "runc",
             }
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from avadm.site.bgp import Bgp, Ipip
+from avadm.site.boot import Boot
 from avadm.site.components import Components
 from avadm.site.packet_filter import PacketFilter
 from avadm.site.values import Address, Model, NodeName, Real, Subnet, Whole, Words
@@ -42,6 +43,7 @@ CheckId = Literal[
     "reachability",
     "os",
     "kernel",
+    "boot",
     "names",
     "identity",
     "hosts",
@@ -267,11 +269,13 @@ class Site(Model):
     name: NodeName
     """Name of the site."""
     profile: str = "stated"
-    """Version profile: a name from `avadm site show --profiles`."""
+    """Version profile: a name from `avadm site show --profiles`, or the path of a file of your own, relative to this one."""
     network: Network
     """Address plan."""
     ssh: Ssh = Ssh()
     """Access to the nodes."""
+    boot: Boot = Boot()
+    """Kernel arguments and reboots."""
     time: Time = Time()
     """Time service."""
     packages: Packages = Packages()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from avadm.errors import AvadmError
 from avadm.site.model import Hardware, HardwareRole, RoleName
@@ -42,6 +45,7 @@ class Profile(BaseModel):
         sources: name to a package source, where packages come from others than the distribution.
         hardware: role to the least that its machines have (P3 to P10).
         counts: role to the numbers of nodes that the specification knows.
+        kernel_arguments: role to the arguments that the kernel of a node with that role is booted with.
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.
     """
 
@@ -58,7 +62,17 @@ class Profile(BaseModel):
     sources: dict[str, Source] = {}
     hardware: dict[HardwareRole, Hardware] = {}
     counts: dict[RoleName, list[int]] = {}
+    kernel_arguments: dict[RoleName, list[str]] = {}
     features: dict[str, Any]
+
+    @property
+    def system(self) -> str:
+        """The operating system of the nodes, e.g. ``Debian 12``."""
+        return f"{self.os.get('distribution', '')} {self.os.get('release', '')}".strip()
+
+    def arguments(self, roles: Iterable[str]) -> list[str]:
+        """Return the kernel arguments of a node with these roles, sorted."""
+        return sorted({a for role, many in self.kernel_arguments.items() if role in set(roles) for a in many})
 
     def source_of(self, package: str) -> str:
         """Return the name of the source of a package (NAME or NAME=VERSION); "" where that is the distribution."""
@@ -72,10 +86,14 @@ def names() -> list[str]:
     return sorted(p.name.removesuffix(".yml") for p in folder.iterdir() if p.name.endswith(".yml"))
 
 
+def is_path(name: str) -> bool:
+    """Return whether a site file's `profile` is the path of a file rather than a name."""
+    return "/" in name or name.endswith(".yml")
+
+
 def load(name: str) -> Profile:
     """Return a profile by name; AvadmError where there is none of that name."""
-    source = files("avadm.site") / "profiles" / f"{name}.yml"
-    if not source.is_file():
+    if not _shipped(name).is_file():
         raise AvadmError.of(
             check="unknown-profile",
             what=f"There is no profile {name!r}.",
@@ -86,8 +104,69 @@ def load(name: str) -> Profile:
     return _read(name).model_copy(deep=True)
 
 
+def load_file(path: Path) -> Profile:
+    """Return the profile of a file of the site's own, which usually inherits one that ships with avadm.
+
+    Raises:
+        AvadmError: the file cannot be read, or does not hold a profile.
+    """
+
+    def bad(found: str, remedy: str, where: str = "") -> AvadmError:
+        return AvadmError.of(
+            check="profile-file",
+            what="Invalid profile.",
+            where=f"{path}{where}",
+            found=found,
+            wanted=f"`inherits: NAME` (one of {', '.join(names())}) and the keys that differ from it",
+            remedy=remedy,
+        )
+
+    try:
+        data = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise bad(error.strerror or str(error), "Correct the path of `profile` in the site file.") from error
+    except (UnicodeDecodeError, YAMLError) as error:
+        # The reason alone: the text around it may be of a file that holds secrets.
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or "it is not text"
+        raise bad(f"invalid YAML: {why}", "Correct the file.", f":{mark.line + 1}" if mark else "") from error
+    if not isinstance(data, dict):
+        raise bad("no mapping", "Write it as keys and values.")
+    base = data.get("inherits")
+    if base is not None and base not in names():
+        raise bad(f"inherits: {base}", "Inherit a profile that ships with avadm.")
+    if "name" in data:
+        raise bad("name", "Remove this key: the file's own name is the profile's.")
+    for key in ("versions", "packages", "features"):
+        if not isinstance(data.get(key, {}), dict):
+            raise bad(f"{key}: {data[key]!r}"[:200], f"Write `{key}` as keys and values.")
+    try:
+        return Profile.model_validate({"name": path.name, **_whole(data)})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise bad(f"{key}: {first['msg']}", f"Correct `{key}`.") from error
+
+
+def _shipped(name: str) -> Any:
+    return files("avadm.site") / "profiles" / f"{name}.yml"
+
+
 @cache
 def _read(name: str) -> Profile:
     """Return a profile that is there; its file is read once in a process, since reading takes longer than all else."""
-    text = (files("avadm.site") / "profiles" / f"{name}.yml").read_text()
-    return Profile.model_validate({"name": name, **YAML(typ="safe").load(text)})
+    return Profile.model_validate({"name": name, **_whole(YAML(typ="safe").load(_shipped(name).read_text()))})
+
+
+def _whole(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a profile's data over those that it inherits: mappings are merged, `null` leaves out a key."""
+    if (base := data.get("inherits")) is None:
+        return data
+    whole = _read(base).model_dump(exclude_unset=True, exclude={"name"})
+    for key, value in data.items():
+        below = whole.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            whole[key] = {k: v for k, v in {**below, **value}.items() if v is not None}
+        elif key != "inherits":
+            whole[key] = value
+    return {key: value for key, value in whole.items() if value is not None}

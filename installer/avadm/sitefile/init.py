@@ -12,9 +12,12 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from avadm.errors import AvadmError
+from avadm.site import profile as profiles
 
 MAX_NODES = 256
 """P1."""
+DEFAULT_PROFILE = "debian-12"
+"""What a new site file proposes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class NewSite:
     domain: str
     management: IPv4Network
     nodes: tuple[NewNode, ...]
-    profile: str = "stated"
+    profile: str = DEFAULT_PROFILE
     user: str = "root"
     time_servers: tuple[str, ...] = ()
 
@@ -150,7 +153,11 @@ def text_of(new: NewSite) -> str:
     environment.filters["yaml"] = _quoted
     has_mds = any("mds" in n.roles for n in new.nodes)
     return environment.get_template("site.yml.j2").render(
-        new=new, has_mds=has_mds, kubernetes=with_kubernetes(new.nodes)
+        new=new,
+        has_mds=has_mds,
+        kubernetes=with_kubernetes(new.nodes),
+        system=profiles.load(new.profile).system,
+        boots=bool(profiles.load(new.profile).kernel_arguments),
     )
 
 

@@ -98,9 +98,9 @@ def examine(path: Path, allow: Collection[str] = ()) -> tuple[SiteFile | None, l
     if source.data is None and errors(findings):
         return None, findings
     site, broken = _model(source, findings)
-    profile = _profile(source, findings)
+    profile = _profile(path, source, findings)
     if site is not None:
-        findings += validate(Draft(site, source.where, source.has, frozenset(broken)))
+        findings += validate(Draft(site, source.where, source.has, frozenset(broken), profile))
     findings = [replace(f, severity=Severity.WARNING) if f.check in allow else f for f in findings]
     findings = _in_order(findings)
     if errors(findings) or site is None or profile is None:
@@ -123,10 +123,17 @@ def _model(source: Source, findings: list[Finding]) -> tuple[Site | None, list[K
         return None, broken
 
 
-def _profile(source: Source, findings: list[Finding]) -> Profile | None:
+def _profile(path: Path, source: Source, findings: list[Finding]) -> Profile | None:
     name = source.data.get("profile", "stated") if isinstance(source.data, dict) else None
     if not isinstance(name, str):
         return None
+    if profiles.is_path(name):
+        try:
+            return profiles.load_file(beside(path, name))
+        except AvadmError as error:
+            at = source.place(("profile",))
+            findings += [replace(f, where=at, found=f"{f.where}: {f.found}") for f in error.findings]
+            return None
     known = profiles.names()
     if name not in known:
         findings.append(

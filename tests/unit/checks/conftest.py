@@ -24,6 +24,7 @@ def way(name, **more):
 def good_facts(name, last):
     return {
         "os": dict(DEBIAN),
+        "boot": {"controllers": ["cpu", "cpuacct", "cpuset", "memory"], "nouveau": False},
         "hostname": name,
         "addresses": ["127.0.0.1", f"10.0.0.{last}"],
         "memory": {"total_mib": 64 * 1024, "available_mib": 60 * 1024},

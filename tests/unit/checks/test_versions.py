@@ -1,14 +1,12 @@
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-from avadm.checks import versions
 from avadm.checks.versions import PARTS, PROGRAMS, judge
 from avadm.plan.phases import PHASES
+from avadm.site import profile as profiles
 from nodeside import versions as probe
 
 OLD = "16.2.11"
@@ -150,11 +148,9 @@ def test_each_part_of_kubernetes_must_tell_its_version_after_its_phase(site, col
         assert sorted(f.what.split()[0] for f in found) == missed
 
 
-@pytest.mark.parametrize(
-    "profile", sorted((Path(versions.__file__).parents[1] / "site/profiles").glob("*.yml"))
-)
-def test_a_profile_says_what_version_each_program_must_be(profile):
-    wanted = YAML(typ="safe").load(profile.read_text())["versions"]
+@pytest.mark.parametrize("name", profiles.names())
+def test_a_profile_says_what_version_each_program_must_be(name):
+    wanted = profiles.load(name).versions
     assert {name for name, p in PROGRAMS.items() if p.command} <= set(wanted)
 
 

@@ -73,6 +73,31 @@ def test_init_by_flags(tmp_path):
     assert refusal(run("site", "init", path, *flags)).check == "file-exists"
 
 
+def test_init_proposes_debian_12_and_says_which_system_the_profile_means(tmp_path):
+    path = tmp_path / "site.yml"
+    run("site", "init", path, "--name", "x", "--domain", "x.example.com", "--addresses", "10.0.0.11-13")
+    text = path.read_text()
+    assert (
+        "profile: debian-12" in text and "all nodes run Debian 12" in text and "allow_reboot: false" in text
+    )
+    run(
+        "site",
+        "init",
+        path,
+        "--force",
+        "--profile",
+        "stated",
+        "--name",
+        "x",
+        "--domain",
+        "x.org",
+        "--addresses",
+        "10.0.0.11-13",
+    )
+    text = path.read_text()
+    assert "all nodes run Ubuntu 16.04" in text and "allow_reboot" not in text
+
+
 def test_init_asks(tmp_path):
     path = tmp_path / "site.yml"
     result = run("site", "init", path, stdin="x\nx.example.com\n10.0.0.11-13\n\n\nlab-bookworm\n")

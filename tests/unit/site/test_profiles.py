@@ -9,9 +9,11 @@ import yaml
 from avadm.render import core
 from avadm.site import profile
 from avadm.sitefile import openpgp
+from avadm.sitefile.load import examine
 from nodeside.preflight.packages import trusted
 from tests.unit.fakes import sites
 from tests.unit.fakes.roles import written
+from tests.unit.site.corpus import BASE
 
 ROLES = Path(__file__).parents[3] / "roles"
 KEY = b"\x99\x01\x0d\x04" + bytes(range(60))
@@ -47,6 +49,77 @@ def test_the_stated_etcd_is_one_that_can_grow_from_one_member() -> None:
     assert {stated.source_of(p) for p in stated.packages["etcd"]} == {"site"}
     assert stated.source_of("docker-ce=17.03.*") == "docker"
     assert stated.source_of("curl") == ""
+
+
+def test_debian_12_is_of_debian_but_for_what_it_says() -> None:
+    """What is not in Debian's section main has its source; nothing of it is named that is not installed."""
+    debian = profile.load("debian-12")
+    assert debian.system == "Debian 12"
+    named = {p for source in debian.sources.values() for p in source.packages}
+    wanted = {p.partition("=")[0] for packages in debian.packages.values() for p in packages}
+    assert named <= wanted
+    assert {p for p in wanted if "nvidia" in p or "cuda" in p or "nvcuvid" in p} <= named
+    assert debian.source_of("grafana") == "grafana" and debian.source_of("linux-headers-amd64") == ""
+
+
+def test_debian_12_is_a_site_with_the_kernels_own_clients_and_the_lab_is_not() -> None:
+    site, lab = profile.load("debian-12"), profile.load("lab-bookworm")
+    kinds = ("acceptance", "ceph_osd_backend", "cephfs_client", "rbd_map", "rbd_client")
+    assert [site.features[k] for k in kinds] == ["site", "lvm", "kernel", "krbd", "krbd"]
+    assert [lab.features[k] for k in kinds] == ["lab", "raw", "fuse", "rbd-fuse", "librbd"]
+    assert {c for c in site.versions if site.versions[c] != lab.versions[c]} == {"gpu_driver"}
+    assert "gpu_driver" not in lab.packages, "there are stand-ins"
+    assert {r for r in site.packages if site.packages[r] != lab.packages.get(r)} == {
+        "gpu_driver",
+        "ceph_client",
+    }
+
+
+OWN_PROFILE = """
+inherits: debian-12
+versions: {docker: "20.10.24"}
+packages: {grafana: null}
+features: {rbd_map: rbd-fuse}
+"""
+
+
+def test_a_site_has_a_profile_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/ours.yml").write_text(OWN_PROFILE)
+    ours, debian = profile.load_file(tmp_path / "sub/ours.yml"), profile.load("debian-12")
+    assert (
+        ours.name == "ours.yml" and ours.os == debian.os and ours.kernel_arguments == debian.kernel_arguments
+    )
+    assert ours.versions == debian.versions | {"docker": "20.10.24"}
+    assert "grafana" not in ours.packages and ours.packages["docker"] == debian.packages["docker"]
+    assert ours.features == debian.features | {"rbd_map": "rbd-fuse"}
+    (tmp_path / "site.yml").write_text(BASE.replace("profile: lab-bookworm", "profile: sub/ours.yml"))
+    site_file, findings = examine(tmp_path / "site.yml")
+    assert findings == [] and site_file is not None and site_file.profile == ours
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("inherits: debian-13", "inherits: debian-13"),
+        ("inherits: ./other.yml", "inherits: ./other.yml"),
+        ("- a", "no mapping"),
+        ("inherits: debian-12\nfeature: {}", "feature: Extra inputs"),
+        ("inherits: debian-12\nversions: [a]", "versions: ['a']"),
+        ("inherits: debian-12\nkernel_arguments: {nobody: [x]}", "kernel_arguments"),
+        ("inherits: debian-12\nname: x", "name"),
+        ("os: {distribution: Debian}", "glibc: Field required"),
+        ("a: b: c: super-secret", "invalid YAML: mapping values are not allowed here"),
+    ],
+)
+def test_what_is_no_profile_is_refused_at_the_site_files_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "ours.yml").write_text(text)
+    (tmp_path / "site.yml").write_text(BASE.replace("profile: lab-bookworm", "profile: ./ours.yml"))
+    site_file, findings = examine(tmp_path / "site.yml")
+    (finding,) = findings
+    assert site_file is None and "site.yml:2" in finding.where
+    assert said in finding.found and finding.remedy and "debian-12" in finding.wanted
+    assert "super-secret" not in str(finding), "the file named may be another, with secrets in it"
 
 
 def test_a_key_comes_to_nodes_as_every_apt_reads_it() -> None:

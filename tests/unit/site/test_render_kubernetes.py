@@ -38,3 +38,11 @@ def test_gpu_nodes_are_told_of_their_gpus_and_others_not(name):
     assert out.all["gpu_driver_version"].startswith("396.")
     assert "gpu-device-plugin" in out.all["gpu_device_plugin_program"]
     assert "w1" not in out.hosts
+
+
+def test_a_profile_without_nvidias_runtime_has_docker_know_none():
+    out = render(SITE, kubernetes, profile="debian-12")
+    assert out.all["gpu_runtime_enabled"] is False
+    assert out.hosts["g1"]["docker_runtimes"] == {}
+    assert out.all["gpu_driver_version"] == "535." and "nvidia-kernel-dkms" in out.all["gpu_driver_packages"]
+    assert out.all["gpu_exporter_kind"] == "nvidia-smi"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from avadm.checks.base import Check, PreflightContext, worst
 from avadm.checks.preflight import (
+    boot,
     clocks,
     disks,
     hardware,
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     reachability.CHECK,
     os_release.CHECK,
     kernel.CHECK,
+    boot.CHECK,
     names.CHECK,
     identity.CHECK,
     hosts.CHECK,

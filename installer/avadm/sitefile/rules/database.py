@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from avadm.components.database import OWN, VIRTUAL
 from avadm.findings import Finding
-from avadm.site import profile as profiles
 from avadm.site.object_pools import database_backups, own_backups
+from avadm.site.profile import Profile
 from avadm.sitefile.rules import virtual
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
@@ -91,7 +91,7 @@ def backups(draft: Draft) -> Iterator[Finding]:
             "components.object_store, or backup: {directory: FOLDER}",
             "Add one of them; `backup: null` says that none are wanted.",
         )
-    elif own_backups(draft.site) and draft.ok("profile") and not _lists(draft.site.profile):
+    elif own_backups(draft.site) and draft.profile and not _lists(draft.profile):
         yield draft.error(
             "backups-list",
             (*DATABASE, "backup"),
@@ -103,11 +103,9 @@ def backups(draft: Draft) -> Iterator[Finding]:
         )
 
 
-def _lists(profile: str) -> bool:
-    """Return whether gateways of a profile list objects as pgbackrest asks; of one that is not known, yes."""
-    return profile not in profiles.names() or bool(
-        profiles.load(profile).features.get("objects_list_v2", True)
-    )
+def _lists(profile: Profile) -> bool:
+    """Return whether gateways of a profile list objects as pgbackrest asks."""
+    return bool(profile.features.get("objects_list_v2", True))
 
 
 RULES = [served, address, names, backups]

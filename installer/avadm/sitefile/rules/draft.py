@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 
 from avadm.findings import Finding, Severity
 from avadm.site.model import Node, Site
+from avadm.site.profile import Profile
 from avadm.sitefile.source import KeyPath, dotted
 from avadm.sitefile.text import plain
 
@@ -23,12 +24,14 @@ class Draft:
         where: key path to ``FILE:LINE``.
         written: whether a key path stands in the file, or is a default.
         broken: key paths with stand-ins; rules leave out whatever depends on them.
+        profile: its version profile; None where there is no good one.
     """
 
     site: Site
     where: Callable[[KeyPath], str]
     written: Callable[[KeyPath], bool]
     broken: frozenset[KeyPath] = frozenset()
+    profile: Profile | None = None
 
     def ok(self, *path: str | int) -> bool:
         """Whether nothing at, above or under a key path was refused."""
