@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
 PREFIX = "ava.io"
 MANAGED = f"{PREFIX}/managed"
@@ -63,3 +66,18 @@ def pod(run: str, attempt: int, role: str, index: int) -> str:
 def namespace(group: str) -> str:
     """Return the namespace of a group's pods."""
     return short("ava", group)
+
+
+_namespace = lru_cache(maxsize=4096)(namespace)
+
+
+def ours(thing: Mapping[str, Any]) -> bool:
+    """Return whether AVA made an object: it has the label, and is in (or is) the namespace of the group that it names.
+
+    Labels alone prove nothing: accounts of Kubernetes write what they like in their own namespaces.
+    """
+    meta = thing["metadata"]
+    marks = meta.get("labels") or {}
+    group = marks.get(GROUP) or ""
+    where = meta.get("namespace") or meta.get("name")
+    return marks.get(MANAGED) == "true" and group != "" and where == _namespace(group)

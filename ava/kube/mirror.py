@@ -36,6 +36,8 @@ def key(thing: Object) -> Key:
 class Mirror:
     """Objects of one kind (of one namespace or all, by labels or fields) as the server has them.
 
+    ``accept`` leaves out objects that no selector can: the rest of the program never sees them.
+
     An object that was replaced by another of the same name is told as gone and new. What went while the connection was
     down is told at the next list. Attributes:
 
@@ -51,6 +53,7 @@ class Mirror:
         namespace: str | None = None,
         labels: str = "",
         fields: str = "",
+        accept: Callable[[Object], bool] = lambda thing: True,
         seconds: int = SECONDS,
         slack: float = SLACK,
     ) -> None:
@@ -60,6 +63,7 @@ class Mirror:
         self.synced = asyncio.Event()
         self.relists = self.watches = 0
         self._namespace, self._labels, self._fields = namespace, labels, fields
+        self._accept = accept
         self._seconds, self._slack = seconds, slack
         self._listeners: list[Listener] = []
         self._contact = time.monotonic()
@@ -155,6 +159,9 @@ class Mirror:
 
     def _set(self, new: Object) -> None:
         where = key(new)
+        if not self._accept(new):
+            self._drop(where)
+            return
         old = self.objects.get(where)
         if old is not None and old["metadata"]["uid"] != new["metadata"]["uid"]:
             self._drop(where)

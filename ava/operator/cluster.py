@@ -38,12 +38,12 @@ class Cluster:
         ours = f"{labels.MANAGED}=true"
         kinds = (*RUN_KINDS, resources.NAMESPACES, resources.CLAIMS)
         self.made: dict[Kind, Mirror | Unwatched] = {
-            kind: Mirror(client, kind, labels=ours, seconds=LOOK) for kind in kinds
+            kind: Mirror(client, kind, labels=ours, accept=labels.ours, seconds=LOOK) for kind in kinds
         }
         self.secrets = Unwatched(client, resources.SECRETS, labels=ours)
         self.made[resources.SECRETS] = self.secrets
         self.nodes = Mirror(client, resources.NODES, seconds=LOOK)
-        self.pods = Mirror(client, resources.PODS, labels=ours, seconds=LOOK)
+        self.pods = Mirror(client, resources.PODS, labels=ours, accept=labels.ours, seconds=LOOK)
         self.made[resources.PODS] = self.pods
         self._by_run: dict[str, dict[str, Object]] = {}
         self._changed: list[Callable[[str], None]] = []

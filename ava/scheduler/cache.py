@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 
+from ava.domain import labels
 from ava.domain.model import Pool
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Gang, Pod
@@ -72,7 +73,7 @@ class Cache:
         pod = read.pod(new, self._default)
         if pod.node:
             self._on_node(pod, new)
-        elif new["spec"].get("schedulerName") == "ava" and read.ours(new):
+        elif new["spec"].get("schedulerName") == "ava" and labels.ours(new):
             if (
                 new["metadata"].get("deletionTimestamp")
                 or (new.get("status") or {}).get("phase") in read.DONE

@@ -22,9 +22,6 @@ _MOST = 2**53
 _MIB = 2**20
 
 
-_namespace = lru_cache(maxsize=4096)(labels.namespace)
-
-
 @lru_cache(maxsize=4096)
 def _cached(text: str, times: int) -> int:
     return quantity(text, times=times)
@@ -100,14 +97,6 @@ def _requests(container: Object) -> Resources:
     return resources({**(wanted.get("limits") or {}), **(wanted.get("requests") or {})})
 
 
-def ours(thing: Object) -> bool:
-    """Return whether AVA's operator made a pod: marked, and in the namespace of the group that it says."""
-    meta = thing["metadata"]
-    marks = meta.get("labels") or {}
-    group = marks.get(labels.GROUP) or ""
-    return marks.get(labels.MANAGED) == "true" and group != "" and meta.get("namespace") == _namespace(group)
-
-
 def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
     """Return a pod.
 
@@ -119,7 +108,7 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
     marks, notes = meta.get("labels") or {}, meta.get("annotations") or {}
     key = f"{meta['namespace']}/{meta['name']}"
     wants = asks(spec)
-    mine = ours(thing)
+    mine = labels.ours(thing)
     size = max(1, _number(notes.get(labels.GANG), 1)) if mine else 1
     run = f"{meta['namespace']}/{marks.get(labels.RUN, '')}-{marks.get(labels.ATTEMPT, '0')}"
     return Pod(

@@ -71,14 +71,15 @@ def namespaces(draft: Draft) -> Iterator[Finding]:
         seen = [((*path, "namespaces", i), n, None) for i, n in enumerate(account.namespaces)]
         yield from draft.twice("account-namespace-twice", "The namespace", seen)
         for i, name in enumerate(account.namespaces):
-            # Who writes in `default` can replace the Service `kubernetes`, by which pods know the API.
-            if name == "default" or name.startswith("kube-"):
+            # Who writes in `default` can replace the Service `kubernetes`, by which pods know the API. AVA believes what is
+            # in its own namespaces.
+            if name == "default" or name.startswith(("kube-", "ava-")):
                 yield draft.error(
                     "account-namespace",
                     (*path, "namespaces", i),
                     "This namespace is the cluster's own.",
                     name,
-                    "a namespace that is not default and does not begin with kube-",
+                    "a namespace that is not default and does not begin with kube- or ava-",
                     "Choose another namespace.",
                 )
 

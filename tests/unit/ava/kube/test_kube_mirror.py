@@ -49,6 +49,24 @@ def same(api, mirror):
     }
 
 
+def test_what_is_not_accepted_is_as_if_it_were_not_there():
+    async def test(api, client, mirror, told):
+        accepted, other = pod("p"), pod("q")
+        other["metadata"]["labels"] = {"strange": "1"}
+        await client.create(PODS, other, "x")
+        await client.create(PODS, accepted, "x")
+        await until(lambda: len(told) == 1)
+        assert list(mirror.objects) == [("x", "p")]
+        changed = await client.get(PODS, "p", "x")
+        changed["metadata"]["labels"] = {"strange": "1"}
+        await client.replace(PODS, changed, "x")
+        await until(lambda: len(told) == 2)
+        assert told[1] == (told[0][1], None)
+        assert mirror.objects == {}
+
+    with_mirror(test, accept=lambda thing: "strange" not in (thing["metadata"].get("labels") or {}))
+
+
 def test_changes_arrive_over_many_ends_of_the_watch_without_a_new_list():
     async def test(api, client, mirror, told):
         await asyncio.sleep(2.2)

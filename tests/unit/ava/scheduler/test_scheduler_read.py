@@ -136,7 +136,7 @@ def test_a_gang_of_nonsense_is_one_pod(count: str) -> None:
 
 
 def test_only_pods_that_the_operator_made_in_the_groups_namespace_are_ours() -> None:
-    assert read.ours(pod("r"))
+    assert labels.ours(pod("r"))
     for change in (
         {"namespace": "default"},
         {"labels": {labels.GROUP: "bench"}},
@@ -145,7 +145,7 @@ def test_only_pods_that_the_operator_made_in_the_groups_namespace_are_ours() -> 
     ):
         thing = pod("r")
         thing["metadata"] |= change
-        assert not read.ours(thing), change
+        assert not labels.ours(thing), change
         found = read.pod(thing, str)
         assert found.fixed
         assert found.size == 1, "what others write on their pods is not believed"
