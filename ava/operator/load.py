@@ -62,7 +62,7 @@ class Load:
 
     def rate(self, run: Run) -> float | None:
         """Return the requests a second that a service's replicas were sent together; None where that is not known."""
-        name = f"{labels.namespace(run.group)}-{serving_pods.name(run)}-80@kubernetes"
+        name = f"{labels.namespace(run.group)}_{serving_pods.name(run)}_80@kubernetes"
         total = 0.0
         for seen in self._seen.values():
             if len(seen) < 2 or self.clock() - seen[-1][0] > 3 * EVERY:

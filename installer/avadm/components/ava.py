@@ -12,6 +12,8 @@ from avadm.site.places import metered
 DATABASE = "ava"
 """Its database, and the user that owns it."""
 NAMESPACE = "ava-system"
+OPERATOR = f"system:serviceaccount:{NAMESPACE}:operator"
+"""Account of its operator, which makes the Ingresses of services."""
 LEDGER = "ava-ledger"
 """Duty: the node has the ledger."""
 REGISTRY_CLIENT = "registry-client-ava"

@@ -137,10 +137,10 @@ def render(given: Given, out: Vars) -> None:
         out.all["ava_idle"] = {"hours": idle, "warn_hours": knobs.workbenches.warn_hours}
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
     rule = f"HostRegexp(`{{bench:[a-z0-9]+}}.{workbenches(site)}`)"
-    service = f"{NAMESPACE}-gate-80@kubernetes"
+    service = f"{NAMESPACE}_gate_80@kubernetes"
     out.all["ingress_routes"] = [{"name": "workbenches", "rule": rule, "service": service}]
     # Before each request to a service that is not public the API is asked who may call it.
-    out.all["ingress_callers"] = {"service": f"{NAMESPACE}-api-80@kubernetes", "path": CALLERS}
+    out.all["ingress_callers"] = {"service": f"{NAMESPACE}_api_80@kubernetes", "path": CALLERS}
     if site.network.load_balancer is not None:
         out.all["ava_jump_address"] = str(site.network.load_balancer.last)
     if not site.components.monitoring.existing:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from avadm.components import ava
 from avadm.pki.certs import key_data, key_pem, pem_of
 from avadm.pki.model import ADMIN, SERVICE_ACCOUNTS, Authority, key_variable
 from avadm.pki.store import KeyStore
@@ -15,6 +16,8 @@ from avadm.private import write_private
 from avadm.render import Given, Vars
 from avadm.render.etcd import client_urls
 from avadm.site.model import Node, Site
+from avadm.site.object_pools import name as object_name
+from avadm.site.places import registry_name
 
 API_PORT = 6443
 MARK = "# Written by avadm: "
@@ -66,6 +69,10 @@ def render(given: Given, out: Vars) -> None:
         "kube_admission_program": "{{ artifacts.admission.files['avadm-admission'] }}",
         "kube_admission_pods": str(site.network.pods),
         "kube_admission_ca_certificate": authority,
+        "kube_admission_hosts": _reserved(site),
+        "kube_admission_platform": {"user": ava.OPERATOR, "domain": ava.services(site)}
+        if site.components.ava
+        else {},
     }
     for node in masters:
         out.host(node.name).update(_master(node, site, store))
@@ -76,6 +83,14 @@ def render(given: Given, out: Vars) -> None:
             kube_admission_key=key_pem(key_variable(f"admission-{node.name}")),
         )
         out.host(node.name)["kube_apiserver_etcd_servers"] = _etcd_servers(node, site)
+
+
+def _reserved(site: Site) -> list[str]:
+    """Return the names of the site that no tenant's Ingress may have: of what the ingress serves, and of its nodes."""
+    domain = site.network.domain
+    own = [ava.host(site), ava.workbenches(site), ava.services(site)]
+    names = [registry_name(site), object_name(site), f"ssh.{domain}"]
+    return sorted({*filter(None, own), *names, *(f"{n.name}.{domain}" for n in site.with_role("ingress"))})
 
 
 def _etcd_servers(node: Node, site: Site) -> list[str]:

@@ -185,7 +185,9 @@ def test_users_come_by_tls_and_are_sent_there(tmp_path):
     assert {one["spec"]["rules"][0]["host"] for one in kinds.values()} == {component.host(SITE)}
     points = {name: one["metadata"]["annotations"] for name, one in kinds.items()}
     key = "traefik.ingress.kubernetes.io/router."
-    assert points["api"] == {f"{key}entrypoints": "websecure", f"{key}tls": "true"}
+    first = {f"{key}priority": "1000000"}
+    assert points["api"] == first | {f"{key}entrypoints": "websecure", f"{key}tls": "true"}
+    assert points["api-plain"][f"{key}priority"] == "1000000"
     middleware = points["api-plain"][f"{key}middlewares"].removesuffix("@file")
     told = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **given("ingress")))
     assert told["http"]["middlewares"][middleware] == {
@@ -298,7 +300,7 @@ def test_workbenches_have_names_of_their_own_at_the_ingress(tmp_path):
         {
             "name": "workbenches",
             "rule": "HostRegexp(`{bench:[a-z0-9]+}.wb.demo.test`)",
-            "service": "ava-system-gate-80@kubernetes",
+            "service": "ava-system_gate_80@kubernetes",
         }
     ]
     parts = objects(tmp_path, "parts.yml.j2")

@@ -58,6 +58,25 @@ def test_an_api_server_asks_the_member_of_its_own_node_and_all_where_there_is_no
     assert again.hosts["m3"]["kube_apiserver_etcd_servers"] == ["https://10.0.0.13:2379"]
 
 
+def test_admission_knows_the_names_that_no_tenant_may_have(store):
+    nodes = [*NODES, node("in1", 31, "ingress")]
+    plain = render(sites.site(*nodes), masters, store=store)
+    assert plain.all["kube_admission_hosts"] == [
+        "in1.demo.test",
+        "objects.demo.test",
+        "registry.demo.test",
+        "ssh.demo.test",
+    ]
+    assert plain.all["kube_admission_platform"] == {}
+    told = render(sites.site(*nodes, components={"ava": {}}), masters, store=store).all
+    names = {f"{name}.demo.test" for name in ("ava", "wb", "services")}
+    assert set(told["kube_admission_hosts"]) - set(plain.all["kube_admission_hosts"]) == names
+    assert told["kube_admission_platform"] == {
+        "user": "system:serviceaccount:ava-system:operator",
+        "domain": "services.demo.test",
+    }
+
+
 def test_masters_take_no_pods_of_users(out):
     assert out.hosts["m1"]["kube_node_taints"] == ["node-role.kubernetes.io/master=:NoSchedule"]
     assert out.hosts["w1"]["kube_node_taints"] == []

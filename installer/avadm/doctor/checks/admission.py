@@ -26,6 +26,12 @@ WEBHOOKS: dict[str, tuple[str, dict[str, Any], tuple[tuple[str, str], ...], str]
         ),
         "a Service may take another's address (externalIPs, CVE-2020-8554)",
     ),
+    "ingresses.admission.avadm.io": (
+        "Fail",
+        GUARDED,
+        (("CREATE", "ingresses"), ("UPDATE", "ingresses")),
+        "a tenant's Ingress may take the platform's name, and with it log-ins",
+    ),
     "endpoints.admission.avadm.io": (
         "Ignore",
         GUARDED,
@@ -50,7 +56,7 @@ OPEN_PODS = "a tenant's pod may be as privileged as its node"
 HARMLESS = {"configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"}
 PLUGINS = {
     "PodSecurityPolicy": OPEN_PODS,
-    "ValidatingAdmissionWebhook": "no webhook is asked: externalIPs, endpoints and volumes are open",
+    "ValidatingAdmissionWebhook": "no webhook is asked: externalIPs, endpoints, Ingresses and volumes are open",
     "NodeRestriction": "a worker's root may change other nodes and their pods",
     "DenyEscalatingExec": "who may exec gets into privileged pods",
     "EventRateLimit": "events of one tenant may fill etcd",
@@ -86,7 +92,13 @@ def _asked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 
 def _covered(rules: Any, operation: str, resource: str) -> bool:
-    asked = (("apiGroups", ""), ("apiVersions", "v1"), ("operations", operation), ("resources", resource))
+    group, version = ("extensions", "v1beta1") if resource == "ingresses" else ("", "v1")
+    asked = (
+        ("apiGroups", group),
+        ("apiVersions", version),
+        ("operations", operation),
+        ("resources", resource),
+    )
     return any(all({"*", value} & set(rule.get(key) or ()) for key, value in asked) for rule in rules)
 
 

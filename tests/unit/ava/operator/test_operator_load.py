@@ -9,7 +9,7 @@ from aiohttp import web
 from ava.operator.load import WINDOW, Load, counts
 
 RUN = SimpleNamespace(id="r1", group="vision")
-NAME = "ava-vision-run-r1-serve-80@kubernetes"
+NAME = "ava-vision_run-r1-serve_80@kubernetes"
 TEXT = f"""\
 # HELP traefik_service_requests_total How many HTTP requests processed on a service
 # TYPE traefik_service_requests_total counter

@@ -23,6 +23,7 @@ type request struct {
 	Resource    resource        `json:"resource"`
 	SubResource string          `json:"subResource"`
 	Name        string          `json:"name"`
+	Namespace   string          `json:"namespace"`
 	Operation   string          `json:"operation"`
 	UserInfo    user            `json:"userInfo"`
 	Object      json.RawMessage `json:"object"`
@@ -61,6 +62,11 @@ type policy struct {
 	balancers map[string]bool
 	folders   string
 	find      find
+	// Names of the site, each with all below it, which no account but administrators' may have in an Ingress.
+	hosts []string
+	// The account that makes the Ingresses of the platform's services, and the domain that they are below.
+	platformUser   string
+	platformDomain string
 }
 
 // judge returns how a request is refused, nil where it is not.
@@ -79,7 +85,7 @@ func (p policy) judge(r request) *status {
 	return nil
 }
 
-// refusal returns why a request about a Service or endpoints is refused, "" where it is not.
+// refusal returns why a request about a Service, endpoints or an Ingress is refused, "" where it is not.
 func (p policy) refusal(r request) string {
 	switch r.Resource.Resource + "/" + r.SubResource {
 	case "services/":
@@ -88,6 +94,8 @@ func (p policy) refusal(r request) string {
 		return p.status(r)
 	case "endpoints/":
 		return p.endpoints(r)
+	case "ingresses/":
+		return p.ingress(r)
 	}
 	return ""
 }

@@ -1,5 +1,5 @@
-// avadm-admission answers a Kubernetes API server whether Services, endpoints and volumes may be as somebody wants them:
-// what RBAC and policies of pods cannot say. It keeps nothing; only for those who make volumes does it look at objects.
+// avadm-admission answers a Kubernetes API server whether Services, endpoints, Ingresses and volumes may be as somebody wants them:
+// what RBAC and policies of pods cannot say. It keeps nothing; it looks at objects for those who make volumes, and at the Ingresses of other namespaces.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const version = "1.1"
+const version = "1.2"
 
 // An object of Kubernetes is at most 1 MiB in etcd; a request has two.
 const largest = 8 << 20
@@ -49,6 +49,9 @@ func main() {
 	server := flag.String("api", "", "URL of this node's API server")
 	authority := flag.String("authority", "", "file with the certificate of its authority")
 	folders := flag.String("folders", "", "folder of all volumes on cephfs, as nodes mount it; none where there is none")
+	hosts := flag.String("hosts", "", "names of the site that no tenant's Ingress may have, by commas; each with all below it")
+	operator := flag.String("platform-user", "", "account that makes the Ingresses of the platform's services")
+	domain := flag.String("platform-domain", "", "domain that these are below")
 	tell := flag.Bool("version", false, "tell the version")
 	flag.Parse()
 	if *tell {
@@ -62,7 +65,12 @@ func main() {
 	if *server == "" || *authority == "" {
 		log.Fatal("-api and -authority: who makes volumes is held to what the API server knows of them")
 	}
-	asked := policy{pods: network, balancers: map[string]bool{}, folders: *folders}
+	asked := policy{pods: network, balancers: map[string]bool{}, folders: *folders, platformUser: *operator, platformDomain: *domain}
+	for _, name := range strings.Split(*hosts, ",") {
+		if name != "" {
+			asked.hosts = append(asked.hosts, strings.ToLower(name))
+		}
+	}
 	for _, name := range strings.Split(*balancers, ",") {
 		asked.balancers[name] = true
 	}

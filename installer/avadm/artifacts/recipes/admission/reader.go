@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// The largest list that is read: of some 30,000 Ingresses.
+const largestList = 64 << 20
+
 // find reads an object of the API; it tells whether there is one.
 type find func(path string, into interface{}) (bool, error)
 
@@ -32,7 +35,7 @@ func reader(server, authority string, pair tls.Certificate) (find, error) {
 			return false, err
 		}
 		defer answer.Body.Close()
-		body, err := io.ReadAll(io.LimitReader(answer.Body, largest))
+		body, err := io.ReadAll(io.LimitReader(answer.Body, largestList))
 		switch {
 		case err != nil:
 			return false, err
