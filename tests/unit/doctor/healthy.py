@@ -92,7 +92,7 @@ def defences():
     api["admission-control"] = ",".join(("NamespaceLifecycle", *asked.PLUGINS))
     kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
     flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
-    built = {"commits": dict.fromkeys(flags, "avadm.2"), "packages": {"runc": ["1.1.15", True]}}
+    built = {"commits": dict.fromkeys(flags, "avadm.3"), "packages": {"runc": ["1.1.15", True]}}
     return {**built, "flags": flags, "rules": []}
 
 
