@@ -1,0 +1,3 @@
+module avadm.invalid/ava-init
+
+go 1.21
