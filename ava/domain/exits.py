@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-IMAGE = frozenset(
-    {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
-)
-HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"})
-"""Reasons that waiting does not cure."""
 UNMOUNTED = "FailedMount"
 """Its node cannot mount one of the pod's volumes."""
+HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+"""kubelet's reasons that waiting does not cure."""
+IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "RegistryUnavailable"})
+START = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"}
+)
+PASSING = frozenset({*IMAGE, *START, UNMOUNTED})
+"""Reasons that kubelet 1.9 tells and tries again, every ten seconds or with growing pauses: volumes and settings that it does not
+know yet, a docker that is busy or restarts, a registry that is away. One look proves nothing."""
+_NEVER_ROOT = "runAsNonRoot"
+"""What kubelet says in CreateContainerConfigError of an image that runs as root, which no second try changes."""
 POD_LOST = "PodLost"
 NODE_LOST = "NodeLost"
 LOST = frozenset({POD_LOST, NODE_LOST})
@@ -59,7 +65,18 @@ def ended(terminated: dict[str, Any], memory: int | None = None) -> Why:
 
 def waits(waiting: dict[str, Any]) -> Why:
     """Explain a container's ``waiting`` state."""
-    return Why(str(waiting.get("reason") or ""), _cut(waiting.get("message")))
+    code = str(waiting.get("reason") or "")
+    # Where a hook before the start fails, kubelet 1.9 tells its error in the place of a code.
+    return (
+        Why(code, _cut(waiting.get("message")))
+        if code.isalnum() or not code
+        else Why("RunContainerError", _cut(code))
+    )
+
+
+def hopeless(code: str, text: str) -> bool:
+    """Return whether waiting does not cure why a container is not started."""
+    return code in HOPELESS or (code == "CreateContainerConfigError" and _NEVER_ROOT in text)
 
 
 def refused(code: str) -> bool:

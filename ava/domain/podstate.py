@@ -56,7 +56,7 @@ def merge(known: PodState | None, shown: PodState | None) -> PodState | None:
     """Return the state of a place from what the ledger knows and what its pod shows (None: there is no pod).
 
     An end stays: what a pod that is being taken away says later is no new cause. A replaced pod begins anew (``restarts``).
-    ``seen`` is when the state last changed.
+    ``seen`` is when the state last changed; of one that waits for what may pass, since when it waits.
     """
     if shown is None:
         return known
@@ -65,16 +65,25 @@ def merge(known: PodState | None, shown: PodState | None) -> PodState | None:
             return known
         if replace(shown, seen=known.seen) == known:
             return known
+        if known.phase == shown.phase and {known.reason, shown.reason} <= exits.PASSING:
+            return replace(shown, seen=known.seen)
     return shown
 
 
-def settle(state: PodState, now: datetime, image_wait: float) -> PodState:
-    """Return a state as failed where its image or volumes cannot be had for ``image_wait`` seconds, or never will be."""
+def settle(state: PodState, now: datetime, image_wait: float, start_wait: float) -> PodState:
+    """Return a state as failed where what it waits for has not come in time, or never will.
+
+    Args:
+        state: as merged; ``seen`` is since when it waits.
+        now: the time.
+        image_wait: seconds for its image and its volumes.
+        start_wait: seconds for its container to be made and started.
+    """
     if state.phase != "Pending":
         return state
-    since = (now - state.started) if state.started else timedelta(0)
-    late = state.reason in (*exits.IMAGE, exits.UNMOUNTED) and since > timedelta(seconds=image_wait)
-    return replace(state, phase="Failed") if late or state.reason in exits.HOPELESS else state
+    patience = start_wait if state.reason in exits.START else image_wait
+    late = state.reason in exits.PASSING and now - (state.seen or now) > timedelta(seconds=patience)
+    return replace(state, phase="Failed") if late or exits.hopeless(state.reason, state.message) else state
 
 
 def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> exits.Why:

@@ -119,7 +119,8 @@ class Times(Strict):
     Attributes:
         reconcile: between two passes over all runs.
         alive: between two signs of life.
-        image_wait: after so long without its image a pod has failed.
+        image_wait: after so long without its image or a volume a pod has failed.
+        start_wait: after so long in which its container could not be made or started a pod has failed.
         pod_backoff: before a place's pod is replaced for the second time; twice as long each further time.
         drain: for so long a service's replica that goes still answers what the ingress sends it.
         orphan: what belongs to no active run goes after so long.
@@ -132,6 +133,7 @@ class Times(Strict):
     reconcile: Seconds = 60
     alive: Seconds = 10
     image_wait: Seconds = 600
+    start_wait: Seconds = 300
     pod_backoff: Seconds = 10
     drain: Seconds = 10
     orphan: Seconds = 60

@@ -222,13 +222,13 @@ class Reconciler:
         self, run: Run, mine: Mapping[Place, Object], known: Sequence[PodState]
     ) -> dict[Place, PodState]:
         """Return what is known of each place of the present attempt."""
-        now = self.now()
+        now, times = self.now(), self.config.times
         before = {(s.role, s.index): s for s in known if s.attempt == run.attempt}
         found: dict[Place, PodState] = {}
         for place in {*before, *mine}:
             state = podstate.merge(before.get(place), self._shown(mine.get(place), now))
             if state is not None:
-                found[place] = podstate.settle(state, now, self.config.times.image_wait)
+                found[place] = podstate.settle(state, now, times.image_wait, times.start_wait)
         return found
 
     def _shown(self, pod: Object | None, now: datetime) -> PodState | None:

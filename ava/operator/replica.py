@@ -33,7 +33,7 @@ def replica(name: Name, pod: Object, states: Mapping[str, PodState], spec: Spec,
     born = podstate.moment(meta.get("creationTimestamp")) or now
     starts = spec.serving.starts_in if spec.serving is not None else 0
     late = now - born > timedelta(seconds=starts) + LATE
-    bad = late or state.restarts >= CRASHES or state.reason in exits.HOPELESS
+    bad = late or state.restarts >= CRASHES or exits.hopeless(state.reason, state.message)
     return Replica(
         *name,
         ready=state.ready,

@@ -53,11 +53,13 @@ class HandStore(Base):
         query = select(pods.c.pod, pods.c.state).where(pods.c.run == run)
         before = {row.pod: row.state for row in connection.execute(query)}
         seen = {plain(pod.pod, 253): plain_document(records.pod_document(pod)) for pod in states}
+        # Of one that waits since when; never later than now.
+        since = {plain(pod.pod, 253): min(pod.seen or now, now).isoformat() for pod in states}
         gone = [name for name in before if name not in seen]
         if gone:
             connection.execute(pods.delete().where(pods.c.run == run, pods.c.pod.in_(gone)))
         changed = [
-            {"run": run, "pod": name, "state": state | {"seen": now.isoformat()}}
+            {"run": run, "pod": name, "state": state | {"seen": since[name]}}
             for name, state in seen.items()
             if state != {key: v for key, v in before.get(name, {}).items() if key != "seen"}
         ]

@@ -204,7 +204,7 @@ def test_an_image_that_cannot_be_had_fails_after_a_while_or_at_once(store):
         assert {room.run(r).outcome for r in (late, never)} == {Outcome.FAILED}
         assert "image" in room.run(late).reason
 
-    in_room(store, test)
+    in_room(store, test, config=settings(image_wait=1))
 
 
 def test_a_run_that_can_never_be_made_ends_with_the_reason_and_nothing_is_left(store):
