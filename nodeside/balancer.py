@@ -46,13 +46,23 @@ def wants(service):
     return service["spec"].get("type") == "LoadBalancer" and not service["metadata"].get("deletionTimestamp")
 
 
+def is_readable(service):
+    """Tell whether a Service has what is looked at here: what one tenant writes must not keep the others waiting."""
+    try:
+        name_of(service), given(service), wants(service), refusal(service)
+        return all(isinstance(service["metadata"][key], str) for key in ("creationTimestamp", "uid"))
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
 def assign(services, pool):
     """Return what is to be changed, and what cannot be: ({name: address, "" for none}, {name: reason}).
 
     Args:
-        services: all Services of the cluster.
+        services: all Services of the cluster. One that cannot be read is left out.
         pool: the range's addresses, in order.
     """
+    services = [one for one in services if is_readable(one)]
     ordered = sorted(services, key=lambda s: (s["metadata"]["creationTimestamp"], s["metadata"]["uid"]))
     asking = [s for s in ordered if wants(s)]
     held, changes, reasons = {}, {}, {}
@@ -145,10 +155,10 @@ class Services:
         while True:
             try:
                 self.follow()
-            except ApiError as error:
-                # 410: the version is too old to go on from; the list is read anew.
-                if error.status != 410:
-                    self.log(str(error))
+            except Exception as error:
+                # 410: the version is too old to go on from; the list is read again.
+                if getattr(error, "status", None) != 410:
+                    self.log("%s: %s" % (PATH, error))
             time.sleep(1)
 
 
@@ -181,12 +191,16 @@ class Balancer:
         self.told = {name: text for name, text in self.told.items() if name in reasons}
         due = [name for name in sorted(self.seen) if now - self.seen[name] >= self.wait]
         for name in due:
-            if name in reasons and self.told.get(name) != reasons[name]:
-                self.told[name] = reasons[name]
-                self.log("%s: %s" % (name, reasons[name]))
-                self.event(by_name[name], reasons[name])
-            if name in changes:
-                self.give(by_name[name], changes[name])
+            try:
+                if name in reasons and self.told.get(name) != reasons[name]:
+                    self.told[name] = reasons[name]
+                    self.log("%s: %s" % (name, reasons[name]))
+                    self.event(by_name[name], reasons[name])
+                if name in changes:
+                    self.give(by_name[name], changes[name])
+            except Exception as error:
+                # What one Service has must not keep the others from their addresses.
+                self.log("%s: %s: %s" % (name, type(error).__name__, error))
         return TURN_S if changes else None
 
     def give(self, service, address):
@@ -246,6 +260,11 @@ def main():
     balancer = Balancer(api, services.all, pool, config["turn"], log=log)
     while True:
         changed.clear()
-        changed.wait(balancer.round())
+        try:
+            pause = balancer.round()
+        except Exception as error:
+            log("%s: %s" % (type(error).__name__, error))
+            pause = TURN_S
+        changed.wait(pause)
         # What is asked for together is served in one round.
         time.sleep(0.1)

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 
@@ -108,7 +109,10 @@ def follow(path, xids):
             raise
         if not record:
             return
-        note(record.decode("utf-8", "replace"), xids)
+        try:
+            note(record.decode("utf-8", "replace"), xids)
+        except ValueError as error:
+            sys.stderr.write("a record of the kernel's log cannot be read: %s\n" % error)
 
 
 def note(text, xids):

@@ -13,7 +13,7 @@ import os
 import re
 import time
 
-from .kubeapi import Api, ApiError
+from .kubeapi import Api
 
 PODS = "/api/v1/pods"
 SERVICES = "/api/v1/services"
@@ -123,9 +123,7 @@ class Targets:
         self.found, self.pods = {}, {}
         for pod in pods:
             self.one("ADDED", pod)
-        self.told = {
-            uid: why for uid, why in self.told.items() if uid in {p["metadata"]["uid"] for p in pods}
-        }
+        self.told = {uid: why for uid, why in self.told.items() if uid in self.pods}
 
     def serve(self, services):
         """Take all Services there are."""
@@ -136,6 +134,14 @@ class Targets:
 
     def one(self, kind, pod):
         """Take one pod's change: ADDED, MODIFIED or DELETED."""
+        try:
+            self.take(kind, pod)
+        except Exception as error:
+            # What one tenant writes on a pod or a Service must not end the measuring of the others.
+            self.log("a pod that cannot be read: %s: %s" % (type(error).__name__, error))
+
+    def take(self, kind, pod):
+        """Take one pod's change that can be read."""
         uid, made = pod["metadata"]["uid"], None
         if kind == "DELETED":
             self.pods.pop(uid, None)
@@ -198,7 +204,7 @@ def main():
     while True:
         try:
             follow(api, targets)
-        except ApiError as error:
+        except Exception as error:
             # What was found stays: a pod does not stop because the API does.
-            print(error, flush=True)
+            print("%s: %s" % (type(error).__name__, error), flush=True)
             time.sleep(5)

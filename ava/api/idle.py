@@ -75,7 +75,11 @@ class Watch:
             return
         busy = self._busy([run for run, _ in watched])
         for run, bench in watched:
-            self._step(run, bench, idle.step(run, bench, self.rule, now, busy=busy.get(run.id)), now)
+            try:
+                self._step(run, bench, idle.step(run, bench, self.rule, now, busy=busy.get(run.id)), now)
+            except Exception:
+                # It concerns one workbench; where the ledger is unreachable, each says so.
+                log.exception("workbench %s of %s", run.name, run.owner)
 
     def _has_jump(self) -> bool:
         config = self.services.config.workbenches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ava.domain.amounts import number
@@ -11,6 +11,10 @@ from ava.domain.problems import Problem
 from ava.domain.resources import FIELDS, Resources
 
 _LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "of memory"}
+QUOTA_CODES = frozenset(
+    f"{kind}-{code}" for kind in ("group", "queue") for code in ("quota", "behind", "never")
+) | {"quota-used-up", "changed-meanwhile"}
+"""Codes of the reasons that are about quotas; with any other one a run uses and keeps no quota while it waits."""
 
 
 @dataclass(slots=True)
@@ -91,7 +95,12 @@ def turn(run: Run, queues: Mapping[str, Queue]) -> tuple[int, int, str, str]:
     return (-(queue.priority if queue else 0), -run.priority, run.created.isoformat(), run.id)
 
 
-def admissions(runs: Iterable[Run], groups: Mapping[str, Group], queues: Mapping[str, Queue]) -> Admission:
+def admissions(
+    runs: Iterable[Run],
+    groups: Mapping[str, Group],
+    queues: Mapping[str, Queue],
+    admit: Callable[[Run], Sequence[Problem]] = lambda run: (),
+) -> Admission:
     """Decide on all runs that wait.
 
     A run is admitted when its group and its queue have room for all that it asks for. The first that has to wait keeps what it
@@ -103,6 +112,8 @@ def admissions(runs: Iterable[Run], groups: Mapping[str, Group], queues: Mapping
         runs: queued ones.
         groups: by what ``run.group`` says, with what they use.
         queues: by what ``run.queue`` says, with what they use.
+        admit: called in turn for each run that the quotas admit; returns why it is not admitted all the same. Such a run takes
+            and keeps nothing, unless it is a quota that it lacks: then what is used has just changed, and it waits in its turn.
     """
     result = Admission()
     accounts: dict[tuple[str, str], _Account] = {}
@@ -123,12 +134,15 @@ def admissions(runs: Iterable[Run], groups: Mapping[str, Group], queues: Mapping
                 Problem("account-gone", what, gone, remedy="Stop the run and submit it again.")
             ]
             continue
-        problems = _why_not(run.asks, group, queue)
+        problems: Sequence[Problem] = _why_not(run.asks, group, queue)
+        if not problems:
+            problems = admit(run)
+            if not problems or all(p.code in QUOTA_CODES for p in problems):
+                group.take(run.asks)
+                queue.take(run.asks)
         if problems:
-            result.waits[run.id] = problems
+            result.waits[run.id] = list(problems)
         else:
-            group.take(run.asks)
-            queue.take(run.asks)
             result.admit.append(run.id)
     return result
 

@@ -104,6 +104,10 @@ class Mirror:
                 if time.monotonic() - began > self._seconds / 2:
                     backoff.reset()
                 await asyncio.sleep(max(error.retry_after or 0.0, backoff.next()))
+            except Exception:
+                log.exception("mirror of %s: listed again", self.kind.plural)
+                self._seen = ""
+                await asyncio.sleep(backoff.next())
 
     def put(self, thing: Object) -> None:
         """Take an object that a write returned, so that it is known before the watch tells of it.
@@ -123,11 +127,15 @@ class Mirror:
         )
         self.relists += 1
         self._contact = time.monotonic()
-        found = {key(item) for item in items}
+        found: set[Key] = set()
+        for item in items:
+            try:
+                found.add(key(item))
+                self._set(item)
+            except Exception:
+                log.exception("an object among %s cannot be read", self.kind.plural)
         for gone in [k for k in self.objects if k not in found]:
             self._drop(gone)
-        for item in items:
-            self._set(item)
         self._seen = version
         self.synced.set()
 
@@ -149,10 +157,13 @@ class Mirror:
             async for event in events:
                 taken += 1
                 self._contact = time.monotonic()
-                if event.type == "DELETED":
-                    self._drop(key(event.object), event.object)
-                else:
-                    self._set(event.object)
+                try:
+                    if event.type == "DELETED":
+                        self._drop(key(event.object), event.object)
+                    else:
+                        self._set(event.object)
+                except Exception:
+                    log.exception("an object among %s cannot be read", self.kind.plural)
                 self._seen = event.version
         self._contact = time.monotonic()
         return taken

@@ -15,7 +15,6 @@ import click
 
 from ava.kube import access
 from ava.kube.client import Client
-from ava.kube.errors import KubeError
 from ava.kube.leader import Leader
 from ava.operator.config import Config, Notices
 from ava.operator.controller import DEAF, Controller
@@ -61,7 +60,8 @@ async def operate(config: Config, stop: asyncio.Event) -> None:
         while True:
             try:
                 await leader.run(work)
-            except (KubeError, ExceptionGroup):
+            except Exception:
+                # Whatever it was: a process that gave up contending would act no more.
                 log.exception("this leadership ended by an error; contending again")
                 await asyncio.sleep(1.0)
 

@@ -92,11 +92,11 @@ class Controller:
 
     async def look_at_all(self) -> None:
         """Have every active run looked at, and remove what belongs to none."""
-        await self.cluster.refresh()
         runs = [run for run in await self.threads(self.store.active) if run.cluster == self.config.cluster]
         for run in runs:
             self.queue.add(run.id)
         self.metrics.runs.set(len(runs))
+        await self.cluster.refresh()
         await self.orphans.look({run.id for run in runs})
         await self.orphans.spaces()
         self.passes += 1

@@ -17,6 +17,7 @@ from ava.domain.disks import Disk, Told, node_of
 from ava.domain.model import Run
 from ava.domain.podstate import moment
 from ava.kube.client import Object
+from ava.kube.each import each
 from ava.kube.errors import Denied, NotFound
 from ava.kube.resources import CLAIMS, NAMESPACES, PODS
 from ava.operator.cluster import Cluster
@@ -60,12 +61,14 @@ class Disks:
 
     async def look(self) -> None:
         """Bring all disks that are not as they should be a step on, and keep what is seen of them."""
-        for disk in await self.threads(self.store.open_disks, self.name):
-            claim = self.cluster.made[CLAIMS].objects.get((disk.namespace, disk.claim))
-            if disk.deleted:
-                await self._remove(disk, claim)
-            elif claim is not None:
-                await self._tend(disk, claim)
+        await each("disks", await self.threads(self.store.open_disks, self.name), self._look)
+
+    async def _look(self, disk: Disk) -> None:
+        claim = self.cluster.made[CLAIMS].objects.get((disk.namespace, disk.claim))
+        if disk.deleted:
+            await self._remove(disk, claim)
+        elif claim is not None:
+            await self._tend(disk, claim)
 
     async def _remove(self, disk: Disk, claim: Object | None) -> None:
         """Remove the claim of a deleted workbench, whose pods are gone; when the server has none the ledger forgets it."""

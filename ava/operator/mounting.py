@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ava.domain.exits import UNMOUNTED, Why
 from ava.kube.client import Object
+from ava.kube.each import each
 from ava.kube.resources import EVENTS
 from ava.operator.cluster import Cluster, run_of
 
@@ -38,7 +39,7 @@ class Mounting:
         self._asked: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Look at all pods once. Raises KubeError where the API server does not say why."""
+        """Look at all pods once."""
         now = self.clock()
         waiting = {pod["metadata"]["uid"]: pod for pod in self.cluster.pods.objects.values() if _waits(pod)}
         self._since = {uid: self._since.get(uid, now) for uid in waiting}
@@ -46,12 +47,15 @@ class Mounting:
         for uid in [uid for uid in self.unmounted if uid not in waiting]:
             del self.unmounted[uid]
         late = [uid for uid, since in self._since.items() if now - since >= PATIENCE]
-        for uid in sorted(late, key=lambda uid: self._asked.get(uid, 0.0))[:MOST]:
+
+        async def one(uid: str) -> None:
             self._asked[uid] = now
             why = await self._why(waiting[uid])
             if why is not None and why != self.unmounted.get(uid):
                 self.unmounted[uid] = why
                 self.changed(run_of(waiting[uid]))
+
+        await each("volumes", sorted(late, key=lambda uid: self._asked.get(uid, 0.0))[:MOST], one)
 
     async def _why(self, pod: Object) -> Why | None:
         meta = pod["metadata"]

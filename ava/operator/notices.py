@@ -43,6 +43,9 @@ IDLE = "bench-idle"
 """Kind of the notice that a workbench is idle and is going to be stopped."""
 AT_ONCE = 1000
 FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
+"""What goes wrong on the way: the delivery is tried again."""
+SILENT = 3
+"""After so many failures in a row a way is left alone until the next round: each of the others would wait for it as long."""
 
 
 class Courier:
@@ -51,6 +54,8 @@ class Courier:
     def __init__(self, store: Store, threads: Threads, settings: Notices, metrics: Metrics) -> None:
         self.store, self.threads, self.settings, self.metrics = store, threads, settings, metrics
         self._delivered: set[tuple[int, str]] = set()
+        self._failed: dict[int, int] = {}
+        """How often each open notice could not be delivered: those that fail again and again come last."""
 
     async def run(self) -> None:
         """Deliver until cancelled; where there is no way to deliver, close what is too old: another operator may have one."""
@@ -68,17 +73,32 @@ class Courier:
                     continue
             except Refused as error:
                 log.warning("notices: %s", error)
+            except Exception:
+                # Whatever it is, it must not end what else the operator does.
+                log.exception("notices")
             await asyncio.sleep(backoff.next())
 
     async def deliver(self, now: datetime) -> int:
         """Deliver what is open; return how many notices could not be delivered now."""
         await self.forget(now)
-        failed = 0
-        for message in await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE):
-            if await self._one(message):
+        found = await self.threads(self.store.open_messages, Topic.NOTICE, AT_ONCE)
+        self._failed = {m.seq: self._failed[m.seq] for m in found if m.seq in self._failed}
+        failed, silent = 0, dict[str, int]()
+        for message in sorted(found, key=lambda m: (self._failed.get(m.seq, 0), m.seq)):
+            try:
+                well = await self._one(message, silent)
+            except Refused:
+                raise
+            except Exception:
+                # It concerns one notice, and would be so again: it is closed, and the others are delivered.
+                log.exception("notice %d cannot be delivered", message.seq)
+                self.metrics.notices_failed.inc()
+                well = True
+            if well:
                 await self.threads(self.store.done, [message.seq], now)
                 self._delivered -= {(message.seq, "mail"), (message.seq, "webhook")}
             else:
+                self._failed[message.seq] = self._failed.get(message.seq, 0) + 1
                 failed += 1
         return failed
 
@@ -92,8 +112,8 @@ class Courier:
             await self.threads(self.store.done, late, now)
             self._delivered = {(seq, way) for seq, way in self._delivered if seq not in late}
 
-    async def _one(self, message: Message) -> bool:
-        """Deliver one notice by all ways; return whether all have it."""
+    async def _one(self, message: Message, silent: dict[str, int]) -> bool:
+        """Deliver one notice by all ways; return whether all have it. ``silent`` counts each way's failures in a row."""
         said = await self._content(message)
         if said is None:
             return True
@@ -107,6 +127,9 @@ class Courier:
         for name, way in ways.items():
             if (message.seq, name) in self._delivered:
                 continue
+            if silent.get(name, 0) >= SILENT:
+                well = False
+                continue
             try:
                 await way()
             except smtplib.SMTPRecipientsRefused:
@@ -117,8 +140,15 @@ class Courier:
                 # Only the class: a server's words may quote the login.
                 log.warning("notice %d by %s: %s", message.seq, name, type(error).__name__)
                 self.metrics.notices_failed.inc()
+                silent[name] = silent.get(name, 0) + 1
                 well = False
+            except Exception:
+                # What it is made from (an address, a name) makes no mail, now or later; the other way may still have it.
+                log.exception("notice %d by %s cannot be made", message.seq, name)
+                self.metrics.notices_failed.inc()
+                self._delivered.add((message.seq, name))
             else:
+                silent.pop(name, None)
                 self._delivered.add((message.seq, name))
                 self.metrics.notices.inc()
         return well

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from ava.domain import labels
 from ava.domain.model import Phase
 from ava.domain.problems import Refused
-from ava.kube.resources import CLAIMS, NAMESPACES, PODS
+from ava.kube.client import Object
+from ava.kube.each import each
+from ava.kube.resources import CLAIMS, NAMESPACES, PODS, Kind
 from ava.operator.cluster import Cluster
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -40,11 +42,17 @@ class Orphans:
     async def look(self, active: set[str]) -> None:
         """Look at everything once; ``active`` are the runs that are known to be wanted."""
         now = self.clock()
-        suspects = {run for run in self.cluster.runs() - active if not await self._wanted(run)}
+        suspects: set[str] = set()
+
+        async def ask(run: str) -> None:
+            if not await self._wanted(run):
+                suspects.add(run)
+
+        await each("orphans", sorted(self.cluster.runs() - active), ask)
         self._since = {run: self._since.get(run, now) for run in suspects}
-        for run, since in self._since.items():
-            if now - since >= self.grace:
-                await self._remove(run)
+        await each(
+            "orphans", [r for r, since in self._since.items() if now - since >= self.grace], self._remove
+        )
 
     async def _wanted(self, run: str) -> bool:
         """Return whether the ledger knows the run as active here. An answer that cannot be had is a yes."""
@@ -55,22 +63,26 @@ class Orphans:
         return found.phase is Phase.ADMITTED and found.cluster == self.name
 
     async def _remove(self, run: str) -> None:
-        for kind, thing in list(self.cluster.of_run(run)):
+        async def one(found: tuple[Kind, Object]) -> None:
+            kind, thing = found
             meta = thing["metadata"]
             if kind is PODS and meta.get("deletionTimestamp"):
-                continue
+                return
             log.warning("%s %s/%s belongs to no run", kind.name, meta.get("namespace", ""), meta["name"])
             await self.cluster.remove(kind, thing)
             self.metrics.orphans.inc()
 
+        await each("orphans", list(self.cluster.of_run(run)), one)
+
     async def spaces(self) -> None:
         """Remove the namespace of each group that the ledger does not know any more, once nothing of ours is in it."""
         now = self.clock()
-        for thing in list(self.cluster.made[NAMESPACES].objects.values()):
+
+        async def one(thing: Object) -> None:
             meta = thing["metadata"]
             group = meta["labels"].get(labels.GROUP)
             if not group or meta.get("deletionTimestamp") or labels.namespace(group) != meta["name"]:
-                continue
+                return
             key = f"namespace {meta['name']}"
             used = any(
                 space == meta["name"]
@@ -83,6 +95,8 @@ class Orphans:
                 log.warning("namespace %s: its group is gone", meta["name"])
                 await self.cluster.remove(NAMESPACES, thing)
                 self.metrics.orphans.inc()
+
+        await each("namespaces", list(self.cluster.made[NAMESPACES].objects.values()), one)
 
     async def _group(self, group: str) -> bool:
         try:

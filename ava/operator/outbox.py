@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from ava.domain.model import Message, Phase, Topic
 from ava.domain.problems import Refused
+from ava.kube.each import each
 from ava.operator.ledger import Threads
 from ava.operator.queue import Queue
 from ava.operator.reconcile import utc
@@ -29,15 +30,16 @@ class Outbox:
         found = await self.threads(self.store.open_messages, Topic.OPERATOR, AT_ONCE)
         self._known &= {message.seq for message in found}
         nothing: list[int] = []
-        for message in found:
-            if message.seq in self._known:
-                continue
+
+        async def one(message: Message) -> None:
             if not message.kind.startswith("run-"):
                 nothing.append(message.seq)
             elif await self._ours(message):
                 self._open.setdefault(message.object, set()).add(message.seq)
                 self.queue.add(message.object)
             self._known.add(message.seq)
+
+        await each("outbox", [m for m in found if m.seq not in self._known], one)
         await self.end(nothing)
         await self.threads(self.store.wait, Topic.OPERATOR, POLL)
 

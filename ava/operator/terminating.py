@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from ava.domain.exits import Why
 from ava.kube.client import Object
+from ava.kube.each import each
 from ava.kube.resources import PODS
 from ava.operator.cluster import Cluster, run_of
 from ava.operator.config import Times
@@ -49,7 +50,7 @@ class Watchdog:
         """Since when the node of a pod is not among the nodes, by the node's name."""
 
     async def look(self) -> None:
-        """Look at all pods once. Raises KubeError where a last step could not be carried out."""
+        """Look at all pods once."""
         now = self.clock()
         self._look_at_nodes(now)
         pods = list(self.cluster.pods.objects.values())
@@ -59,19 +60,25 @@ class Watchdog:
         found: dict[str, Why] = {}
         force: list[Object] = []
         for pod in pods:
-            why = self._why(pod, now)
-            if why is not None:
-                found[pod["metadata"]["uid"]] = why
-                if self._may_forget(pod, now):
-                    force.append(pod)
+            try:
+                why = self._why(pod, now)
+                if why is not None:
+                    found[pod["metadata"]["uid"]] = why
+                    if self._may_forget(pod, now):
+                        force.append(pod)
+            except Exception:
+                log.exception("pod %s cannot be read", pod["metadata"].get("name"))
         self._tell(pods, found)
-        for pod in force:
+
+        async def forget(pod: Object) -> None:
             meta = pod["metadata"]
             log.warning(
                 "pod %s/%s is forgotten: %s", meta["namespace"], meta["name"], found[meta["uid"]].text
             )
             await self.cluster.remove(PODS, pod, 0)
             self.metrics.forced.inc()
+
+        await each("forgotten pods", force, forget)
 
     def _look_at_nodes(self, now: float) -> None:
         """Remember since when each node does not answer. ``False`` is said by the kubelet itself; ``Unknown`` is its silence."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ava.kube.client import Client, Object
+from ava.kube.each import each
 from ava.kube.errors import Denied, NotFound
 from ava.kube.mirror import Key, key
 from ava.kube.resources import Kind
@@ -43,11 +44,14 @@ class Unwatched:
         """Look at namespaces anew; those that are gone or not bound yet are left out."""
         for gone in self._known - namespaces:
             self._forget(gone)
-        for namespace in sorted(namespaces):
+
+        async def one(namespace: str) -> None:
             try:
                 await self._look(namespace)
             except (Denied, NotFound):
                 self._forget(namespace)
+
+        await each(self.kind.plural, sorted(namespaces), one)
 
     async def _look(self, namespace: str) -> None:
         found, _ = await self.client.list(self.kind, namespace, labels=self._labels)

@@ -152,21 +152,20 @@ class Acting:
 
     async def _signing(self) -> None:
         while True:
-            gangs = self.cache.gangs()
-            self._room = survey(
-                self.cache.cluster, self._config.cluster, self.cache.largest, waiting=len(gangs)
-            )
-            self._measure(len(gangs), sum(len(g.pods) for g in gangs))
-            detail = {
-                "identity": self._identity,
-                "cluster": self._config.cluster,
-                FIELD: self._room.as_dict(),
-            }
-            if self._fresh():
-                await self._patiently("sign", lambda detail=detail: self._sign(detail))  # type: ignore[misc]
+            await self._patiently("sign", self._sign)
             await asyncio.sleep(self._config.sign)
 
-    async def _sign(self, detail: dict[str, object]) -> None:
+    async def _sign(self) -> None:
+        gangs = self.cache.gangs()
+        self._room = survey(self.cache.cluster, self._config.cluster, self.cache.largest, waiting=len(gangs))
+        self._measure(len(gangs), sum(len(g.pods) for g in gangs))
+        if not self._fresh():
+            return
+        detail = {
+            "identity": self._identity,
+            "cluster": self._config.cluster,
+            FIELD: self._room.as_dict(),
+        }
         await asyncio.to_thread(self._store.alive, part(self._config.cluster), datetime.now(UTC), detail)
 
     def _measure(self, gangs: int, pods: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -24,6 +25,20 @@ RECENT = timedelta(seconds=10)
 """So long a run that was sent to a cluster is counted there although the cluster does not tell of it."""
 LOOKED_AT = 1000
 MESSAGES = 1000
+RETOLD = 50
+"""Reasons of which only amounts have changed that are written in one round."""
+LEDGER_CODES = frozenset(
+    {
+        "user-not-active",
+        "data-set-in-use",
+        "data-set-behind",
+        "data-set-revoked",
+        "data-set-not-there",
+        "follows",
+    }
+)
+"""Codes with which the ledger refuses a run for another reason than a quota (store/runs.py, store/holds.py)."""
+log = logging.getLogger(__name__)
 
 
 class Admits(Protocol):
@@ -67,6 +82,8 @@ class Admitter:
     def __init__(self, ledger: Admits, cluster: str) -> None:
         self._ledger, self._cluster = ledger, cluster
         self._sent: list[tuple[datetime, str, Gang]] = []
+        self._told = ""
+        """The last run whose amounts were written again."""
 
     def round(self, now: datetime, room: Room | None) -> tuple[int, int]:
         """Make a round; return how many runs were admitted and how many wait.
@@ -94,33 +111,77 @@ class Admitter:
             queue = queues.get(run.queue)
             pool = pool_for(run.asks.gpu > 0, queue.pool if queue else None, pools)
             plain = None if queue and queue.pool else pool_for(False, None, pools)
-            found = self._ready(run, pool, plain, known, specs)
+            try:
+                found = self._ready(run, pool, plain, known, specs)
+            except Exception:
+                # It concerns one run; the others have their turn.
+                log.exception("run %s cannot be looked at", run.id)
+                found = [_failed(run)]
             if found:
                 waits[run.id] = found
             else:
                 able.append(run)
-        done = admissions(able, self._groups(able), queues)
-        waits |= done.waits
         choice = self._choice(known, pools, now)
-        by_id = {run.id: run for run in runs}
         count = 0
-        for id in done.admit:
-            run, chosen = by_id[id], by_id[id].cluster
+
+        def admit(run: Run) -> Sequence[Problem]:
+            """Admit a run for which the quotas have room; return why not. What another cluster's scheduler admits is counted."""
+            nonlocal count
+            chosen = run.cluster
             if chosen == ANY:
-                spec, pool, plain = specs[id]
-                chosen = choice.cluster_for(id, spec, pool, plain=plain) or ""
-                self._sent.append((now, chosen, gang_of(spec, pool, id, plain=plain)))
+                spec, pool, plain = specs[run.id]
+                chosen = choice.cluster_for(run.id, spec, pool, plain=plain) or ""
+                self._sent.append((now, chosen, gang_of(spec, pool, run.id, plain=plain)))
             if chosen != self._cluster:
-                continue
-            problems = ledger.admit(id, now, cluster=chosen if run.cluster == ANY else None)
-            if problems:
-                waits[id] = list(problems)
-            else:
-                count += 1
-        for id, problems in waits.items():
-            if by_id[id].waits_for != tuple(p.as_dict() for p in problems):
-                ledger.waits_for(id, problems)
+                # It said last why it does not admit this one: then neither does the run use any quota here.
+                elsewhere.add(run.id)
+                return [p for p in map(_problem, run.waits_for) if p.code in LEDGER_CODES]
+            problems = ledger.admit(run.id, now, cluster=chosen if run.cluster == ANY else None)
+            count += not problems
+            return problems
+
+        def tried(run: Run) -> Sequence[Problem]:
+            try:
+                return admit(run)
+            except Refused as refused:
+                if refused.status >= 500:
+                    raise
+                return refused.problems
+            except Exception:
+                log.exception("run %s cannot be admitted", run.id)
+                return [_failed(run)]
+
+        elsewhere: set[str] = set()
+        waits |= admissions(able, self._groups(able), queues, tried).waits
+        self._tell({run.id: run for run in runs if run.id not in elsewhere}, waits)
         return count
+
+    def _tell(self, runs: Mapping[str, Run], waits: Mapping[str, Sequence[Problem]]) -> None:
+        """Keep why runs wait, where that has changed.
+
+        Where only amounts have (somebody else's run has begun or ended), a part of them is written in each round: a thousand
+        writes would hold up the next one.
+        """
+        fresh: list[str] = []
+        amounts: list[str] = []
+        for id, problems in waits.items():
+            run = runs.get(id)
+            if run is None or run.waits_for == tuple(p.as_dict() for p in problems):
+                continue
+            same = [(p.get("code"), p.get("where")) for p in run.waits_for] == [
+                (p.code, p.where) for p in problems
+            ]
+            (amounts if same else fresh).append(id)
+        # Those that have waited longest for it first: the ids of runs are in the order of their age, so begin after the last one.
+        amounts = sorted(amounts, key=lambda id: (id <= self._told, id))[:RETOLD]
+        self._told = amounts[-1] if amounts else ""
+        for id in [*fresh, *amounts]:
+            try:
+                self._ledger.waits_for(id, waits[id])
+            except Refused as refused:
+                if refused.status >= 500:
+                    raise
+                log.warning("reasons of run %s: %s", id, refused)
 
     def _ready(
         self,
@@ -173,3 +234,14 @@ class Admitter:
                 if error.status != 404:
                     raise
         return found
+
+
+def _failed(run: Run) -> Problem:
+    what = "It cannot be admitted because of an internal error."
+    remedy = "Stop it, and report it to the administrator; the scheduler's log has the details."
+    return Problem("not-admissible", what, f"run {run.id}", remedy=remedy)
+
+
+def _problem(said: Mapping[str, Any]) -> Problem:
+    """Return a reason as it was kept; only its code matters here."""
+    return Problem(str(said.get("code", "")), str(said.get("what", "")), str(said.get("where", "")))

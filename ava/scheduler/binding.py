@@ -77,13 +77,20 @@ class Binder:
 
     _closing = False
 
+    def _told(self, pod: Pod) -> dict[str, str] | None:
+        try:
+            return self._notes(pod)
+        except Exception:
+            log.exception("notes of %s", pod.key)
+            return None
+
     async def _bind(self, pod: Pod) -> None:
         namespace, _, name = pod.key.partition("/")
         backoff = Backoff(0.2, 5.0)
         while not self._closing and self._wanted(pod):
             began = time.monotonic()
             try:
-                done = await self._client.bind(namespace, name, pod.uid, pod.node, self._notes(pod))
+                done = await self._client.bind(namespace, name, pod.uid, pod.node, self._told(pod))
             except Fenced:
                 self._metrics.binds.labels("fenced").inc()
                 break
@@ -98,6 +105,12 @@ class Binder:
                 log.warning("bind of %s to %s, outcome not known: %s", pod.key, pod.node, error)
                 self._metrics.binds.labels("unknown").inc()
                 await asyncio.sleep(max(error.retry_after or 0.0, backoff.next()))
+                continue
+            except Exception:
+                # An error of ours, of which nobody knows how far it came: as above.
+                log.exception("bind of %s to %s, outcome not known", pod.key, pod.node)
+                self._metrics.binds.labels("unknown").inc()
+                await asyncio.sleep(backoff.next())
                 continue
             self._metrics.bind.observe(time.monotonic() - began)
             self._metrics.binds.labels("bound" if done else "refused").inc()

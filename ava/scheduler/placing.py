@@ -76,7 +76,13 @@ class Placer:
                 while self._binder.backlog() >= CHUNK // 2:
                     self._binder.done.clear()
                     await self._binder.done.wait()
-                more = self._step()
+                try:
+                    more = self._step()
+                except Exception:
+                    # The next pass starts from what is known then.
+                    log.exception("a pass over what waits failed")
+                    self._metrics.errors.labels("placing").inc()
+                    more = False
                 self.passed = time.monotonic()
                 await asyncio.sleep(0)
 

@@ -70,6 +70,9 @@ class Binder:
             except (KubeError, Refused) as error:
                 log.warning("rights in %s: %s", name, error)
                 self._due[name] = now + RETRY
+            except Exception:
+                log.exception("rights in %s", name)
+                self._due[name] = now + RETRY
             else:
                 self._due[name] = now + AGAIN
         self._due = {k: v for k, v in self._due.items() if ("", k) in self.spaces.objects}

@@ -113,7 +113,10 @@ class Teller:
                     continue
                 key = next(iter(self._open))
                 gang, problems = self._open.pop(key)
-                await self._write(gang, problems)
+                try:
+                    await self._write(gang, problems)
+                except Exception:
+                    log.exception("reasons of %s", key)
 
     async def _write(self, gang: Gang, problems: list[Problem]) -> None:
         said = orjson.dumps([p.as_dict() for p in problems]).decode()

@@ -70,6 +70,10 @@ class Program:
             return str(error)
         except Refused as refused:
             return f"the ledger does not answer: {refused.problems[0].code}"
+        except Exception:
+            # An error of ours is no sign that the file system is away, for which the program would end.
+            log.exception("looking at the file system")
+            return "ledger and file system cannot be looked at"
         return ""
 
     async def run(self) -> int:
@@ -125,7 +129,8 @@ class Program:
                 )
                 try:
                     await leader.run(lambda leader=leader: self._act(leader))  # type: ignore[misc]
-                except KubeError:
+                except Exception:
+                    # Whatever it was: a process that gave up contending would make no folders any more.
                     log.exception("this leadership ended by an error; contending again")
                     await asyncio.sleep(1.0)
 
@@ -195,6 +200,10 @@ async def again(look: Callable[[], Awaitable[object]], every: float) -> None:
             if str(error) != told:
                 told = str(error)
                 log.warning("%s", told)
+        except Exception as error:
+            if str(error) != told:
+                told = str(error)
+                log.exception("a look failed")
         await asyncio.sleep(every)
 
 

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
-from ava.domain.folders import FolderKind
+from ava.domain.data_sets import Wanted
+from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Message, Topic
 from ava.domain.problems import Refused
 from ava.kube.errors import Fenced
@@ -25,6 +27,8 @@ KINDS = {
     "group-changed": FolderKind.GROUP,
     "data-set-changed": FolderKind.DATA_SET,
 }
+TRIES = 3
+"""A message that fails so often is left to the looks at all folders: a hundred of such would hide all others."""
 PART = "storage"
 """Name under which signs of life are kept."""
 
@@ -52,6 +56,8 @@ class Acting:
         self.store, self.maker, self.metrics, self.now = store, maker, metrics, now
         self.lead, self.every, self.poll, self.beside = lead, every, poll, beside
         self.stopped = threading.Event()
+        self._failures: dict[int, int] = {}
+        """How often each open message failed."""
         self.trouble = ""
         """What keeps it from doing anything, for whoever looks after it."""
 
@@ -63,21 +69,28 @@ class Acting:
                 self.lead()
                 try:
                     self.maker.ground.found()
+                    self.take()
                     if time.monotonic() >= due:
                         self.look_at_all()
                         due = time.monotonic() + self.every
-                    self.take()
                     self.trouble = ""
+                    self.store.wait(Topic.STORAGE, self.poll)
+                except Fenced:
+                    raise
                 except (OSError, Refused, NotOurs) as error:
                     self._failed(str(error))
-                else:
-                    self.store.wait(Topic.STORAGE, self.poll)
+                except Exception as error:
+                    log.exception("storage")
+                    self._failed(f"{type(error).__name__}: {error}")
 
     def take(self) -> None:
         """Carry out what is open; what fails stays open and comes again."""
         for message in self.store.open_messages(Topic.STORAGE, 100):
             self.lead()
-            if self._done(message):
+            well = self._tried(message.kind, message.object, partial(self._take, message))
+            self._failures[message.seq] = self._failures.get(message.seq, 0) + 1
+            if well or self._failures[message.seq] >= TRIES:
+                del self._failures[message.seq]
                 self.store.done([message.seq], self.now())
 
     def look_at_all(self) -> None:
@@ -85,27 +98,45 @@ class Acting:
         began, troubles = time.monotonic(), 0
         for wanted in self.store.wanted_folders():
             self.lead()
-            try:
-                seen = self.maker.remove(wanted) if wanted.gone else self.maker.make(wanted)
-            except tree.Foreign as foreign:
-                log.warning("%s %s: %s", wanted.kind.value, wanted.name, foreign)
-                troubles += 1
-                continue
-            troubles += bool(seen.trouble)
-        self.beside()
+            seen: list[Folder] = []
+            step = self.maker.remove if wanted.gone else self.maker.make
+            well = self._tried(wanted.kind.value, wanted.name, partial(self._look, step, wanted, seen))
+            troubles += not well or bool(seen[0].trouble)
+        try:
+            self.beside()
+        except (Fenced, Refused, NotOurs):
+            raise
+        except Exception:
+            log.exception("uploads that nobody goes on with")
         self.metrics.troubles.set(troubles)
         self.metrics.look.set(time.monotonic() - began)
         self.store.alive(PART, self.now(), {"troubles": troubles})
 
-    def _done(self, message: Message) -> bool:
+    @staticmethod
+    def _look(step: Callable[[Wanted], Folder], wanted: Wanted, seen: list[Folder]) -> None:
+        seen.append(step(wanted))
+
+    def _take(self, message: Message) -> object:
         kind = KINDS.get(message.kind)
-        if kind is None:
-            return True
+        return None if kind is None else self.maker.look(kind, message.object)
+
+    def _tried(self, kind: str, name: str, step: Callable[[], object]) -> bool:
+        """Do something with one folder; what goes wrong is reported, and the other folders have their turn."""
         try:
-            self.maker.look(kind, message.object)
-        except tree.Foreign as foreign:
-            log.warning("%s %s: %s", kind.value, message.object, foreign)
-        return True
+            step()
+        except (Fenced, NotOurs):
+            # It concerns all of them: the lead, the file system as a whole.
+            raise
+        except (Refused, tree.Foreign, OSError) as error:
+            if isinstance(error, Refused) and error.status >= 500:
+                raise
+            log.warning("%s %s: %s", kind, name, error)
+        except Exception:
+            log.exception("%s %s", kind, name)
+        else:
+            return True
+        self.metrics.errors.inc()
+        return False
 
     def _failed(self, what: str) -> None:
         if what != self.trouble:

@@ -14,6 +14,7 @@ import aiohttp
 import orjson
 
 from ava.domain.data_sets import CACHED, CacheSource, DataSet, Elsewhere, HdfsSource, below, source
+from ava.kube.each import each
 from ava.store.interface import Store
 
 log = logging.getLogger(__name__)
@@ -59,27 +60,31 @@ class Cached:
     async def look(self) -> None:
         """Look at those that are due."""
         found = [one for kind in CACHED for one in await asyncio.to_thread(self.store.sources, kind)]
-        due = [
-            (one, known)
-            for one in found
-            if self._due(known := await asyncio.to_thread(self.store.elsewhere, one.id))
-        ]
+        due: list[tuple[Elsewhere, DataSet]] = []
+
+        async def ask(one: DataSet) -> None:
+            if self._due(known := await asyncio.to_thread(self.store.elsewhere, one.id)):
+                due.append((known, one))
+
+        await each("cached data sets", found, ask)
         silent = await self._silent() if due else ()
-        for one, known in due:
-            self._tried[one.id] = self.now()
-            try:
-                _heard(one, silent)
-                size, cached, whole = await self.measure(one)
-                trouble = "" if whole else f"only its first {MOST_FILES} files were looked at"
-                seen = replace(known, size=size, cached=cached, seen=self.now(), trouble=trouble)
-            except NothingThere as error:
-                seen = replace(known, size=None, cached=None, seen=self.now(), trouble=str(error))
-            except NotTold as error:
-                # What was last known stays, with its age.
-                seen = replace(known, trouble=str(error))
-            if seen != known:
-                await asyncio.to_thread(self.store.elsewhere_seen, seen)
+        await each("cached data sets", due, lambda pair: self._look(*pair, silent))
         self._tried = {one.id: self._tried[one.id] for one in found if one.id in self._tried}
+
+    async def _look(self, known: Elsewhere, one: DataSet, silent: Sequence[str] | NotTold) -> None:
+        self._tried[one.id] = self.now()
+        try:
+            _heard(one, silent)
+            size, cached, whole = await self.measure(one)
+            trouble = "" if whole else f"only its first {MOST_FILES} files were looked at"
+            seen = replace(known, size=size, cached=cached, seen=self.now(), trouble=trouble)
+        except NothingThere as error:
+            seen = replace(known, size=None, cached=None, seen=self.now(), trouble=str(error))
+        except NotTold as error:
+            # What was last known stays, with its age.
+            seen = replace(known, trouble=str(error))
+        if seen != known:
+            await asyncio.to_thread(self.store.elsewhere_seen, seen)
 
     def _due(self, known: Elsewhere) -> bool:
         last = self._tried.get(known.data_set) or known.seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from collections.abc import Callable
@@ -54,8 +53,8 @@ class Maker:
         in_force: int | None = None
         uid, gid = self._inner(wanted)
         mode = {FolderKind.USER: 0o700, FolderKind.GROUP: 0o2770, FolderKind.DATA_SET: 0o755}[wanted.kind]
-        try:
-            with self.ground.root() as root:
+        with self.ground.root() as root:
+            try:
                 tree.keep(root, TOP[wanted.kind], 0o711, *self.owner)
                 with tree.folder(TOP[wanted.kind], root) as top:
                     tree.keep(top, wanted.name, 0o711, *self.owner)
@@ -67,12 +66,11 @@ class Maker:
                             tree.keep(outer, UPLOADS, 0o700, *self.owner)
                         made = self.now()
                         used, files = tree.used(outer)
-        except tree.Foreign as foreign:
-            trouble = f"{TOP[wanted.kind]}/{wanted.name}: {foreign}; nothing was changed. Move it away"
-        except OSError as error:
-            if error.errno not in (errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.ELOOP):
-                raise
-            trouble = f"{TOP[wanted.kind]}/{wanted.name}: {error.strerror}"
+            except tree.Foreign as foreign:
+                trouble = f"{TOP[wanted.kind]}/{wanted.name}: {foreign}; nothing was changed. Move it away"
+            except OSError as error:
+                # Of this folder alone: the file system as a whole has just been opened.
+                trouble = f"{TOP[wanted.kind]}/{wanted.name}: {error.strerror}"
         if trouble:
             log.warning("%s %s: %s", wanted.kind.value, wanted.name, trouble)
         seen = Folder(wanted.kind, wanted.name, made, in_force, used, files, self.now(), trouble)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ava.domain.data_sets import DataSet, Elsewhere, RbdSource, source
 from ava.kube.client import Client, Object
+from ava.kube.each import each
 from ava.kube.errors import KubeError, NotFound
 from ava.kube.resources import CLAIMS, EVENTS
 from ava.store.interface import Store
@@ -40,12 +41,16 @@ class Snapshots:
     async def look(self) -> int:
         """Look at all once; return how many cannot be mounted. Raises KubeError where Kubernetes does not answer."""
         lacking = 0
-        for one in await asyncio.to_thread(self.store.sources, CLASS):
+
+        async def step(one: DataSet) -> None:
+            nonlocal lacking
             if one.deleted:
                 await self._remove(one)
             else:
                 lacking += not (await self._keep(one)).volume
-        return lacking
+
+        failed = await each("snapshots", await asyncio.to_thread(self.store.sources, CLASS), step)
+        return lacking + failed
 
     async def _keep(self, one: DataSet) -> Elsewhere:
         known = await asyncio.to_thread(self.store.elsewhere, one.id)

@@ -13,11 +13,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
+from ava.domain.model import Phase
 from ava.domain.names import is_id, shown
 from ava.domain.problems import Problem, Refused
 from ava.store.data_sets import readable_by
 from ava.store.elsewhere import unready
+from ava.store.lookup import Lock, row_of
+from ava.store.tables import queues, runs
 from ava.store.tables_folders import data_sets, holds
+
+MOST_WRITERS = 100
+"""Waiting writers of one data set that are looked at."""
 
 
 def want(connection: Connection, run: str, owner: str, spec: Mapping[str, Any]) -> None:
@@ -46,7 +52,7 @@ def want(connection: Connection, run: str, owner: str, spec: Mapping[str, Any]) 
             named[row.id] = write
     if problems:
         raise Refused(422, *problems)
-    # Kept from being deleted meanwhile by what the rows refer to, in one order.
+    # The data sets' rows were locked when they were looked at: none is deleted until this transaction has ended.
     rows = [{"run": run, "data_set": id, "write": named[id]} for id in sorted(named)]
     if rows:
         connection.execute(holds.insert(), rows)
@@ -59,6 +65,9 @@ def take(connection: Connection, run: str, owner: str, now: datetime) -> Sequenc
     for hold in connection.execute(query).all():
         if missing := unready(connection, hold.data_set):
             problems.append(missing)
+            continue
+        if not hold.write and (before := _writer_before(connection, run, hold.data_set)):
+            problems.append(_behind(connection, hold.data_set, before))
             continue
         free = data_sets.c.writers == 0, *((data_sets.c.readers == 0,) if hold.write else ())
         count = data_sets.c.writers if hold.write else data_sets.c.readers
@@ -86,15 +95,47 @@ def give_back(connection: Connection, run: str) -> None:
 
 def _named(connection: Connection, name: str, owner: str) -> Row[Any] | None:
     """Return the data set that a definition names: by its id, or among its owner's own by its name."""
+    # Locked: its deletion is a change of its row, which the reference of a hold would not keep back.
     found = select(data_sets).where(data_sets.c.deleted.is_(None), readable_by(owner))
-    if is_id(name) and (row := connection.execute(found.where(data_sets.c.id == name)).one_or_none()):
+    if is_id(name) and (row := row_of(connection, found.where(data_sets.c.id == name), Lock.STAYS)):
         return row
-    return connection.execute(found.where(data_sets.c.owner == owner, data_sets.c.name == name)).one_or_none()
+    return row_of(connection, found.where(data_sets.c.owner == owner, data_sets.c.name == name), Lock.STAYS)
 
 
 def _problem(code: str, what: str, where: str) -> Problem:
     return Problem(
         code, what, where, remedy="Look at `ava data list`; another's data set is named by its id."
+    )
+
+
+def _writer_before(connection: Connection, run: str, data_set: str) -> str | None:
+    """Return the run that waits for nothing but to write a data set and has its turn before a run; None where there is none.
+
+    Readers that come one after the other would else never leave it the data set.
+    """
+    order = select(runs.c.id, runs.c.priority, queues.c.priority.label("line"), runs.c.waits_for)
+    order = order.join(queues, queues.c.name == runs.c.queue)
+    mine = connection.execute(order.where(runs.c.id == run)).one()
+    writers = order.join(holds, holds.c.run == runs.c.id).where(
+        holds.c.data_set == data_set, holds.c.write, holds.c.since.is_(None), runs.c.phase == Phase.QUEUED
+    )
+    for row in connection.execute(writers.limit(MOST_WRITERS)):
+        codes = {str(reason.get("code")) for reason in row.waits_for}
+        earlier = (-row.line, -row.priority, row.id) < (-mine.line, -mine.priority, mine.id)
+        if earlier and codes == {"data-set-in-use"}:
+            return str(row.id)
+    return None
+
+
+def _behind(connection: Connection, data_set: str, before: str) -> Problem:
+    name = connection.execute(select(data_sets.c.name).where(data_sets.c.id == data_set)).scalar_one()
+    return Problem(
+        "data-set-behind",
+        f"An earlier run waits to write the data set {name}.",
+        f"data set {data_set}",
+        f"run {before}",
+        "no earlier run that writes",
+        "Wait: it starts after that run.",
     )
 
 

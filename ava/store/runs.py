@@ -145,7 +145,8 @@ class RunStore(Base):
     def waiting(self, connection: Connection, limit: int = 1000) -> Sequence[Run]:
         """Return queued runs: the queue's priority, the run's, then the oldest.
 
-        What a user has queued beyond a hundred comes after everybody's first hundred, so that nobody hides the others' runs.
+        Where there are more than ``limit``, each group has the same part of it in each queue, so that no group hides another's
+        runs; within a group what a user has queued beyond a hundred comes after everybody's first hundred.
         """
         check_limit(limit)
         order = queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id
@@ -153,8 +154,15 @@ class RunStore(Base):
         found = select(runs, queues.c.priority.label("line"), (place > FIRST).label("later"))
         found = found.join(queues, queues.c.name == runs.c.queue)
         queued = found.where(runs.c.phase == Phase.QUEUED, ~follow.unmet()).subquery()
-        query = select(queued).order_by(
-            queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
+        turn = queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
+        lines = select(queued.c.group_name, queued.c.queue).distinct().subquery()
+        part = max(
+            1, limit // max(1, connection.execute(select(func.count()).select_from(lines)).scalar_one())
+        )
+        among = func.row_number().over(partition_by=(queued.c.group_name, queued.c.queue), order_by=turn)
+        ranked = select(queued, (among > part).label("beyond")).subquery()
+        query = select(ranked).order_by(
+            ranked.c.beyond, ranked.c.later, ranked.c.line.desc(), ranked.c.priority.desc(), ranked.c.id
         )
         return [records.run(row) for row in connection.execute(query.limit(limit))]
 

@@ -150,14 +150,14 @@ class Watch:
     def count(self, found):
         """Add lines by (host, component, severity)."""
         for (host, component, severity), lines in found:
-            key = (host, component, CLASS[severity])
+            key = (host, component, CLASS.get(severity, "error"))
             self.totals[key] = self.totals.get(key, 0) + lines
 
     def learn(self, lines):
         """Take error lines."""
         for line in lines:
-            component, host = line.get("component", ""), line.get("host", "")
-            pattern = normalised(line.get("_msg", ""))
+            component, host = str(line.get("component", "")), str(line.get("host", ""))
+            pattern = normalised(str(line.get("_msg", "")))
             if not pattern:
                 continue
             key = component + " " + pattern

@@ -30,21 +30,29 @@ def look(storage, limits, percent, note):
     """Cut the uploads of each owner who has more than they may, of all where there is no room; give back what was cut before."""
     short = not room(storage.root, percent)
     for owner in storage.owners():
-        most = limit(owner, limits)
-        if most is None and not short:
-            continue
-        # All of them, however many repositories there are: an account stops counting somewhere.
-        uploads = [one for _, path in storage.repositories(owner) for one in storage.uploads(path)]
-        if not uploads:
-            continue
-        account = Account(storage, owner)
-        if most is not None and account.used <= most and not account.countless and not short:
-            continue
-        for upload in uploads:
-            if away(storage.root, upload):
-                why = "less than %d %% of the disk is free" % percent if short else "of %d" % most
-                note("%s has %d bytes, %s: an upload was cut" % (owner, account.used, why))
+        try:
+            look_at(storage, owner, limit(owner, limits), percent, note, short)
+        except Exception as error:
+            # What one owner has sent must not keep the others' uploads from being looked at.
+            note("%s: what is being sent cannot be looked at: %s: %s" % (owner, type(error).__name__, error))
     empty(storage.root, time.time())
+
+
+def look_at(storage, owner, most, percent, note, short):
+    """Cut the uploads of one owner who has more than `most`, or where there is no room."""
+    if most is None and not short:
+        return
+    # All of them, however many repositories there are: an account stops counting somewhere.
+    uploads = [one for _, path in storage.repositories(owner) for one in storage.uploads(path)]
+    if not uploads:
+        return
+    account = Account(storage, owner)
+    if most is not None and account.used <= most and not account.countless and not short:
+        return
+    for upload in uploads:
+        if away(storage.root, upload):
+            why = "less than %d %% of the disk is free" % percent if short else "of %d" % most
+            note("%s has %d bytes, %s: an upload was cut" % (owner, account.used, why))
 
 
 def away(root, upload):
@@ -68,12 +76,13 @@ def empty(root, now):
     place = os.path.join(root, AWAY)
     for name in folders(place):
         moved = os.path.join(place, name)
-        if now - os.lstat(moved).st_mtime > KEPT_S and not is_open(moved):
-            shutil.rmtree(moved, ignore_errors=True)
-            continue
         try:
+            if now - os.lstat(moved).st_mtime > KEPT_S and not is_open(moved):
+                shutil.rmtree(moved, ignore_errors=True)
+                continue
             os.truncate(os.path.join(moved, "data"), 0)
-        except FileNotFoundError:
+        except OSError:
+            # Not there, or nothing that can be emptied now: it is looked at again, and the others have their turn.
             pass
 
 

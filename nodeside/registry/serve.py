@@ -101,7 +101,7 @@ def handler(storage, limits, percent, client):
             else:
                 try:
                     found = self.told(owner)
-                except OSError as error:
+                except (OSError, ValueError, KeyError, TypeError) as error:
                     sys.stderr.write("%s: %s\n" % (owner, error))
                     self.say(503, {"error": "the storage cannot be read"})
                 else:
@@ -142,7 +142,7 @@ def watch(storage, limits, percent, note):
         begun = time.monotonic()
         try:
             cut.look(storage, limits, percent, note)
-        except OSError as error:
+        except Exception as error:
             note("what is being sent cannot be looked at: %s" % error)
         time.sleep(max(EVERY_S, PATIENCE * (time.monotonic() - begun)))
 

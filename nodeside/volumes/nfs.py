@@ -129,16 +129,19 @@ class Watch:
         there = {name: point for name, point in points.items() if NAME.fullmatch(name)}
         self.missed = {name: self.missed.get(name, 0) for name in there}
         for name, point in sorted(there.items()):
-            self.missed[name] = 0 if self.nfs.answers(point) else self.missed[name] + 1
-            if self.missed[name] >= MISSES:
-                self.log("%s does not answer: kubelet is not shown it any more" % name)
-                self.nfs.hide(name)
+            try:
+                self.missed[name] = 0 if self.nfs.answers(point) else self.missed[name] + 1
+                if self.missed[name] >= MISSES:
+                    self.log("%s does not answer: kubelet is not shown it any more" % name)
+                    self.nfs.hide(name)
+            except Exception as error:
+                self.log("NFS %s: %s" % (name, error))
 
     def always(self):
         """Look for ever."""
         while True:
             try:
                 self.look()
-            except (VolumeError, OSError) as error:
+            except Exception as error:
                 self.log("NFS: %s" % error)
             time.sleep(PERIOD_S)

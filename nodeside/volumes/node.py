@@ -141,7 +141,15 @@ def main():
         threading.Thread(target=watch.always, daemon=True).start()
     cephfs, local = Told(tell_mount), Told(tell_local)
     while True:
-        cephfs.see(mounted(mount))
+        look(lambda: cephfs.see(mounted(mount)))
         if args.local:
-            local.see(local_volumes(args.local, args.capacity))
+            look(lambda: local.see(local_volumes(args.local, args.capacity)))
         time.sleep(PERIOD_S)
+
+
+def look(step):
+    """Look once at one thing; what goes wrong is printed, and the others are looked at."""
+    try:
+        step()
+    except Exception as error:
+        print("%s: %s" % (type(error).__name__, error), flush=True)

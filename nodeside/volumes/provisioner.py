@@ -50,15 +50,19 @@ class Provisioner:
                 work[name] = (kind, self.provide, claim)
         for volume in volumes:
             kind, name = self.kind(volume, MADE_BY), volume["metadata"]["name"]
-            if kind and self.is_left(volume) and kind.owns(volume):
-                work[name] = (kind, self.reclaim, volume)
-            elif kind and name in claims and kind.owns(volume) and kind.growth(volume, claims[name]):
-                work[name] = (kind, self.grow, claims[name])
+            try:
+                if kind and self.is_left(volume) and kind.owns(volume):
+                    work[name] = (kind, self.reclaim, volume)
+                elif kind and name in claims and kind.owns(volume) and kind.growth(volume, claims[name]):
+                    work[name] = (kind, self.grow, claims[name])
+            except Exception as error:
+                self.log("%s: %s: %s" % (name, type(error).__name__, error))
         now = self.clock()
         self.seen = {name: self.seen.get(name, now) for name in work}
         self.told = {name: told for name, told in self.told.items() if name in work}
         again = [RESYNC_S]
-        for name, (kind, action, about) in sorted(work.items()):
+        for name in sorted(work):
+            kind, action, about = work[name]
             wait = 0 if kind.at_once(about) else kind.wait_s
             if now - self.seen[name] < wait or not self.tried(name, kind, action, about) or wait:
                 again.append(kind.retry_s)
@@ -94,12 +98,20 @@ class Provisioner:
                 self.log("%s: waits: %s" % (name, error))
             return False
         except (ApiError, VolumeError, OSError) as error:
-            if self.told.get(name) != str(error):
-                self.told[name] = str(error)
-                self.log("%s: %s" % (name, error))
-                self.event(kind, about, str(error))
+            self.failed(name, kind, about, str(error))
+            return False
+        except Exception as error:
+            # What one claim asks for must not keep the others waiting.
+            self.failed(name, kind, about, "%s: %s" % (type(error).__name__, error))
             return False
         return True
+
+    def failed(self, name, kind, about, text):
+        """Tell a failure once."""
+        if self.told.get(name) != text:
+            self.told[name] = text
+            self.log("%s: %s" % (name, text))
+            self.event(kind, about, text)
 
     def provide(self, kind, claim):
         """Make what a claim asks for, then its volume."""
@@ -207,8 +219,8 @@ def follow(api, path, concerns, changed):
             for change in api.watch(path):
                 if concerns(change.get("object") or {}):
                     changed.set()
-        except ApiError as error:
-            print(error, flush=True)
+        except Exception as error:
+            print("%s: %s" % (path, error), flush=True)
         changed.set()
         time.sleep(1)
 
@@ -256,8 +268,8 @@ def main():
         changed.clear()
         try:
             pause = one.round()
-        except ApiError as error:
-            print(error, flush=True)
+        except Exception as error:
+            print("%s: %s" % (type(error).__name__, error), flush=True)
             pause = min(kind.retry_s for kind in one.kinds.values())
         changed.wait(pause)
         # What is asked for together is served in one round.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from ava.domain.placement.plan import Shape, place, shape
 from ava.domain.placement.reasons import explain
 from ava.domain.problems import Problem
 
+log = logging.getLogger(__name__)
 Nodes = frozenset[str]
 
 
@@ -61,8 +63,18 @@ def decide(
             if most is not None and count >= most:
                 break
             whole = gang.placed > 0 or len(gang.pods) >= gang.size
-            key = (len(gang.pods), shape(gang.pods[0])) if _alike(gang) else None
-            done = place(cluster, gang) if whole and (key is None or key not in full) else None
+            try:
+                key = (len(gang.pods), shape(gang.pods[0])) if _alike(gang) else None
+                done = place(cluster, gang) if whole and (key is None or key not in full) else None
+            except Exception:
+                # It concerns one gang: what was counted of it is given back, and the others have their turn.
+                log.exception("gang %s cannot be placed", gang.key)
+                for pod in gang.pods:
+                    cluster.drop(pod.key)
+                result.waiting.append(gang)
+                result.reasons[gang.key] = [_unreadable(gang)]
+                timed(gang, False)
+                continue
             if done is not None:
                 result.placed.append((gang, done))
                 count += len(done)
@@ -70,7 +82,7 @@ def decide(
                 continue
             result.waiting.append(gang)
             if why(gang):
-                result.reasons[gang.key] = explain(cluster, gang)
+                result.reasons[gang.key] = _explained(cluster, gang)
             if whole:
                 wishes = tuple(dict.fromkeys(pod.where for pod in gang.pods))
                 if wishes not in heads and holder.keep(gang):
@@ -79,6 +91,24 @@ def decide(
                     full.add(key)
             timed(gang, False)
     return result
+
+
+def _explained(cluster: Cluster, gang: Gang) -> list[Problem]:
+    """Return why a gang waits; a fault in saying so changes nothing else."""
+    try:
+        return explain(cluster, gang)
+    except Exception:
+        log.exception("why gang %s waits cannot be said", gang.key)
+        return []
+
+
+def _unreadable(gang: Gang) -> Problem:
+    return Problem(
+        "not-placeable",
+        "Its pods cannot be placed because of an internal error.",
+        f"pods of {gang.key}",
+        remedy="Stop the run, and report it to the administrator; the scheduler's log has the details.",
+    )
 
 
 def _alike(gang: Gang) -> bool:

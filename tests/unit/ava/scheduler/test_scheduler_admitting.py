@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -177,3 +178,98 @@ def test_random_submits_exceed_no_queue_and_no_group() -> None:
         world.step(n)
     assert world.full > 3
     store.close()
+
+
+def person(store, name: str, group: str, quota: int | None = None) -> None:
+    with contextlib.suppress(Refused):
+        store.add_group(group, Quota(quota, None, None), NOW)
+    store.add_user(name, f"{name}@example.org", "hash", NOW, state=UserState.ACTIVE)
+    store.add_member(group, name, NOW)
+
+
+def of(store, name: str, key: str, gpu: int, **more: Any) -> str:
+    made = Spec(image="i", roles=(Role(each=Amount(gpu=gpu)),), **more)
+    plain = made.model_dump(mode="json")
+    id = store.put_definition(name, Kind.TRAINING, key, plain, NOW).id
+    rest = {"queue": "default", "priority": 50, "cluster": made.cluster}
+    return str(store.submit(id, key, NOW, asks=made.asks(), spec=plain, **rest).id)
+
+
+@pytest.mark.parametrize("cause", ["disabled", "data set"])
+def test_a_run_that_the_ledger_refuses_for_another_reason_takes_no_quota(store, cause) -> None:
+    person(store, "eve", "small", 4)
+    person(store, "bob", "small")
+    sets = ()
+    if cause == "data set":
+        data = store.add_data_set("eve", "d", {"kind": "folder"}, NOW)
+        first = of(store, "eve", "reads", 0, data_sets=({"name": data.id},))
+        assert store.admit(first, NOW) == ()
+        sets = ({"name": data.id, "write": True},)
+    refused = of(store, "eve", "a", 4, data_sets=sets)
+    good = of(store, "bob", "b", 1)
+    if cause == "disabled":
+        store.set_user("eve", NOW, state=UserState.DISABLED)
+    Admitter(store, "default").round(NOW, None)
+    assert store.run(good).admitted
+    assert codes(store, refused) == ["user-not-active" if cause == "disabled" else "data-set-in-use"]
+
+
+def test_what_another_clusters_scheduler_was_refused_takes_no_quota_here(store) -> None:
+    person(store, "eve", "small", 4)
+    person(store, "bob", "small")
+    refused = of(store, "eve", "a", 4, cluster="other")
+    good = of(store, "bob", "b", 1)
+    store.set_user("eve", NOW, state=UserState.DISABLED)
+    sign(store, room("other", 8))
+    Admitter(store, "other").round(NOW, room("other", 8))
+    assert codes(store, refused) == ["user-not-active"]
+    Admitter(store, "default").round(NOW, None)
+    assert store.run(good).admitted
+
+
+def test_a_thousand_waiting_runs_of_one_group_hide_no_other_groups(store, monkeypatch) -> None:
+    monkeypatch.setattr("ava.scheduler.admitting.LOOKED_AT", 20)
+    monkeypatch.setattr("ava.store.runs.FIRST", 10)
+    person(store, "boss", "full", 1)
+    of(store, "boss", "has", 1)
+    for n in range(3):
+        person(store, f"many{n}", "full")
+        for i in range(10):
+            of(store, f"many{n}", f"m{n}-{i}", 1)
+    person(store, "zoe", "young", 8)
+    young = of(store, "zoe", "z", 8)
+    Admitter(store, "default").round(NOW, None)
+    assert store.run(young).admitted
+
+
+def test_a_run_that_raises_lets_the_others_be_admitted(store, monkeypatch) -> None:
+    bad, good = submit(store, "a", 1), submit(store, "b", 1)
+    real = store.admit
+
+    def admit(run: str, now: Any, **more: Any) -> Any:
+        if run == bad:
+            raise KeyError("planted")
+        return real(run, now, **more)
+
+    monkeypatch.setattr(store, "admit", admit)
+    assert Admitter(store, "default").round(NOW, None) == (1, 1)
+    assert store.run(good).admitted and codes(store, bad) == ["not-admissible"]
+
+
+def test_reasons_of_which_only_amounts_have_changed_are_written_in_parts(store, monkeypatch) -> None:
+    monkeypatch.setattr("ava.scheduler.admitting.RETOLD", 3)
+    first = submit(store, "has", 4)
+    waiting = [submit(store, f"w{i}", 14) for i in range(10)]
+    admitter = Admitter(store, "default")
+    admitter.round(NOW, None)
+    other = submit(store, "more", 1)
+    assert store.admit(other, NOW) == ()
+    written: list[str] = []
+    real = store.waits_for
+    monkeypatch.setattr(store, "waits_for", lambda run, why: (written.append(run), real(run, why)))
+    admitter.round(NOW, None)
+    assert len(written) == 3
+    for _ in range(4):
+        admitter.round(NOW, None)
+    assert sorted(set(written)) == sorted(waiting) and len(written) == 10
+    assert store.run(first).admitted

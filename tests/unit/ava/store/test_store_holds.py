@@ -141,3 +141,31 @@ def test_a_ledger_that_forgets_a_part_of_it_is_found_out(tmp_path, monkeypatch, 
     monkeypatch.setattr(holding, part, lambda *_: ())
     with pytest.raises(AssertionError):
         tried(tmp_path, 50)
+
+
+def test_readers_that_come_after_a_waiting_writer_wait_for_it(store):
+    world = World(store)
+    id = store.add_data_set("ann", "d", {"kind": "folder"}, NOW).id
+    count = iter(range(99))
+
+    def named(write, priority=50):
+        spec = SPEC | {"data_sets": [{"name": id, "write": write}]}
+        n = next(count)
+        definition = store.put_definition("ann", Kind.TRAINING, f"t{n}", spec, NOW).id
+        options = {"asks": ONE, "spec": spec, "queue": "default", "priority": priority, "cluster": "default"}
+        return store.submit(definition, f"k{n}", NOW, **options).id
+
+    first = named(False)
+    assert store.admit(first, NOW) == ()
+    writer = named(True)
+    refused = store.admit(writer, NOW)
+    assert [p.code for p in refused] == ["data-set-in-use"]
+    store.waits_for(writer, refused)
+    later, urgent = named(False), named(False, priority=90)
+    assert [p.code for p in store.admit(later, NOW)] == ["data-set-behind"]
+    assert store.admit(urgent, NOW) == ()
+    for run in (first, urgent):
+        store.finish(run, Outcome.SUCCEEDED, "", NOW)
+    assert store.admit(writer, NOW) == ()
+    assert [p.code for p in store.admit(later, NOW)] == ["data-set-in-use"]
+    assert world

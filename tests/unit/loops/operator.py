@@ -1,0 +1,187 @@
+"""Loops of the operator."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from aiohttp import web
+
+from ava.domain.model import Kind, Outcome, Topic, UserState
+from ava.domain.spec import Spec
+from ava.operator import __main__ as operator_program
+from ava.operator.config import Notices
+from ava.operator.controller import Controller
+from ava.operator.disks import Disks
+from ava.operator.ledger import Threads
+from ava.operator.load import Load
+from ava.operator.metrics import Metrics as OperatorMetrics
+from ava.operator.notices import Courier
+from ava.operator.outbox import Outbox
+from ava.operator.queue import Queue
+from tests.unit.ava.operator.room import now, start
+from tests.unit.loops.common import (
+    Odd,
+    Patch,
+    anything,
+    bad_first_async,
+    called,
+    contends,
+    opened,
+    until,
+)
+
+POISON = "=?utf-8?q?=0a?=@x.org"
+"""Of which Python's own mail library makes a line break, and raises."""
+
+
+def courier(tmp_path: Path, monkeypatch: Patch) -> None:
+    """The address that ended the operator's leadership again and again: another user's notice comes after it."""
+    store, hooked, mailed, threads = opened(tmp_path), list[str](), list[str](), Threads(2)
+    monkeypatch.setattr("ava.store.people.email_problems", lambda email, where: [])
+    store.add_user("eve", POISON, "hash", now(), state=UserState.ACTIVE)
+    store.add_member("vision", "eve", now())
+    said = Spec.model_validate({"image": "i"})
+    plain = said.model_dump(mode="json")
+    made = store.put_definition("eve", Kind.TRAINING, "bad", plain, now())
+    more = {"queue": "default", "priority": 50, "cluster": "default"}
+    bad = store.submit(made.id, "k", now(), asks=said.asks(), spec=plain, **more)
+    for id in (bad.id, start(store, name="good").id):
+        store.stop(id, now(), by="x")
+        store.finish(id, Outcome.STOPPED, "", now())
+
+    async def post(hook: object, document: dict[str, Any]) -> None:
+        hooked.append(document["name"])
+
+    monkeypatch.setattr("ava.operator.notices.post", post)
+    monkeypatch.setattr("ava.operator.notices.send", lambda mail, what: mailed.append(what["To"]))
+    settings = {
+        "mail": {"host": "h", "port": 25, "sender": "ava@x.org", "tls": "none"},
+        "webhook": {"url": "http://h/"},
+    }
+    it = Courier(store, threads, Notices.model_validate(settings), OperatorMetrics("default"))
+    until(it.run, lambda: not store.open_messages(Topic.NOTICE))
+    threads.close()
+    assert hooked == ["bad", "good"] and mailed == ["ann@example.org"]
+    store.close()
+
+
+def work(tmp_path: Path, monkeypatch: Patch) -> None:
+    looked: list[str] = []
+
+    async def look(key: str) -> None:
+        if key == "bad":
+            raise Odd("planted")
+        looked.append(key)
+
+    async def end(seqs: object) -> None: ...
+
+    async def go() -> None:
+        queue = Queue()
+        queue.add("bad")
+        queue.add("good")
+        it = anything(
+            queue=queue,
+            reconciler=anything(look=look),
+            outbox=anything(begin=lambda key: set(), end=end),
+            metrics=OperatorMetrics("default"),
+        )
+        await Controller._work(it)
+
+    until(go, lambda: looked == ["good"])
+
+
+def always(tmp_path: Path, monkeypatch: Patch) -> None:
+    done: list[Any] = []
+    it = anything(metrics=OperatorMetrics("default"))
+    until(lambda: Controller._always(it, "x", bad_first_async(done)), lambda: len(done) > 1)
+
+
+def outbox(tmp_path: Path, monkeypatch: Patch) -> None:
+    def run(id: str) -> Any:
+        if id == "bad":
+            raise Odd("planted")
+        return anything(cluster="default", phase=None)
+
+    messages = [anything(seq=i, kind="run-x", object=id) for i, id in enumerate(("bad", "good"))]
+    store = anything(open_messages=lambda topic, most: messages, run=run, wait=lambda topic, s: None)
+
+    async def go() -> None:
+        queue = Queue()
+        await Outbox(cast(Any, store), cast(Any, called), queue, "default").take()
+        assert await queue.get() == "good"
+
+    asyncio.run(go())
+
+
+def disks(tmp_path: Path, monkeypatch: Patch) -> None:
+    looked: list[str] = []
+
+    async def look(disk: Any) -> None:
+        looked.append(disk.definition)
+        if disk.definition == "bad":
+            raise Odd("planted")
+
+    monkeypatch.setattr(Disks, "_look", lambda self, disk: look(disk))
+    found = [anything(definition=name) for name in ("bad", "good")]
+    it = Disks(anything(), anything(open_disks=lambda name: found), cast(Any, called), "default", now)
+    asyncio.run(it.look())
+    assert looked == ["bad", "good"]
+
+
+def load(tmp_path: Path, monkeypatch: Patch) -> None:
+    """An ingress whose metrics are none of ours to trust: the other's are taken."""
+
+    async def go() -> None:
+        app = web.Application()
+
+        async def answer(request: web.Request) -> web.Response:
+            return web.Response(body=b"\xff" if request.path == "/bad" else b"x 1\n")
+
+        app.router.add_get("/bad", answer)
+        app.router.add_get("/good", answer)
+
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        it = Load([f"{base}/bad", f"{base}/good"])
+        await it.look()
+        assert [len(seen) for seen in it._seen.values()] == [0, 1]
+        await runner.cleanup()
+
+    asyncio.run(go())
+
+
+def operator_leads(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(operator_program, "open_store", lambda address: anything(close=lambda: None))
+    monkeypatch.setattr(operator_program, "access", anything(in_cluster=lambda: None))
+    election = anything(name="x", lease=lambda: None)
+    config = anything(
+        database=anything(address=lambda: ""),
+        cluster="default",
+        kubeconfig=None,
+        namespace="x",
+        election=election,
+        listen="",
+        port=0,
+    )
+
+    async def go() -> None:
+        await operator_program.operate(config, asyncio.Event())
+
+    contends(operator_program, go, monkeypatch)
+
+
+LOOPS = {
+    "ava/operator/__main__.py:operate.lead": operator_leads,
+    "ava/operator/controller.py:Controller._always": always,
+    "ava/operator/controller.py:Controller._work": work,
+    "ava/operator/notices.py:Courier.run": courier,
+    "operator step disks": disks,
+    "operator step load": load,
+    "operator step outbox": outbox,
+    "operator step sign of life": always,
+    "operator step sweep": always,
+}
