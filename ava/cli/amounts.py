@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ava.cli import specfile
 
+if TYPE_CHECKING:
+    _Number = click.ParamType[int]
+else:  # no generic type in the last click for Python 3.9
+    _Number = click.ParamType
 
-class Amount(click.ParamType[int]):
+
+class Amount(_Number):
     """A text that ``read`` makes a number of; ``wanted`` names it, with examples, for where it makes none."""
 
     def __init__(self, name: str, read: Callable[[str], int | None], wanted: str) -> None:

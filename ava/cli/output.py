@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ava.domain.compat import UTC
 from ava.domain.problems import Problem
 
 console = Console(highlight=False, soft_wrap=True)
@@ -21,17 +22,8 @@ stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def print_json(data: Any) -> None:
     """Print data as JSON on standard output, nothing else."""
-    print(json.dumps(_plain(data), indent=2, ensure_ascii=not _utf8()))
-
-
-def print_json_line(data: BaseModel) -> None:
-    """Print data as one line of JSON on standard output."""
-    print(json.dumps(_plain(data), ensure_ascii=not _utf8()))
-
-
-def _utf8() -> bool:
-    """Return whether standard output takes every character; JSON has a way of its own to say the others."""
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    json.dump(_plain(data), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
 
 
 def _plain(data: Any) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ava.domain.compat import dataclass
 from ava.domain.problems import Problem, Refused
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ava.api import validation
 from ava.cli import yaml_nodes
+from ava.domain.compat import dataclass
 from ava.domain.problems import Problem, Refused
 from ava.domain.spec import Name, Spec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import httpx
@@ -26,6 +26,7 @@ from ava.api.schemas.work import (
 )
 from ava.client.base import Part
 from ava.client.transport import PREFIX, Unreachable, refusal
+from ava.domain.compat import UTC
 from ava.domain.lines import lines
 from ava.domain.spec import Spec
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from ava.domain.compat import dataclass
 from ava.domain.model import PodState, Run, User
 
 JUPYTER_PORT = 8888

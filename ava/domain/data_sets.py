@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Union, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
+from ava.domain.compat import dataclass
 from ava.domain.folders import Bound, Flex, FolderKind, inner
 from ava.domain.names import shown
 from ava.domain.problems import Problem, Wrong
@@ -100,12 +100,12 @@ class NfsSource(_Strict):
     path: Root
 
 
-Source = FolderSource | CacheSource | HdfsSource | RbdSource | NfsSource
+Source = Union[FolderSource, CacheSource, HdfsSource, RbdSource, NfsSource]  # noqa: UP007  Python 3.9
 KINDS: dict[str, type[BaseModel]] = {
     get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(Source)
 }
 """Kind to its model."""
-OWN = FolderSource | RbdSource
+OWN = (FolderSource, RbdSource)
 """Sources of which the platform makes something, which is removed with the data set."""
 CACHED = ("cache", "hdfs")
 """Kinds of sources that are read through the cache."""

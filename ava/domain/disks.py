@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from ava.domain import labels
 from ava.domain.bench import service
+from ava.domain.compat import dataclass
 
 PATH = "/disk"
 """Where the workbench sees it."""
@@ -38,7 +38,6 @@ class Disk:
         cluster: where it is.
         wanted: bytes that it is to have.
         size: bytes that it was last seen to have; 0: it is not made yet.
-        promised: bytes that count in the quota: the most of what is wanted and of what its node may still be giving it.
         node: where it is; empty: nowhere yet.
         trouble: what keeps it from being as it should be, in a sentence.
         deleted: whether its workbench is deleted, so that it goes.
@@ -53,7 +52,6 @@ class Disk:
     trouble: str
     created: datetime
     deleted: bool = False
-    promised: int = 0
 
     @property
     def claim(self) -> str:

@@ -8,11 +8,10 @@ something at a path that the platform follows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
+from ava.domain.compat import StrEnum, dataclass
 from ava.domain.model import Group, User
 
 DATA = "data"

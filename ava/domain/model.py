@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
+from ava.domain.compat import StrEnum, dataclass
 from ava.domain.resources import Resources
 
 T = TypeVar("T")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from ava.domain.compat import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ava.domain.compat import StrEnum
 from ava.domain.resources import Resources
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?$")]
@@ -78,7 +78,7 @@ class Role(_Strict):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$")] = "worker"
     replicas: Annotated[int, Field(ge=1, le=512)] = 1
     each: Amount = Amount()
-    command: Annotated[tuple[Text, ...], Field(max_length=256)] | None = None
+    command: tuple[Text, ...] | None = None
     """None: the run's."""
     policy: Policy = Policy.RESTART_RUN
     ends_run: bool = False

@@ -106,8 +106,7 @@ def list_files(
     after = paging.opened(who, query, scope)
     listing: Listing = request.app.state.listing
     with _files(request).inside(one) as data, tree.walk(data, names) as here:
-        place = None if after is None else bytes.fromhex(after)
-        entries, following = listing.page(here, place, query.limit, who.me.name)
+        entries, following = listing.page(here, None if after is None else bytes.fromhex(after), query.limit)
     page = Page(tuple(entries), None if following is None else following.hex())
 
     def shape(entry: Entry) -> FileOut:

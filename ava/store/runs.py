@@ -8,14 +8,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
+from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic, UserState
 from ava.domain.names import shown
-from ava.domain.outline import columns, size_problems
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
-from ava.store import disks, entitlement, follow, holds, records
-from ava.store.base import Base, check_limit, outlined, page, reading, refuse, upsert, writing
+from ava.store import disks, follow, holds, records
+from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.store.services import begin
@@ -56,7 +55,7 @@ class RunStore(Base):
         after: Sequence[str] = (),
     ) -> Run:
         """Make a queued run in the owner's default group, or the one that has its disk; the same owner and key: the same run."""
-        refuse([*check_submission(asks, key, priority, cluster), *size_problems(spec)])
+        refuse(check_submission(asks, key, priority, cluster))
         owner = definition_row(connection, definition).owner
         if (before := _submitted(connection, owner, key)) is not None:
             return _same(before, definition, key)
@@ -89,7 +88,7 @@ class RunStore(Base):
             "priority": priority,
             "cluster": cluster,
             "key": key,
-            **columns(spec),
+            "spec": dict(spec),
             **asks._asdict(),
             "phase": Phase.QUEUED,
             "created": now,
@@ -128,8 +127,8 @@ class RunStore(Base):
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Run]:
-        """Return runs, newest first; of each the outline of its spec."""
-        query = select(*outlined(runs))
+        """Return runs, newest first."""
+        query = select(runs)
         if owner is not None:
             query = query.where(runs.c.owner == user_name(connection, owner))
         if group is not None:
@@ -144,7 +143,7 @@ class RunStore(Base):
 
     @reading
     def waiting(self, connection: Connection, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs, with the outline of each spec: the queue's priority, the run's, then the oldest.
+        """Return queued runs: the queue's priority, the run's, then the oldest.
 
         Where there are more than ``limit``, each group has the same part of it in each queue, so that no group hides another's
         runs; within a group what a user has queued beyond a hundred comes after everybody's first hundred.
@@ -152,7 +151,7 @@ class RunStore(Base):
         check_limit(limit)
         order = queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id
         place = func.row_number().over(partition_by=runs.c.owner, order_by=order)
-        found = select(*outlined(runs), queues.c.priority.label("line"), (place > FIRST).label("later"))
+        found = select(runs, queues.c.priority.label("line"), (place > FIRST).label("later"))
         found = found.join(queues, queues.c.name == runs.c.queue)
         queued = found.where(runs.c.phase == Phase.QUEUED, ~follow.unmet()).subquery()
         turn = queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
@@ -169,8 +168,8 @@ class RunStore(Base):
 
     @reading
     def active(self, connection: Connection) -> Sequence[Run]:
-        """Return all admitted runs, oldest first; of each the outline of its spec."""
-        query = select(*outlined(runs)).where(runs.c.phase == Phase.ADMITTED).order_by(runs.c.id)
+        """Return all admitted runs, oldest first."""
+        query = select(runs).where(runs.c.phase == Phase.ADMITTED).order_by(runs.c.id)
         return [records.run(row) for row in connection.execute(query)]
 
     def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:
@@ -183,7 +182,7 @@ class RunStore(Base):
 
     @writing
     def _admit(self, connection: Connection, id: str, now: datetime, cluster: str | None) -> None:
-        person, row = entitlement.locked(connection, id)
+        row = run_row(connection, id, Lock.OWN)
         if row.phase == Phase.ADMITTED:
             return
         if row.phase == Phase.FINISHED:
@@ -191,8 +190,9 @@ class RunStore(Base):
             raise _Waits([Problem("run-finished", what, f"run {id}", remedy="Submit it again.")])
         if not_yet := follow.reasons(connection, id):
             raise _Waits(not_yet)
-        if lost := entitlement.membership(connection, person, row):
-            raise _Waits(lost)
+        if user_row(connection, row.owner).state != UserState.ACTIVE:
+            what = f"{row.owner}, whose run it is, may not run anything now."
+            raise _Waits([Problem("user-not-active", what, f"run {id}", remedy="Ask an administrator.")])
         changes: dict[str, Any] = {"phase": Phase.ADMITTED, "admitted": now, "waits_for": []}
         if cluster is not None and row.cluster == "any":
             changes["cluster"] = cluster

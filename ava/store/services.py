@@ -9,13 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, or_, select
 
 from ava.domain.model import Kind, Phase, Run, Topic
-from ava.domain.outline import columns, size_problems
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.domain.quota import asks_problems, never_fits
 from ava.domain.resources import Resources
 from ava.domain.serving import Service, clamp, same_pods
 from ava.domain.spec import Scaling
-from ava.store import entitlement, records
+from ava.store import records
 from ava.store.base import Base, reading, refuse, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, group_row, run_row
@@ -58,14 +57,12 @@ class ServiceStore(Base):
         """Give a service another definition. The same again changes nothing.
 
         What makes the same pods as the settled revision takes an update back; only the number of replicas, bounds and
-        access need no further revision. 409 for one that ends, or whose owner has lost the group or a data set of it;
-        422 for what can never fit.
+        access need no further revision. 409 for one that ends; 422 for what can never fit.
         """
-        person, row = entitlement.locked(connection, run)
+        row = run_row(connection, run, Lock.OWN)
         known = _row(connection, run)
         if row.phase == Phase.FINISHED or row.stop is not None:
             raise _ended(row)
-        refuse(entitlement.growth(connection, person, row), 409)
         if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
             raise conflict(
                 "service-fixed",
@@ -80,7 +77,7 @@ class ServiceStore(Base):
         if target == known.target and wanted == known.wanted and row.spec == _with(spec, wanted):
             return records.run(row)
         asks = _each(spec).times(wanted)
-        refuse([*asks_problems(asks), *size_problems(spec)])
+        refuse(asks_problems(asks))
         group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
         refuse(
             [
@@ -95,7 +92,7 @@ class ServiceStore(Base):
         if queued:
             changes["settled"] = target
         connection.execute(services.update().where(services.c.run == run).values(changes))
-        change: dict[str, Any] = {**columns(_with(spec, wanted)), "attempt": target}
+        change: dict[str, Any] = {"spec": _with(spec, wanted), "attempt": target}
         change |= asks._asdict() if queued else {}
         change["priority"] = spec.get("priority", row.priority)
         after = connection.execute(runs.update().where(runs.c.id == run).values(change).returning(runs)).one()
@@ -126,10 +123,9 @@ class ServiceStore(Base):
     def scale_service(self, connection: Connection, run: str, count: int, now: datetime) -> Service:
         """Set how many replicas are wanted; 422 outside of the definition's bounds, 409 for one that ends.
 
-        More than there are is 409 too where the owner has lost the group or a data set of it (entitlement.py). Whether
-        quota and queue have room is decided when the operator asks for what the replicas need.
+        Whether quota and queue have room is decided when the operator asks for what the replicas need.
         """
-        person, row = entitlement.locked(connection, run)
+        row = run_row(connection, run, Lock.OWN)
         known = _row(connection, run)
         if row.phase != Phase.ADMITTED or row.stop is not None:
             raise _ended(row)
@@ -140,8 +136,6 @@ class ServiceStore(Base):
             remedy = "Choose another number, or change serving.scaling of its definition."
             problem = Problem("replicas", what, "replicas", str(count)[:40], f"{least} to {most}", remedy)
             raise Refused(422, problem)
-        if count > known.wanted:
-            refuse(entitlement.growth(connection, person, row), 409)
         if count != known.wanted:
             asks = _each(row.spec).times(count)
             group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
@@ -153,7 +147,7 @@ class ServiceStore(Base):
             )
             changes = {"wanted": count, "scaled": now}
             connection.execute(services.update().where(services.c.run == run).values(changes))
-            connection.execute(runs.update().where(runs.c.id == run).values(columns(_with(row.spec, count))))
+            connection.execute(runs.update().where(runs.c.id == run).values(spec=_with(row.spec, count)))
             self.tell(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=row.attempt)
         return _service(_row(connection, run))
 
@@ -189,18 +183,15 @@ class ServiceStore(Base):
 
     @writing
     def _recharge(self, connection: Connection, id: str, amount: Resources, now: datetime) -> None:
-        person, row = entitlement.locked(connection, id)
+        row = run_row(connection, id, Lock.OWN)
         _row(connection, id)
         before = Resources(row.gpu, row.cpu, row.memory)
         if row.phase != Phase.ADMITTED:
             raise _ended(row)
         if before == amount:
             return
-        if amount.lacking(before):
-            if lost := entitlement.growth(connection, person, row):
-                raise _Waits(lost)
-            if earlier := _earlier(connection, row):
-                raise _Waits([earlier])
+        if amount.lacking(before) and (earlier := _earlier(connection, row)):
+            raise _Waits([earlier])
         update = runs.update().where(runs.c.id == id).values(amount._asdict())
         after = connection.execute(update.returning(runs)).one()
         release(connection, id, now)

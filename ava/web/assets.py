@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 OWN = Path(__file__).with_name("static")
 PLACE = Path(os.environ.get("AVA_WEB_SCRIPTS", "/usr/share/ava/web"))
 """Where other people's scripts are: in the image, or where a developer says (artifact ava-scripts has them)."""
+CLIENT = Path(os.environ.get("AVA_CLIENT_WHEEL", "/usr/share/ava/client"))
+"""Folder with the wheel of the distribution ava-client: in the image, or where a developer says."""
 VENDORED = ("htmx.min.js", "tus.min.js", "uPlot.iife.min.js", "uPlot.min.css")
 KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -48,3 +50,18 @@ def asset(digest: str, name: str) -> Response:
     if not held or digest != held:
         raise HTTPException(404)
     return Response(body, headers=HEADERS, media_type=KINDS[Path(name).suffix])
+
+
+def client_wheel() -> Path | None:
+    """Return the wheel of the command line that users install, None where this AVA has none."""
+    return next(iter(sorted(CLIENT.glob("ava_client-*.whl"))), None)
+
+
+@routes.get("/client/{name}", include_in_schema=False)
+def download(name: str) -> Response:
+    """Return the wheel to anyone: pip and curl have no session."""
+    wheel = client_wheel()
+    if wheel is None or name != wheel.name:
+        raise HTTPException(404)
+    headers = {"content-disposition": f'attachment; filename="{wheel.name}"'}
+    return Response(wheel.read_bytes(), headers=headers, media_type="application/zip")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import invitation, leaving, paging, shapes
+from ava.api import invitation, paging, shapes
 from ava.api.identity import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import Paged
@@ -42,13 +42,7 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
         hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
         return shapes.user(
             services.store.add_user(
-                body.name,
-                body.email,
-                hashed,
-                services.clock(),
-                admin=body.admin,
-                state=UserState.ACTIVE,
-                over_pending=True,
+                body.name, body.email, hashed, services.clock(), admin=body.admin, state=UserState.ACTIVE
             )
         )
 
@@ -70,11 +64,8 @@ def show_user(name: Ref, who: Someone) -> UserOut:
 
 @routes.patch("/users/{name}")
 def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
-    """Approve, shut out, make or unmake an administrator, change the address.
-
-    Shutting out ends sessions and tokens and stops the person's public services; with `stop_runs` all that they run.
-    """
-    only_email = body.state is None and body.admin is None and body.stop_runs is None
+    """Approve, shut out, make or unmake an administrator, change the address. Shutting out ends sessions and tokens."""
+    only_email = body.state is None and body.admin is None
     found = _user(who, name, "users.email" if only_email else "users.change")
     detail = {k: v for k, v in body.model_dump().items() if v is not None}
     if not detail:
@@ -87,17 +78,7 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
             admin=body.admin,
             email=body.email,
         )
-        if changed.state is not UserState.ACTIVE:
-            (leaving.stop if body.stop_runs else leaving.stop_public)(who, changed.name)
     return shapes.user(changed)
-
-
-@routes.delete("/users/{name}", status_code=204)
-def remove_user(name: Ref, who: Someone) -> None:
-    """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
-    found = _user(who, name, "users.delete")
-    with who.change("users.delete", f"user {found.name}", email=found.email):
-        who.services.store.remove_user(found.name)
 
 
 @routes.put("/users/{name}/password", status_code=204)
@@ -107,12 +88,10 @@ def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
     own = found.name == who.me.name
     with who.change("users.password", f"user {found.name}"):
         if own:
-            services.rates.check("login_account", f"{found.name} itself", "refused passwords of this account")
+            services.rates.check("login_account", found.name, "refused log-ins of this account")
             kept = services.store.password(found.name)
             if not services.passwords.matches(kept, body.current or ""):
-                services.rates.spend(
-                    "login_account", f"{found.name} itself", "refused passwords of this account"
-                )
+                services.rates.spend("login_account", found.name, "refused log-ins of this account")
                 raise Refused(
                     403,
                     Problem(

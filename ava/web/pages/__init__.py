@@ -6,6 +6,7 @@ from ava.web.pages import (
     account,
     audit,
     charts,
+    client,
     cluster,
     data_sets,
     definitions,
@@ -38,4 +39,5 @@ ALL = (
     audit,
     account,
     secrets,
+    client,
 )

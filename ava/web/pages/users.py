@@ -10,7 +10,7 @@ from ava.api.routes.common import Ref
 from ava.api.schemas.common import GroupName
 from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
 from ava.domain.problems import Refused
-from ava.web import departure, forms
+from ava.web import forms
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -101,21 +101,12 @@ def show(name: Ref, visit: Someone) -> Response:
     return _show(visit, name)
 
 
-@routes.get("/admin/users/{name}/disable")
-def disabling(name: Ref, visit: Someone) -> Response:
-    """Show what a person runs before they are shut out."""
-    found = users.show_user(name, visit.who)
-    visit.who.may("users.change", what=f"user {found.name}", where="path.name")
-    return departure.page(visit, found.name)
-
-
 @routes.post("/admin/users/{name}")
 def change(name: Ref, visit: Someone) -> Response:
     """Approve, shut out, make or unmake an administrator; an approval may put the person into a group at once."""
     form = visit.form
     admin = {"yes": True, "no": False}.get(form.get("admin", ""))
-    stop = form.get("stop_runs") == "1" or None
-    body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin, "stop_runs": stop})
+    body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin})
     group = form.given("group")
     try:
         users.change_user(name, body, visit.who)
@@ -128,13 +119,6 @@ def change(name: Ref, visit: Someone) -> Response:
     if form.get("back") == "list":
         return visit.go("/admin/users?state=pending", done="approved")
     return visit.go(f"/admin/users/{name}", done="saved")
-
-
-@routes.post("/admin/users/{name}/delete")
-def delete(name: Ref, visit: Someone) -> Response:
-    """Remove an account that nobody has approved."""
-    users.remove_user(name, visit.who)
-    return visit.go("/admin/users?state=pending", done="deleted")
 
 
 @routes.post("/admin/users/{name}/password")

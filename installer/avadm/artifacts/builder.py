@@ -112,7 +112,7 @@ class Builder:
                 self._debian(action)
             case r.Take():
                 self._take(action)
-            case r.Wheels() | r.Source():
+            case r.Wheels() | r.Source() | r.Pack():
                 PythonSteps(self.artifact, self.work, self.tell, self._run, self._failed).do(action)
             case r.Image():
                 self._image(action)

@@ -17,6 +17,8 @@ from avadm.findings import Finding
 
 FOLDER = Path(str(files("avadm.artifacts")))
 """Where manifest.yml and recipes/ lie."""
+_LEFT = {".orig", ".rej", ".bak", ".swp", ".pyc"}
+"""Endings of files that editors, patch and Python leave behind."""
 
 
 class _Data(BaseModel):
@@ -59,7 +61,7 @@ class Artifact(_Data):
         files: file name to what is known of it.
         needs: artifacts that are there before it is built.
         upstream: file name to where upstream publishes it.
-        recipe: folder of the recipe, relative to the package avadm; artifacts/recipes/NAME where "".
+        recipe: folder of the recipe, relative to avadm or else to the checkout; recipes/NAME here where "".
         sources: folders of the checkout that it is made of; its version ends in a digest of what they hold.
     """
 
@@ -75,7 +77,10 @@ class Artifact(_Data):
     @property
     def folder(self) -> Path:
         """The folder of the recipe that builds it."""
-        return FOLDER.parent / self.recipe if self.recipe else FOLDER / "recipes" / self.name
+        if not self.recipe:
+            return FOLDER / "recipes" / self.name
+        own = FOLDER.parent / self.recipe
+        return own if own.is_dir() else paths.home() / self.recipe
 
     def digest(self) -> str:
         """Return 16 hex digits that change with anything of which the result of a build depends."""
@@ -103,21 +108,40 @@ def _whole(artifact: Artifact) -> Artifact:
 
 
 def content(sources: tuple[str, ...]) -> str:
-    """Return 12 hex digits that change with any file of these folders of the checkout."""
+    """Return 12 hex digits that change with any source file of these folders of the checkout."""
     digest = hashlib.sha256()
     for name in sources:
         folder = paths.home() / name
-        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not made(p.relative_to(folder))):
+        for path in files_of(folder):
             digest.update(f"{name}/{path.relative_to(folder)}\0".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
 
 
-def made(path: Path) -> bool:
-    """Tell whether a file of a source folder was made from the others there, and so is none itself."""
-    return any(
-        part == "__pycache__" or part.endswith(".egg-info") or part.startswith(".") for part in path.parts
+def files_of(folder: Path) -> list[Path]:
+    """Return the source files of a folder, without what builds, editors and tools leave behind.
+
+    Of a Python package these are its modules, and everything in folders that are packages themselves.
+    """
+    found = [p for p in folder.rglob("*") if p.is_file() and not _made(p.relative_to(folder))]
+    if (folder / "__init__.py").is_file():
+        found = [p for p in found if _installed(p.relative_to(folder), folder)]
+    return sorted(found)
+
+
+def _made(path: Path) -> bool:
+    """Return whether a file of a source folder was made from the others there."""
+    return path.suffix in _LEFT or any(
+        part == "__pycache__" or part.endswith((".egg-info", "~")) or part.startswith(".")
+        for part in path.parts
     )
+
+
+def _installed(path: Path, package: Path) -> bool:
+    """Return whether a file of a package's folder is the package's: ``build`` and ``dist`` have no ``__init__.py``."""
+    if len(path.parts) == 1:
+        return path.suffix == ".py" or path.name == "py.typed"
+    return (package / path.parts[0] / "__init__.py").is_file()
 
 
 def named(names: tuple[str, ...]) -> list[Artifact]:

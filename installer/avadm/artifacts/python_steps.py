@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from avadm import paths
@@ -12,7 +14,7 @@ from avadm.artifacts import recipe as r
 from avadm.artifacts import wheels
 from avadm.artifacts.commands import Done
 from avadm.artifacts.golang import no_program
-from avadm.artifacts.manifest import Artifact, content, made
+from avadm.artifacts.manifest import Artifact, content, files_of
 from avadm.errors import AvadmError
 
 Run = Callable[[str, Sequence[str], Path, Mapping[str, str]], Done]
@@ -39,12 +41,15 @@ class PythonSteps:
     run: Run
     failed: Failed
 
-    def do(self, action: r.Wheels | r.Source) -> None:
+    def do(self, action: r.Wheels | r.Source | r.Pack) -> None:
         """Carry out a step.
 
         Raises:
             AvadmError: it failed.
         """
+        if isinstance(action, r.Pack):
+            self._pack(action)
+            return
         program = wheels.python(action.python)
         if program is None:
             raise AvadmError(no_program(f"python{action.python}", ""))
@@ -63,15 +68,31 @@ class PythonSteps:
         self.run("fetch Python packages", wheels.install(program, w.python, listed, target), self.work, {})
         wheels.slim(target)
 
+    def _pack(self, p: r.Pack) -> None:
+        if find_spec("hatchling") is None:
+            raise self.failed(
+                f"pack {p.project}",
+                "no Python package hatchling",
+                "it beside avadm: pip install 'avadm[build]'",
+            )
+        argv = (
+            sys.executable,
+            "-m",
+            "hatchling",
+            "build",
+            "--target=wheel",
+            f"--directory={self.work / p.to}",
+        )
+        self.run(f"pack {p.project}", argv, paths.home() / p.project, _ENV)
+
     def _copy(self, a: r.Source, target: Path) -> None:
         source = paths.home() / a.folder
         self.tell(f"copy {a.folder}")
 
-        def ignored(folder: str, names: list[str]) -> set[str]:
-            below = Path(folder).relative_to(source)
-            return {name for name in names if made(below / name)}
-
-        shutil.copytree(source, target, ignore=ignored)
+        for path in files_of(source):
+            copy = target / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
         for path in target.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)
         if not self.artifact.version.endswith(content(self.artifact.sources)):

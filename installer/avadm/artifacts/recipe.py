@@ -226,6 +226,18 @@ class Source(_Data):
     to: str
 
 
+class Pack(_Data):
+    """Pack a project of the checkout as a Python wheel, the same bytes each time; nothing is fetched.
+
+    Attributes:
+        project: folder with a pyproject.toml that hatchling builds; one of the manifest's ``sources``, or below one.
+        to: folder in the work folder for the wheel.
+    """
+
+    project: str
+    to: str
+
+
 class Image(_Data):
     """Write a container image as one of the artifact's files.
 
@@ -270,6 +282,7 @@ class BuildStep(_Data):
     take: Take | None = None
     wheels: Wheels | None = None
     source: Source | None = None
+    pack: Pack | None = None
     image: Image | None = None
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from avadm import paths
+from avadm.commit import commit
 from avadm.engine.acceptance_suites import execute
 from avadm.engine.acceptance_target import target_of
 from avadm.engine.lock import locked
@@ -63,7 +62,7 @@ def run(
         progress=progress,
         finished=finished,
     )
-    started, commit, begun = now(), _commit(), time.time()
+    started, revision, begun = now(), commit(), time.time()
     with locked(state_folder(site_file.path, target.site), "accept"):
         try:
             with watched(report_folder) as runner.machine:
@@ -89,7 +88,7 @@ def run(
         finished=now(),
         seed=runner.seed,
         versions=found.versions,
-        git_commit=commit,
+        git_commit=revision,
         config_hash=criteria.digest(),
         inventory_hash=hashlib.sha256(site_file.path.read_bytes()).hexdigest(),
         environment={**found.environment, "load of the controller's machine": words(load)},
@@ -124,17 +123,3 @@ def _write(report: Report, folder: Path) -> None:
     from avadm.report import write
 
     write(report, folder)
-
-
-def _commit() -> str:
-    """Return the commit that measured, ``-dirty`` with local changes; "" outside a checkout or without git."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(paths.home()), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return ""
-    return done.stdout.strip()

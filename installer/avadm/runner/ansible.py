@@ -107,7 +107,7 @@ def ansible_playbook() -> Path:
             what="ansible-playbook is missing from avadm's own Python environment.",
             where=str(binary),
             wanted="ansible-core as pinned in pyproject.toml",
-            remedy="Run `make install`, or `pip install -e .` in the environment that has avadm.",
+            remedy="Install avadm again in that environment: `make setup` in a checkout, else `pip install` of its wheel.",
         )
     return binary
 

@@ -34,7 +34,7 @@ def test_without_git_the_commit_is_unknown(monkeypatch):
         raise FileNotFoundError("git")
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert acceptance._commit() == ""
+    assert acceptance.commit() == ""
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from ava.api.identity import COOKIE
 from ava.domain.model import PodState
+from ava.web import assets
 from ava.web.visit import FORM_COOKIE, local
 from tests.unit.ava.api.site import SPEC, WORD, Site
 from tests.unit.ava.web.browser import Browser
@@ -264,6 +265,24 @@ def test_files_of_pages_are_served_by_their_digest_and_kept_by_browsers(site: Si
     assert answer.headers["content-type"] == "text/css; charset=utf-8"
     assert "immutable" in answer.headers["cache-control"]
     assert browser.ask("GET", address[1].replace("/static/", "/static/0")).status_code == 404
+
+
+def test_anyone_downloads_the_command_line_and_nothing_else(
+    site: Site, tmp_path: Any, monkeypatch: Any
+) -> None:
+    wheel = tmp_path / "ava_client-0.1.0-py3-none-any.whl"
+    browser = Browser(site)
+    monkeypatch.setattr(assets, "CLIENT", tmp_path)
+    assert "not available here" in browser.open("/client").text
+    wheel.write_bytes(b"PK")
+    (tmp_path / "other").write_bytes(b"secret")
+    page = browser.open("/client").text
+    assert f"pip install ./{wheel.name}" in page
+    assert f'href="/client/{wheel.name}"' in page
+    answer = browser.ask("GET", f"/client/{wheel.name}")
+    assert (answer.status_code, answer.content) == (200, b"PK")
+    for name in ("other", "..%2Fother", "ava_client-9.whl"):
+        assert browser.ask("GET", f"/client/{name}").status_code == 404
 
 
 def test_a_token_of_a_program_opens_no_page_and_a_page_asks_for_no_program(site: Site) -> None:
