@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -85,6 +85,22 @@ class App:
 
 def _refused(code: str, what: str, where: str, found: str, wanted: str, remedy: str) -> Refused:
     return Refused(401, Problem(code, what, where, found, wanted, remedy))
+
+
+class Renamed(click.Option):
+    """An option with former names, which still work and stand in no help."""
+
+    def __init__(self, names: Sequence[str], *, former: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *former], **more)
+        self._former = set(former)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option's line of the help, without its former names."""
+        every, self.opts = self.opts, [name for name in self.opts if name not in self._former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
 
 
 def as_json(command: F) -> F:

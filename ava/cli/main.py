@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
+import re
 import signal
 import sys
 from importlib import import_module
@@ -44,6 +44,11 @@ VERBS = {
 COULD_NOT_RUN = 2
 
 
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a help text, without its full stop."""
+    return re.split(r"\.(?:\s|$)|\n\s*\n", text.strip(), maxsplit=1)[0].replace("\n", " ")
+
+
 class Verbs(click.Group):
     """Imports a verb's module when it is asked for."""
 
@@ -59,6 +64,9 @@ class Verbs(click.Group):
         command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
         if not isinstance(command, click.Command):
             raise TypeError(f"{cmd_name} is not a click command")
+        for inner in command.commands.values() if isinstance(command, click.Group) else ():
+            # As short help click takes the first sentence and cuts it to the line; a given one is wrapped.
+            inner.short_help = inner.short_help or first_sentence(inner.help or "")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -116,17 +124,12 @@ def cli(ctx: click.Context, server: str | None, ca: Path | None, token_file: Pat
 def main() -> None:
     """Run the command line; every error ends here as a sentence, never as a traceback."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    for stream in (sys.stdout, sys.stderr):
-        # What a terminal's encoding does not have is shown by its number. No text of anybody's ends a command.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     code = run()
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who read has gone; the interpreter must not try once more at its end.
+        # The reader has gone (`ava list | head`), which is no error; the interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = COULD_NOT_RUN
     sys.exit(code)
 
 
@@ -147,6 +150,7 @@ def run(argv: list[str] | None = None, app: App | None = None) -> int:
         note("\nStopped by you. What was started on AVA goes on; `ava stop` ends it.")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         what = f"ava met something it did not expect: {type(error).__name__}: {error}"
         print_problems(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import click
 
 from ava.cli.app import App, as_json, run_argument
-from ava.cli.output import note, print_json_line
+from ava.cli.output import note
+from ava.cli.times import INSTANT
 from ava.cli.waiting import follow as follow_run
 from ava.cli.waiting import print_line, the_run
 
@@ -18,7 +19,7 @@ from ava.cli.waiting import print_line, the_run
 @click.option(
     "--tail", "-n", type=click.IntRange(0, 10_000), default=1000, show_default=True, help="The newest lines."
 )
-@click.option("--since", type=click.DateTime(), help="Lines from then on, UTC.")
+@click.option("--since", type=INSTANT, help="Lines from then on: 15m (ago), 2h, 3d, or a time, UTC.")
 @click.option("--pod", metavar="POD", help="Of this pod alone; `ava show` has their names.")
 @click.option("--raw", is_flag=True, help="Let the log's control characters through to the terminal.")
 @as_json
@@ -37,24 +38,16 @@ def logs(
     ava = app.client()
     id = the_run(ava, run)
     if json_:
-        rows = (
-            ava.follow(id, tail=tail, pod=pod)
-            if follow
-            else ava.logs(id, tail=tail, since=_utc(since), pod=pod)
-        )
+        rows = ava.follow(id, tail=tail, pod=pod) if follow else ava.logs(id, tail=tail, since=since, pod=pod)
         for row in rows:
-            print_json_line(row)
+            click.echo(row.model_dump_json())
         return
     if follow:
         follow_run(ava, id, tail=tail, pod=pod, raw=raw)
         return
-    lines = ava.logs(id, tail=tail, since=_utc(since), pod=pod)
+    lines = ava.logs(id, tail=tail, since=since, pod=pod)
     several = len({line.pod for line in lines}) > 1
     for line in lines:
         print_line(line.pod, line.text, several=several, raw=raw)
     if not lines:
         note("There is no line yet. See `ava why`.")
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    return time.replace(tzinfo=UTC) if time else None

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ava.cli import specfile
-from ava.cli.app import App, as_json
+from ava.cli.app import App, Renamed, as_json
 from ava.cli.output import note, print_json
 from ava.cli.waiting import after_start
 from ava.domain.problems import Refused
@@ -24,7 +24,9 @@ from ava.domain.problems import Refused
 )
 @click.option("--name", metavar="NAME", help="Of the definition, in place of the file's.")
 @click.option("--key", metavar="KEY", help="Two calls with one key make one run.")
-@click.option("--check", is_flag=True, help="Only look whether the file is good; nothing is sent.")
+@click.option(
+    "--dry-run", "check", cls=Renamed, former=["--check"], is_flag=True, help="Check the file; start nothing."
+)
 @click.option("--define", is_flag=True, help="Only store the definition; nothing is started.")
 @click.option("--wait", is_flag=True, help="Wait for the end; exit status 1 where it has not succeeded.")
 @click.option("--follow", "follow", is_flag=True, help="Print the log as it comes; then as with --wait.")

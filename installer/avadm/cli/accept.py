@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import only as only_option
 from avadm.cli.output import console, print_json, stderr
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 from avadm_validation.suites import ALONE, NAMES
@@ -74,9 +75,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     default="all",
     help=f"Suite to run; all: {_ALL}, those that the site has.",
 )
-@click.option(
-    "--check", "only", metavar="ID", multiple=True, help="Only this check (with the preconditions)."
-)
+@only_option("only", "Only this check (with the preconditions); may be repeated.")
 @click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How much to measure.")
 @click.option("--seed", type=int, help="Seed of random choices, to repeat a run.")
 @click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
@@ -219,7 +218,7 @@ def undecided(report: Report) -> str:
     open_ = [c.id for c in report.checks if c.verdict == "INCONCLUSIVE"]
     if not open_ or any(c.verdict in ("FAIL", "BLOCKED", "NOT RUN") for c in report.checks):
         return ""
-    again = " ".join(f"--check {i}" for i in open_)
+    again = " ".join(f"--only {i}" for i in open_)
     causes = "".join(
         f"\n  {c.id}: {c.reasons[0]}" for c in report.checks if c.verdict == "INCONCLUSIVE" and c.reasons
     )

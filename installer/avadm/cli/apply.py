@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.nodes import compact
+from avadm.cli.options import dry_run
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.plan import command_line, limit_option, selected
 from avadm.cli.progress import displays, printed_notes
@@ -18,6 +22,31 @@ from avadm.engine.run import apply as run
 from avadm.engine.saved_plan import load
 from avadm.errors import EXIT
 from avadm.plan.phases import select
+from avadm.records.ledger import Ledger
+
+if TYPE_CHECKING:
+    from avadm.sitefile.load import SiteFile
+
+
+def confirm_first(site_file: SiteFile) -> None:
+    """Ask before a site is installed whole for the first time; only on a terminal, so that scripts go on.
+
+    Raises:
+        click.Abort: the answer is no.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if Ledger.of(site_file.path, site_file.site.name, tolerant=True).serial:
+        return
+    nodes = site_file.site.nodes
+    disks = sum(len(n.devices) for n in nodes)
+    click.echo(
+        f"Nothing is installed on site {site_file.site.name} yet. avadm will install {len(nodes)} nodes "
+        f"({compact(n.name for n in nodes)}) and create OSDs on {disks} approved disks that are blank. "
+        "`avadm plan` shows the phases.",
+        err=True,
+    )
+    click.confirm("Continue?", abort=True, err=True)
 
 
 @click.command()
@@ -36,9 +65,10 @@ from avadm.plan.phases import select
     help="Make this node's part of PHASE (etcd, ceph's monitor, the cache's journal) anew: its data is lost for good.",
 )
 @click.option("--full", is_flag=True, help="Run every phase, also what is proven unchanged.")
-@click.option("--check", is_flag=True, help="Dry run: ask each task what it would change.")
+@dry_run("Change nothing: ask each task what it would change.")
 @click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
 @click.option("--forks", type=click.IntRange(1, 256), default=25, show_default=True, help="Nodes at once.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing before the first apply of a whole site.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the summary only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, progress on stderr.")
 @pass_app
@@ -55,6 +85,7 @@ def apply(
     check: bool,
     break_lock: bool,
     forks: int,
+    yes: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -67,7 +98,7 @@ def apply(
     """
     if planned and (phases or limit or resume or replace or full or check):
         raise click.UsageError(
-            "--plan says itself what is done: no PHASE, --limit, --resume, --replace, --full or --check."
+            "--plan says itself what is done: no PHASE, --limit, --resume, --replace, --full or --dry-run."
         )
     site_file = app.site_file()
     kept = load(planned, site_file.site.name) if planned else None
@@ -76,7 +107,7 @@ def apply(
     select(phases)
     # A kept plan's own limit, so that going on touches no more nodes than it did.
     limit = ",".join(kept.limit) if kept else limit
-    flags = [f"--{name}" for name, given in (("full", full), ("check", check)) if given]
+    flags = [f"--{name}" for name, given in (("full", full), ("dry-run", check)) if given]
     words = [*phases, *(["--limit", limit] if limit else []), *flags]
     request = Request(
         command_line("apply", *words),
@@ -90,6 +121,8 @@ def apply(
         own=replacing(site_file.site, phases, replace) if replace else {},
         kept=(kept, planned) if kept and planned else None,
     )
+    if not (yes or phases or limit or check or as_json):
+        confirm_first(site_file)
     out = stderr if as_json else console
     data = run(site_file, app.fleet(), request, printed_notes(out), displays(out, quiet=quiet))
     with suppress(OSError):  # nobody reads any more (closed terminal, `| head`); the exit code still tells

@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import dry_run
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 
@@ -36,7 +37,7 @@ def _file_options(command: Any) -> Any:
             help="Take away what the platform has and the file has not: user:NAME (disabled), group:NAME, "
             "member:GROUP/USER, key:USER/NAME; * in a name; may be repeated.",
         ),
-        click.option("--check", is_flag=True, help="Show the difference; change nothing."),
+        dry_run("Show the difference; change nothing."),
         click.argument("file", type=click.Path(path_type=Path)),
     ):
         command = add(command)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-import time
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import Renamed
 from avadm.cli.output import console, print_json, stderr, visible
+from avadm.cli.times import INSTANT
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 
 if TYPE_CHECKING:
     from avadm.logs.client import Client
     from avadm.logs.query import Line, Query
 
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 STYLES = {
     "warning": "yellow",
     "err": "red",
@@ -25,21 +24,6 @@ STYLES = {
     "alert": "bold red",
     "emerg": "bold red",
 }
-
-
-def seconds(text: str) -> float:
-    """Return seconds since 1970 of ``15m`` (so long ago) or of a time of RFC 3339; click.BadParameter."""
-    from avadm.logs.query import nanoseconds
-
-    if match := re.fullmatch(r"(\d{1,6})([smhd])", text):
-        return time.time() - int(match[1]) * UNITS[match[2]]
-    whole = text if re.search(r"(Z|[+-]\d\d:\d\d)$", text) else f"{text}Z"
-    found = nanoseconds(whole.replace(" ", "T"))
-    if not found:
-        raise click.BadParameter(
-            f"{text!r} is neither like 90s, 15m, 2h, 3d nor like 2026-11-22T13:00:00 (UTC)"
-        )
-    return found / 1e9
 
 
 @click.command()
@@ -57,10 +41,23 @@ def seconds(text: str) -> float:
     "--severity", default="", metavar="LEVEL", help="At least this severity, e.g. warning, error, fatal."
 )
 @click.option("--grep", default="", metavar="TEXT", help="Containing this text, in upper or lower case.")
-@click.option("--since", default="1h", show_default=True, help="Since: 15m (ago), 2h, 3d, or a time, UTC.")
-@click.option("--until", default=None, help="Until, in the same form.")
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="The newest lines."
+    "--since",
+    type=INSTANT,
+    default="1h",
+    show_default=True,
+    help="From then on: 15m (ago), 2h, 3d, or a time, UTC.",
+)
+@click.option("--until", type=INSTANT, default=None, help="Until then, in the same form.")
+@click.option(
+    "--tail",
+    "limit",
+    cls=Renamed,
+    former=["--limit"],
+    type=click.IntRange(1, 100_000),
+    default=1000,
+    show_default=True,
+    help="The newest lines.",
 )
 @click.option("--follow", "-f", is_flag=True, help="Follow new lines until stopped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow one line of it each.")
@@ -75,8 +72,8 @@ def logs(
     container: str,
     severity: str,
     grep: str,
-    since: str,
-    until: str | None,
+    since: float,
+    until: float | None,
     limit: int,
     follow: bool,
     as_json: bool,
@@ -98,8 +95,8 @@ def logs(
         container=container,
         severity=severity,
         grep=grep,
-        since=seconds(since),
-        until=seconds(until) if until else None,
+        since=since,
+        until=until,
     )
     try:
         query.text()
@@ -126,7 +123,7 @@ def logs(
             _print(line)
         if answer.cut:
             stderr.print(
-                Text(f"! The newest {len(answer.lines)}; --limit or --until shows others.", style="yellow")
+                Text(f"! The newest {len(answer.lines)}; --tail or --until shows others.", style="yellow")
             )
         _tell(answer.silent)
     return EXIT_FOUND_BAD if answer.silent else EXIT_GOOD

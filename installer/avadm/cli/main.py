@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from avadm import __version__, paths
+from avadm import paths
+from avadm.cli.site_option import pointed, with_site
+from avadm.cli.version import show
 from avadm.errors import EXIT_COULD_NOT_RUN, AvadmError
 from avadm.findings import Finding
 
@@ -35,16 +39,22 @@ VERBS = {
     "database": "Back up PostgreSQL, prove a backup, bring one back.",
     "disk": "List, approve and erase the nodes' disks.",
     "doctor": "Find what is wrong with the running site, changing nothing.",
+    "help": "Show the help of avadm or of a verb.",
+    "kubectl": "Run kubectl of the site's release with the administrator's rights.",
     "lab": "A lab of container nodes on this machine.",
     "logs": "Search the logs of nodes and pods, or follow them.",
     "node": "Cordon, drain and uncordon nodes of Kubernetes.",
     "plan": "Show phases, nodes and order, changing nothing.",
     "preflight": "Check that the nodes are fit, changing nothing.",
     "runs": "List and show earlier runs.",
-    "site": "Write, check and show the site file.",
+    "site": "Write, check, explain and show the site file.",
+    "ssh": "Log in to a node, or run a command on it.",
     "status": "Show what is done, stale or failed.",
     "support": "Collect a redacted bundle for somebody who helps.",
+    "version": "Show the version and the commit.",
 }
+# Only a checkout has what these need.
+CHECKOUT_VERBS = {"lab"}
 
 # Verb to what a user who stopped it should know.
 STOPPED = {
@@ -73,22 +83,28 @@ class App:
     site_path: Path | None = None
     _loaded: SiteFile | None = None
 
+    def choose(self, path: Path) -> None:
+        """Use this site file; the option --site after a verb comes later than that before it."""
+        self.site_path = path.absolute()
+        self.__dict__.pop("resolved_site", None)
+        paths.set_site_folder(self.site_path.parent)
+
     @cached_property
     def resolved_site(self) -> Path:
-        """The site file to use: --site, AVADM_SITE, ./site.yml, or the checkout's default."""
+        """The site file to use: --site, AVADM_SITE, ./site.yml, or the default of `site use`."""
         if self.site_path is not None:
             return self.site_path
         if Path("site.yml").is_file():
             return Path("site.yml").absolute()
         pointer = paths.default_site_pointer()
         if pointer.is_file():
-            return _pointed(pointer)
+            return pointed(pointer)
         raise AvadmError.of(
             check="no-site",
             what="No site file was named and there is no default one.",
             where=f"--site, AVADM_SITE, {Path('site.yml').absolute()}, {pointer}",
-            remedy="Name one with --site FILE, write one with `avadm site init`, "
-            "or start the lab with `avadm lab up`.",
+            remedy="Name one with --site FILE, write one with `avadm site init`"
+            + (", or start the lab with `avadm lab up`." if paths.checkout() else "."),
         )
 
     def site_file(self, *, draft: bool = False) -> SiteFile:
@@ -123,25 +139,6 @@ class App:
         return fleet
 
 
-def _pointed(pointer: Path) -> Path:
-    """Return the path that the default site's file holds; AvadmError where it holds none."""
-    from avadm.sitefile.text import plain
-
-    text = pointer.read_bytes().decode("utf-8", "replace").strip()
-    if not text.startswith("/") or not text.isprintable() or "\ufffd" in text:
-        what, wanted = "The file that names the default site holds no path.", "one line, an absolute path"
-        remedy = "Choose the site anew with `avadm site use FILE`."
-        raise AvadmError.of(
-            check="default-site",
-            what=what,
-            where=str(pointer),
-            found=plain(text[:80]),
-            wanted=wanted,
-            remedy=remedy,
-        )
-    return Path(text)
-
-
 pass_app = click.make_pass_decorator(App, ensure=True)
 
 
@@ -150,7 +147,7 @@ class Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs' names."""
-        return sorted(VERBS)
+        return sorted(VERBS if paths.checkout() else VERBS.keys() - CHECKOUT_VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the verb, or None for an unknown one."""
@@ -159,12 +156,18 @@ class Verbs(click.Group):
         command = getattr(import_module(f"avadm.cli.{cmd_name}"), cmd_name)
         if not isinstance(command, click.Command):
             raise TypeError(f"avadm.cli.{cmd_name}.{cmd_name} is not a click command")
-        return command
+        return with_site(command)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what avadm is for; without the lab where there is none."""
+        if self.help and not paths.checkout():
+            self.help = re.sub(r"A lab here:.*\n", "", self.help)
+        super().format_help_text(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""
         with formatter.section("Verbs"):
-            formatter.write_dl(sorted(VERBS.items()))
+            formatter.write_dl([(name, VERBS[name]) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -188,14 +191,21 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="avadm")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show,
+    help="Show the version and exit.",
+)
 @click.option(
     "--site",
     "site_path",
     envvar="AVADM_SITE",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The site file [env: AVADM_SITE; default: ./site.yml, or the checkout's default site].",
+    help="The site file, also after the verb [env: AVADM_SITE; default: ./site.yml, or the default of `site use`].",
 )
 @click.pass_context
 def cli(ctx: click.Context, site_path: Path | None) -> None:
@@ -206,7 +216,12 @@ def cli(ctx: click.Context, site_path: Path | None) -> None:
     A lab here:   avadm lab up > bootstrap > apply > accept run      (or: make demo)
     Exit status:  0 good, 1 found something bad, 2 could not run
     """  # noqa: D301  click wants the character itself
-    ctx.obj = App(site_path.absolute() if site_path else None)
+    ctx.obj = app = App()
+    if site_path:
+        app.choose(site_path)
+    elif not paths.checkout():
+        with suppress(AvadmError):
+            paths.set_site_folder(app.resolved_site.parent)
 
 
 def _unexpected(error: Exception) -> Finding:

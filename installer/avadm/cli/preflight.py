@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.main import App, pass_app
+from avadm.cli.options import only
 from avadm.cli.output import console, print_json
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Severity, errors
@@ -30,9 +31,7 @@ SHOWN = 3  # different values of one finding that are told
 
 @click.command()
 @click.option("--limit", metavar="NODES", help="Only these nodes: names, patterns or roles, with commas.")
-@click.option(
-    "--check", "wanted", metavar="ID", multiple=True, help="Only this check; may be given more than once."
-)
+@only("wanted", "Only this check; may be repeated.")
 @click.option("--versions", is_flag=True, help="Compare what runs with the profile's versions instead.")
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -133,7 +132,7 @@ def _choose(checks: tuple[Check, ...], wanted: Sequence[str]) -> tuple[Check, ..
         raise AvadmError.of(
             check="unknown-check",
             what="There is no such check.",
-            where="--check",
+            where="--only",
             found=", ".join(unknown),
             wanted=", ".join(c.id for c in checks),
         )

@@ -156,6 +156,30 @@ def use(file: Path) -> None:
         console.print(f"It still has {_count(len(bad), 'error')}: see `avadm site check`.", markup=False)
 
 
+@site.command()
+@click.argument("key", required=False, default="")
+@JSON
+def explain(key: str, as_json: bool) -> None:
+    """Explain a key of the site file: `avadm site explain network.management`; without KEY, the keys at the top."""
+    from dataclasses import asdict
+
+    from avadm.sitefile.keys import key as find
+
+    found = find(key)
+    if as_json:
+        print_json(asdict(found))
+        return
+    if found.path:
+        heading(found.path)
+        for name, value in (("type", found.type), ("default", found.default), ("meaning", found.meaning)):
+            console.print(f"  {name:<9}{value}", markup=False, highlight=False)
+    if found.below:
+        heading(f"Keys of {found.path}" if found.path else "Keys of the site file")
+    for one in found.below:
+        console.print(f"  {one.path:<24} {one.type}; default: {one.default}", markup=False, highlight=False)
+        console.print(f"    {one.meaning}", markup=False, highlight=False)
+
+
 def _profiles(as_json: bool) -> None:
     from avadm.site import profile
 

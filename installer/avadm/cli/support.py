@@ -11,6 +11,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
+from avadm.cli.times import INSTANT
 
 
 @click.group()
@@ -28,14 +29,14 @@ def support() -> None:
 )
 @click.option(
     "--since",
-    default="-1h",
+    type=INSTANT,
+    default="1h",
     show_default=True,
-    metavar="TIME",
-    help="How far back to take logs, in journalctl's form.",
+    help="Take logs from then on: 15m (ago), 2h, 3d, or a time, UTC.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @pass_app
-def collect(app: App, output: Path | None, since: str, as_json: bool) -> None:
+def collect(app: App, output: Path | None, since: float, as_json: bool) -> None:
     """Collect logs, states and configurations of all nodes into one file, secrets taken out; nothing is changed.
 
     The file holds host names, addresses and names of users: give it only to whom you would tell them. `avadm doctor
@@ -46,10 +47,11 @@ def collect(app: App, output: Path | None, since: str, as_json: bool) -> None:
     site_file = app.site_file()
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     path = output or Path(f"support-{site_file.site.name}-{stamp}.tar.gz")
+    begun = f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M:%S} UTC"  # as journalctl reads it
     shown = stderr.status("asking the nodes") if stderr.is_terminal and not as_json else nullcontext()
     with shown as status:
         snapshot = make(
-            site_file, app.fleet(), path, since, lambda words: status.update(words) if status else None
+            site_file, app.fleet(), path, begun, lambda words: status.update(words) if status else None
         )
     silent = sorted(name for name, facts in snapshot.nodes.items() if facts.silent)
     if as_json:

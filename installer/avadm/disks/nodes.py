@@ -103,7 +103,7 @@ def _silent(node: str, answer: Answer[Any]) -> Finding:
         where=node,
         found=answer.why,
         wanted="an answer",
-        remedy="See `avadm preflight --check reachability`.",
+        remedy="See `avadm preflight --only reachability`.",
         host=node,
     )
 

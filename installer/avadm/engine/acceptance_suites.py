@@ -25,7 +25,7 @@ def choose(only: Sequence[str], suite: str = "all") -> list[str]:
         raise AvadmError.of(
             check="unknown-check",
             what="There is no such check.",
-            where="--check",
+            where="--only",
             found=", ".join(unknown),
             wanted=", ".join(there),
         )

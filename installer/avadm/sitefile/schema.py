@@ -50,12 +50,13 @@ def _table(path: str, model: type[BaseModel]) -> str:
     about = (model.__doc__ or "").strip().splitlines()[0]
     lines = [f"### {title}", "", about, "", "| key | type | default | meaning |", "| --- | --- | --- | --- |"]
     for name, info in model.model_fields.items():
-        cells = (f"`{name}`", _type(info), _default(info), info.description or "")
+        cells = (f"`{name}`", type_of(info), default_of(info), info.description or "")
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _type(info: FieldInfo) -> str:
+def type_of(info: FieldInfo) -> str:
+    """Return the type of a key's value in words, with its bounds."""
     words = _words(info.annotation)
     bounds = [f"≥ {m.ge}" for m in info.metadata if isinstance(m, Ge)]
     bounds += [f"> {m.gt}" for m in info.metadata if isinstance(m, Gt)]
@@ -90,7 +91,8 @@ def _words(annotation: Any) -> str:
     return names.get(getattr(annotation, "__name__", ""), str(annotation))
 
 
-def _default(info: FieldInfo) -> str:
+def default_of(info: FieldInfo) -> str:
+    """Return what a key has where the file does not name it, in words."""
     if info.is_required():
         return "required"
     value = info.default

@@ -15,7 +15,7 @@ def report_of(verdicts):
 @pytest.mark.parametrize(
     ("verdicts", "told"),
     [
-        ({"A-FS1": "PASS", "A-BD1": "INCONCLUSIVE"}, "--check A-BD1"),
+        ({"A-FS1": "PASS", "A-BD1": "INCONCLUSIVE"}, "--only A-BD1"),
         ({"A-FS1": "FAIL", "A-BD1": "INCONCLUSIVE"}, ""),  # what failed comes first
         ({"A-FS1": "PASS"}, ""),
     ],

@@ -151,7 +151,7 @@ def test_a_run_that_could_not_start_leaves_nothing_behind(avadm, tmp_path):
 
 def test_a_dry_run_goes_on_as_a_dry_run(avadm, playbooks):
     playbooks.script["base", "stor2"] = (Kind.FAILED, "x")
-    assert avadm("apply", "base", "--check").output.splitlines()[-1].endswith(" apply base --check")
+    assert avadm("apply", "base", "--check").output.splitlines()[-1].endswith(" apply base --dry-run")
 
 
 def test_the_remedy_of_several_nodes_names_all_after_limit(avadm, playbooks):

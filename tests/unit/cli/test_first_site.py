@@ -101,7 +101,7 @@ def test_from_the_first_file_to_a_plan(room, tmp_path):
     code, out, err = room("bootstrap", "--accept-host-keys")
     assert code == 0, err
     assert (tmp_path / "id_ed25519").is_file()
-    code, out, err = room("preflight", "--check", "disks")
+    code, out, err = room("preflight", "--only", "disks")
     assert code == 0, out + err
     assert "! 3 nodes: disks no devices" in out
     code, out, err = room("disk", "list", "--limit", "osd")

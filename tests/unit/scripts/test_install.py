@@ -41,14 +41,14 @@ def install(tmp_path):
 def test_storage_does_not_wait_for_builds_and_the_rest_does(install):
     done, asked = install("sleep 1; echo built")
     assert done.returncode == 0
-    assert asked == ["apply base ceph cephfs rbd monitoring", "artifacts build", "apply"]
+    assert asked == ["apply base ceph cephfs rbd monitoring", "artifacts build", "apply --yes"]
     assert "Waiting for artifacts" in done.stdout
 
 
 def test_with_nothing_to_build_all_phases_take_their_turn_in_one_run(install):
     done, asked = install("echo built", wait=15)
     assert done.returncode == 0
-    assert asked == ["artifacts build", "apply"]
+    assert asked == ["artifacts build", "apply --yes"]
 
 
 def test_a_failed_build_ends_it_with_what_it_said(install):
@@ -61,4 +61,4 @@ def test_a_failed_build_ends_it_with_what_it_said(install):
 def test_a_lab_without_kubernetes_builds_nothing(install):
     done, asked = install("exit 2", roles="mon")
     assert done.returncode == 0
-    assert asked == ["apply"]
+    assert asked == ["apply --yes"]

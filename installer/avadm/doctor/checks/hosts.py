@@ -117,7 +117,7 @@ CHECKS = (
         "node-reached",
         "hosts",
         "a node that cannot be reached",
-        "Look at its power, network and sshd; `avadm preflight --check reachability` tries it again.",
+        "Look at its power, network and sshd; `avadm preflight --only reachability` tries it again.",
         "",
         _reached,
         scope="controller",

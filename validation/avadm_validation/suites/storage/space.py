@@ -63,7 +63,7 @@ def words(free: float, writes: Mapping[str, float]) -> str:
     parts = ", ".join(f"{what} {n / 1e9:,.0f} GB" for what, n in writes.items())
     return (
         f"free space: {free / 1e9:,.0f} GB in the least pool, wanted twice the {sum(writes.values()) / 1e9:,.0f} GB that "
-        f"this run writes ({parts}); give --check for a part of it"
+        f"this run writes ({parts}); give --only for a part of it"
     )
 
 

@@ -1,0 +1,44 @@
+"""Options that several verbs have, and former names of options, which still work and are not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Renamed(click.Option):
+    """An option with former names.
+
+    Args:
+        names: as of click.Option.
+        former: names that still work and stand in no help.
+        more: as of click.Option.
+    """
+
+    def __init__(self, names: Sequence[str], *, former: Sequence[str] = (), **more: Any) -> None:
+        super().__init__([*names, *former], **more)
+        self._former = set(former)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option's line of the help, without its former names."""
+        every, self.opts = self.opts, [name for name in self.opts if name not in self._former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
+
+
+def dry_run(help: str) -> Callable[[F], F]:
+    """Return the option --dry-run, whose value is ``check``."""
+    return click.option("--dry-run", "check", cls=Renamed, former=["--check"], is_flag=True, help=help)
+
+
+def only(name: str, help: str) -> Callable[[F], F]:
+    """Return the option --only ID, which chooses checks and may be repeated; its value is ``name``."""
+    return click.option(
+        "--only", name, cls=Renamed, former=["--check"], metavar="ID", multiple=True, help=help
+    )

@@ -1,0 +1,35 @@
+"""The one grammar of --since and --until: how long ago, or a time. `ava.cli.times` reads the same."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+
+import click
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+WANTED = "90s, 15m, 2h, 3d (ago) or a time such as 2026-11-22T13:00:00 (UTC unless it has an offset)"
+
+
+class Instant(click.ParamType[float]):
+    """A text that becomes seconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the time; BadParameter where the text is none."""
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value).strip()
+        # journalctl's form has a minus sign.
+        if match := re.fullmatch(r"-?(\d{1,6})([smhd])", text):
+            return time.time() - int(match[1]) * UNITS[match[2]]
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"Invalid time {text!r}: expected {WANTED}.", param, ctx)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+INSTANT = Instant()
