@@ -21,7 +21,7 @@ ROWS: Rows = {
     "/": ((ANN, "/"), ("eve", "/"), (ROOT, "/")),
     "/login": ((NOBODY, "/login"), (NOBODY, "/login?done=registered")),
     "/register": ((NOBODY, "/register"),),
-    "/client": ((NOBODY, "/client"), (ANN, "/client")),
+    "/client": ((NOBODY, "/client"),),
     "/invitation": ((NOBODY, "/invitation"),),
     "/runs": ((ANN, "/runs"), (ANN, "/runs?phase=queued&kind=training"), ("eve", "/runs"), (ROOT, "/runs?all=1")),
     "/runs/{id}": tuple(
