@@ -17,6 +17,10 @@ CEPH = {
     "status": {"prefix": "status"},
 }
 
+NEEDED = frozenset(["MDS_ALL_DOWN", "OSD_FULL", "PG_AVAILABILITY"])
+"""Health checks with which no phase can go on, and flags with which OSDs serve nothing (plugins/modules/avadm_ceph_wait.py)."""
+PAUSED = frozenset(["pauserd", "pausewr", "full", "noup", "noin"])
+
 NEEDS = {"pool": ("pools", "rules"), "rule": ("rules",), "entity": ("auth",), "fs": ("fs", "pools")}
 
 NEEDS.update({"mgr": ("mgr",), "crush": ("tree",), "config": ("config",), "health": ("status",)})
@@ -117,19 +121,21 @@ class Cluster(object):
         return "%d options, %s" % (len(rows), self.digest(rows))
 
     def health(self, rest):
-        """As avadm_ceph_wait judges."""
+        """Wrong where the cluster lacks what phases need, as avadm_ceph_wait judges; other warnings are named only."""
         osds, _, tolerate = rest.partition(" ")
         status = self.said["status"]
         osdmap = status["osdmap"].get("osdmap", status["osdmap"])
-        wrong = []
+        wrong, warnings = [], []
         for code, check in sorted(status["health"].get("checks", {}).items()):
             text = check["summary"]["message"]
-            flags = set(text.partition(" flag")[0].split(","))
-            held_off = code == "OSDMAP_FLAGS" and flags <= set(["noscrub", "nodeep-scrub"])
+            flags = set(text.partition(" flag")[0].split(",")) if code == "OSDMAP_FLAGS" else set()
+            held_off = flags and flags <= set(["noscrub", "nodeep-scrub"])
             moving = code == "OBJECT_MISPLACED"  # 13.2 warns of that
-            if not moving and code not in tolerate.split(",") and not check.get("muted") and not held_off:
-                wrong.append("%s (%s)" % (code, text))
-        wrong += ["%s is muted" % mute["code"] for mute in status["health"].get("mutes", [])]
+            if moving or code in tolerate.split(",") or check.get("muted") or held_off:
+                continue
+            needed = code in NEEDED or flags & PAUSED
+            (wrong if needed else warnings).append("%s (%s)" % (code, text))
+        warnings += ["%s is muted" % mute["code"] for mute in status["health"].get("mutes", [])]
         up = min(osdmap["num_up_osds"], osdmap["num_in_osds"])
         if up < int(osds):
             wrong.append("%d of %s OSDs are up and in" % (up, osds))
@@ -138,7 +144,9 @@ class Cluster(object):
         for group in status["pgmap"].get("pgs_by_state", []):
             if "active" not in group["state_name"]:
                 wrong.append("%d placement groups are %s" % (group["count"], group["state_name"]))
-        return "!" + "; ".join(wrong) if wrong else "healthy"
+        if wrong:
+            return "!" + "; ".join(wrong)
+        return "healthy" + (" but for " + "; ".join(warnings) if warnings else "")
 
     def digest(self, data):
         return self.secret(json.dumps(data, sort_keys=True).encode())

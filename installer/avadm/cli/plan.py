@@ -18,7 +18,7 @@ from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext, artifacts_missing, newest
-from avadm.engine.proof import Verdict, narrowed, prove, told, unasked
+from avadm.engine.proof import Verdict, narrowed, prove, told, unasked, warned
 from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
@@ -130,6 +130,7 @@ def plan(
             "phases": rows,
             "waves": waves,
             "findings": as_dicts(notices),
+            "warnings": warned(verdicts),
         }
         if tried:
             data |= {"changes": tried["changes"], "failures": tried["failures"]}
@@ -187,6 +188,8 @@ def _print(
     if note:
         console.print(Text(f"! {note}\n", style="yellow"))
     console.print(_table(steps, rows))
+    for text in warned(verdicts):
+        console.print(Text(f"! {text}", style="yellow"))
     for step in steps:
         for line in told(verdicts[step.name].reasons):
             console.print(

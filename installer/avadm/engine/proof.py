@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from avadm.runner.manages import UNPROVEN, kind, readable
 
 RIGHT_OR_WRONG = frozenset({"absent", "health", "mon", "reload", "restart", "stopped", "unit"})
 """Kinds of which each value says itself whether it is right, whatever it was before."""
+BUT_FOR = "healthy but for "
+"""How the value of a cluster's health begins where it only warns."""
 PEERS = "peers"
 """State of a host on which only what it is told of the others has changed."""
 COUNTED = {"file": "files", "unit": "units", "package": "packages"}
@@ -59,11 +61,13 @@ class Verdict:
         reasons: why it has to run; none where all that it keeps is proven unchanged.
         counts: kind of item to how many were proven.
         hosts: how many hosts were asked.
+        warnings: what people should know, and no phase can fix: the doctor explains it.
     """
 
     reasons: tuple[Reason, ...]
     counts: dict[str, int]
     hosts: int
+    warnings: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -147,10 +151,12 @@ def prove(context: SiteContext, asker: Asker, steps: Sequence[ScheduledPhase]) -
     out = {}
     for step in steps:
         counts: Counter[str] = Counter()
+        warnings: dict[str, None] = {}
         for host, kept in chosen.get(step.name, {}).items():
             reasons[step.name] += _compare(host, kept, answers)
             counts.update(kind(item) for item in kept.values)
-        out[step.name] = Verdict(tuple(reasons[step.name]), dict(counts), len(step.hosts))
+            warnings |= dict.fromkeys(_warnings(kept, answers.values.get(host, {})))
+        out[step.name] = Verdict(tuple(reasons[step.name]), dict(counts), len(step.hosts), tuple(warnings))
     return out
 
 
@@ -228,6 +234,20 @@ def _compare(host: str, kept: Print, answers: Answers) -> list[Reason]:
         if found.startswith(WRONG) or (found != recorded and kind(item) not in RIGHT_OR_WRONG):
             out.append(Reason(host, "drift", item, recorded, found))
     return out
+
+
+def _warnings(kept: Print, now: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the cluster warns of, though it has all that phases need."""
+    for item in kept.values:
+        found = now.get(item, "")
+        if kind(item) == "health" and found.startswith(BUT_FOR):
+            yield f"ceph warns: {found.removeprefix(BUT_FOR)}"
+
+
+def warned(verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Return the warnings of all steps, each once, for people."""
+    found = dict.fromkeys(w for verdict in verdicts.values() for w in verdict.warnings)
+    return [f"{text}. No phase can fix that: see `avadm doctor`." for text in found]
 
 
 def told(reasons: Iterable[Reason], shown: int = 6) -> list[str]:

@@ -20,7 +20,7 @@ from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
 from avadm.engine.peers import PeersFirst, Telling
 from avadm.engine.prepare import SiteContext, newest, refuse_missing, versions_hook
-from avadm.engine.proof import Verdict, left_out, narrowed, prove, told
+from avadm.engine.proof import Verdict, left_out, narrowed, prove, told, warned
 from avadm.engine.prune import prune
 from avadm.engine.recorder import Display, Recorder
 from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
@@ -203,6 +203,8 @@ def _execute(
     if verdicts is None:
         again = request.full or request.own or request.check
         verdicts = {} if again else prove(context, asker, steps)
+    for text in warned(verdicts):
+        notes(text)
     left = [s.name for s in steps if s.name not in verdicts or not verdicts[s.name].proven]
     runner = PeersFirst(make_runner(Redactor(vault.values())), Telling.of(context, fleet, steps, verdicts))
     planned = make_plan(context.site_file.site, left, limit=request.limit) if left else []

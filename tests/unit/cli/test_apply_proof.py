@@ -80,6 +80,19 @@ def test_drift_makes_its_phase_run_and_no_other_and_the_next_is_proven(
     assert playbooks.phases == []
 
 
+def test_what_ceph_warns_of_is_named_and_no_drift(installed, nodes, playbooks):
+    nodes.values["", "health 3"] = "healthy but for MON_DISK_LOW (mon stor1 is low on available space)"
+    for words in (("plan",), ("apply",)):
+        said = installed(*words)
+        assert said.exit_code == 0
+        assert said.output.count("ceph warns: MON_DISK_LOW (mon stor1 is low on available space)") == 1
+        assert "avadm doctor" in said.output
+        assert playbooks.phases == []
+    assert json.loads(installed("plan", "--json").stdout)["warnings"][0].startswith(
+        "ceph warns: MON_DISK_LOW"
+    )
+
+
 def test_where_nodes_are_done_apart_only_those_that_need_it_run(installed, nodes, playbooks):
     nodes.values["comp1", "file /etc/base"] = "wrong"
     nodes.silent.add("comp2")

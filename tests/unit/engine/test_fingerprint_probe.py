@@ -185,9 +185,13 @@ def test_other_caps_and_another_key_are_seen(node, see):
 def test_health_is_judged_as_the_phases_judge_it(node, see):
     assert see("health 3") == "healthy"
     assert see("health 4") == "!3 of 4 OSDs are up and in"
-    node.ceph(health={"POOL_X": {"summary": {"message": "bad"}}})
-    assert see("health 3") == "!POOL_X (bad)"
-    assert see("health 3 POOL_X") == "healthy"
+    node.ceph(health={"MON_DISK_LOW": {"summary": {"message": "low"}}})
+    assert see("health 3") == "healthy but for MON_DISK_LOW (low)"
+    assert see("health 3 MON_DISK_LOW") == "healthy"
+    node.ceph(health={"OSD_FULL": {"summary": {"message": "full"}}})
+    assert see("health 3") == "!OSD_FULL (full)"
+    node.ceph(health={"OSDMAP_FLAGS": {"summary": {"message": "noscrub,pausewr flag(s) set"}}})
+    assert see("health 3") == "!OSDMAP_FLAGS (noscrub,pausewr flag(s) set)"
     node.ceph(health={"OBJECT_MISPLACED": {"summary": {"message": "13.2: 5/10 objects misplaced"}}})
     assert see("health 3") == "healthy"
 

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from ansible.module_utils.avadm_ceph import CephError, wait
-from avadm_ceph_wait import Health, Quorum
+from avadm_ceph_wait import NEEDS, PAUSED, Health, Quorum, keep_standing, left_standing
 from fake_ceph import FakeCeph
+
+from nodeside.fingerprint import cluster
 
 STATUS = {
     "health": {"status": "HEALTH_OK", "checks": {}},
@@ -27,8 +29,14 @@ class Clock:
         self.now += seconds
 
 
-def health(tolerate=(), osds=3, **changes):
-    return Health(FakeCeph({"status": {**STATUS, **changes}}), tolerate, osds)()
+def asked(tolerate=(), osds=3, stood=(), **changes):
+    """Return what was judged, and what is missing."""
+    judged = Health(FakeCeph({"status": {**STATUS, **changes}}), tolerate, osds, stood)
+    return judged, judged()
+
+
+def health(*args, **changes):
+    return asked(*args, **changes)[1]
 
 
 def warning(code, **more):
@@ -51,7 +59,7 @@ def test_each_reason_is_named():
         **warning("OSD_DOWN"),
     )
     assert missing == (
-        "no manager is active; 3 of 4 OSDs are up and in; OSD_DOWN (text); 5 placement groups are peering"
+        "no manager is active; 3 of 4 OSDs are up and in; 5 placement groups are peering; OSD_DOWN (text)"
     )
 
 
@@ -67,19 +75,58 @@ def test_a_tolerated_warning_may_stand():
 
 
 @pytest.mark.parametrize(
-    ("flags", "stops"),
-    [("noscrub,nodeep-scrub", False), ("nodeep-scrub", False), ("noout,noscrub", True), ("pauserd", True)],
+    ("flags", "stops", "warns"),
+    [
+        ("noscrub,nodeep-scrub", False, False),
+        ("nodeep-scrub", False, False),
+        ("noout,noscrub", False, True),
+        ("pauserd,pausewr", True, False),
+        ("noin", True, False),
+    ],
 )
-def test_only_held_off_scrubs_may_stand(flags, stops):
+def test_flags_stop_a_phase_where_osds_serve_nothing(flags, stops, warns):
     check = {"OSDMAP_FLAGS": {"summary": {"message": f"{flags} flag(s) set"}}}
-    assert bool(health(health={"checks": check})) is stops
+    judged, missing = asked(health={"checks": check})
+    assert (bool(missing), bool(judged.warnings)) == (stops, warns)
 
 
-def test_a_muted_warning_is_not_health():
+def test_a_muted_warning_is_named_and_stops_nothing():
     checks = warning("POOL_NO_REDUNDANCY", muted=True)["health"]
-    assert (
-        health(health={**checks, "mutes": [{"code": "POOL_NO_REDUNDANCY"}]}) == "POOL_NO_REDUNDANCY is muted"
-    )
+    judged, missing = asked(health={**checks, "mutes": [{"code": "POOL_NO_REDUNDANCY"}]})
+    assert missing is None
+    assert judged.warnings == [("POOL_NO_REDUNDANCY", "is muted")]
+
+
+@pytest.mark.parametrize("code", ["MON_DISK_LOW", "OSD_NEARFULL", "RECENT_CRASH", "SOMETHING_NEW"])
+def test_what_no_phase_can_fix_is_a_warning_only(code):
+    judged, missing = asked(**warning(code))
+    assert missing is None
+    assert judged.warnings == [(code, "text")]
+
+
+def test_what_a_phase_brings_is_waited_for_but_not_needed():
+    judged, missing = asked(**warning("PG_DEGRADED"))
+    assert missing == "PG_DEGRADED (text)"
+    assert judged.lacking == []
+    judged, missing = asked(stood=["PG_DEGRADED"], **warning("PG_DEGRADED"))
+    assert missing is None
+    assert judged.warnings == [("PG_DEGRADED", "text")]
+
+
+def test_without_an_active_metadata_server_no_phase_goes_on():
+    judged, missing = asked(stood=["MDS_ALL_DOWN"], **warning("MDS_ALL_DOWN"))
+    assert judged.lacking == [missing] == ["MDS_ALL_DOWN (text)"]
+
+
+def test_what_stands_is_kept_for_the_next_wait(tmp_path):
+    path = str(tmp_path / "run/warnings.json")
+    assert left_standing(path) == []
+    keep_standing(path, ["PG_DEGRADED", "MON_DISK_LOW"])
+    assert left_standing(path) == ["MON_DISK_LOW", "PG_DEGRADED"]
+    for text in ("", "{}", "{", "[1"):
+        (tmp_path / "run/warnings.json").write_text(text)
+        assert left_standing(path) == []
+    keep_standing("/proc/none/warnings.json", ["X"])
 
 
 def quorum(rank, members, fsid="F", state="peon"):
@@ -125,3 +172,7 @@ def test_waiting_ends_at(answers, settled, last, at):
     clock, answers = Clock(), iter(answers)
     assert wait(lambda: next(answers), 10 if settled == 5 else 300, settled=settled, clock=clock) == last
     assert clock.now == at
+
+
+def test_nodes_judge_by_the_same_lists():
+    assert (cluster.NEEDED, cluster.PAUSED) == (NEEDS, PAUSED)

@@ -77,3 +77,9 @@ def test_a_module_that_is_called_wrongly_shows_no_key(name, wrong):
     answer, said = module(name, **wrong)
     assert answer["failed"], said
     assert KEY not in said
+
+
+def test_a_wait_without_ceph_is_not_over_by_itself():
+    answer, said = module("wait", check=False, timeout=0)
+    assert answer["failed"], said
+    assert "`ceph` cannot be run" in answer["msg"]
