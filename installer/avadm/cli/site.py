@@ -187,12 +187,17 @@ def _profiles(as_json: bool) -> None:
     if as_json:
         print_json([p.model_dump(mode="json") for p in loaded])
         return
+    columns = {"ceph": "ceph", "Kubernetes": "kube-apiserver", "docker": "docker", "GPU driver": "gpu_driver"}
     for p in loaded:
         heading(p.name)
-        system = " ".join(v for v in (p.os.get("distribution"), p.os.get("release"), p.os.get("kernel")) if v)
-        console.print(f"  {'system':<20}{system}", markup=False)
-        for component, version in p.versions.items():
-            console.print(f"  {component:<20}{version}*", markup=False)
+        kernel = f", kernel {p.os['kernel']}" if p.os.get("kernel") else ""
+        rows = {"for": "the lab" if p.name.startswith("lab-") else "sites", "system": f"{p.system}{kernel}"}
+        rows |= {title: p.versions.get(name, "").rstrip(".") for title, name in columns.items()}
+        for title, value in rows.items():
+            console.print(f"  {title:<12}{value or 'none'}", markup=False, highlight=False)
+    console.print(
+        "\nAll versions and packages: --json. What was run of each: docs/support-matrix.md.", markup=False
+    )
 
 
 def _count(number: int, noun: str) -> str:

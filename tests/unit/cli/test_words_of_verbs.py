@@ -189,3 +189,10 @@ def test_a_reader_of_ava_that_goes_away_is_no_error(tmp_path):
     first.stdout.readline()
     first.stdout.close()
     assert first.wait(60) == 0
+
+
+def test_profiles_are_shown_by_what_one_chooses_them_by(called):
+    said = called("site", "show", "--profiles")[1]
+    for line in ("system      Ubuntu 16.04", "Kubernetes  1.9.11", "for         the lab"):
+        assert line in said
+    assert len(said.splitlines()) < 50

@@ -78,7 +78,8 @@ def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
         used += [f"partition {p}" for p in fact["partitions"]]
         used += [f"signature {s}" for s in fact["signature"]]
     if used:
-        remedy = "Is it the right device? Empty it by hand if nothing on it is needed: avadm never does."
+        zap = f"avadm disk zap {node.name} {device.by_id or device.serial or device.wwn}"
+        remedy = f"Check that it is the right device. If nothing on it is needed: `{zap}`."
         found.append(
             _finding(
                 node, device, "The device is in use by something else.", "; ".join(used), "blank", remedy
