@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -82,17 +82,41 @@ class Limits(Strict):
     streams: Annotated[int, Field(ge=1, le=1000)] = 20
 
 
+class LdapSearch(Strict):
+    """How a user's entry is found, where its DN does not follow from the login name (Active Directory).
+
+    Attributes:
+        base: DN below which entries are searched, at any depth.
+        filter: with ``{name}``: ``(&(objectClass=user)(sAMAccountName={name}))``; exactly one entry must match.
+        bind_dn: DN of the service account, or its user principal name.
+        passfile: file with that account's password.
+    """
+
+    base: Annotated[str, Field(min_length=1)]
+    filter: Annotated[str, Field(pattern=r"^\(.*\{name\}.*\)$")]
+    bind_dn: Annotated[str, Field(min_length=1)]
+    passfile: Path
+
+
 class Ldap(Strict):
-    """Log-in by a directory: the user's own name is bound with, nothing is searched.
+    """Login by a directory: a bind as the user, whose DN follows from the name or is searched first.
 
     Attributes:
         url: ``ldaps://HOST``; ``ldap://`` is upgraded by StartTLS.
         user_dn: with ``{name}``: ``uid={name},ou=people,dc=example,dc=org``.
+        search: how the DN is found otherwise.
     """
 
     url: Annotated[str, Field(pattern=r"^ldaps?://[^\s/]+$")]
-    user_dn: Annotated[str, Field(pattern=r"\{name\}")]
+    user_dn: Annotated[str, Field(pattern=r"\{name\}")] | None = None
+    search: LdapSearch | None = None
     ca: Path | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.user_dn is None) == (self.search is None):
+            raise ValueError("exactly one of user_dn and search is needed")
+        return self
 
 
 class Jump(Strict):

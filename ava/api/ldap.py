@@ -1,4 +1,4 @@
-"""Log-in by a directory (LDAP): a bind as the person, over TLS alone; nothing is searched and no password is kept."""
+"""Login by a directory (LDAP): a bind as the user over TLS, after a search for the entry where that is set."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ssl
 from typing import Any
 
 import ldap3
+import ldap3.core.results
 from ldap3.core.exceptions import LDAPException, LDAPSASLPrepError
+from ldap3.utils.conv import escape_filter_chars
 from ldap3.utils.dn import escape_rdn
 
 from ava.api.away import cause
-from ava.api.config import Ldap
+from ava.api.config import Ldap, LdapSearch
 from ava.api.directory import DirectoryDown
 from ava.domain.names import person_problems
 
@@ -40,8 +42,12 @@ class LdapDirectory:
         """
         if not password or person_problems(name, ""):
             return False
-        person = self._settings.user_dn.replace("{name}", escape_rdn(name))
+        search = self._settings.search
         try:
+            if search is not None:
+                found = self._find(name, search)
+                return found is not None and self._bind(found, password)
+            person = (self._settings.user_dn or "").replace("{name}", escape_rdn(name))
             return self._bind(person, password)
         except LDAPSASLPrepError:
             # A text that can be nobody's password (RFC 4013).
@@ -49,7 +55,42 @@ class LdapDirectory:
         except (LDAPException, OSError) as error:
             raise DirectoryDown(cause(error)) from None
 
-    def _bind(self, person: str, password: str) -> bool:
+    def _find(self, name: str, search: LdapSearch) -> str | None:
+        """Return the DN of the one entry of that name; None where there is none, or several: whose password would decide?
+
+        Raises:
+            DirectoryDown: the service account is refused, or may not search there.
+        """
+        word = search.passfile.read_text(encoding="utf-8").strip()
+        if not word:
+            # It would be an anonymous bind.
+            raise DirectoryDown("the service account has no password")
+        connection = self._open(search.bind_dn, word)
+        try:
+            if not connection.bind():
+                raise DirectoryDown("the service account is refused")
+            connection.search(
+                search.base,
+                search.filter.replace("{name}", escape_filter_chars(name)),
+                search_scope=ldap3.SUBTREE,
+                dereference_aliases=ldap3.DEREF_NEVER,
+                attributes=ldap3.NO_ATTRIBUTES,
+                # One more than may be there, so that a second one is seen.
+                size_limit=2,
+                time_limit=TIMEOUT,
+            )
+            code = connection.result["result"]
+            if code not in (ldap3.core.results.RESULT_SUCCESS, ldap3.core.results.RESULT_SIZE_LIMIT_EXCEEDED):
+                raise DirectoryDown(f"the search failed: {connection.result['description']}")
+            # Active Directory adds references to other domains, which are no entries.
+            entries = [one["dn"] for one in connection.response or () if one.get("type") == "searchResEntry"]
+        finally:
+            connection.unbind()
+        # A bind by an empty name would be anonymous.
+        return entries[0] if len(entries) == 1 and entries[0] else None
+
+    def _open(self, person: str, password: str) -> Any:
+        """Return a connection with TLS that nothing was sent on yet."""
         # A server's object remembers for seconds that it was away: each bind has one of its own.
         server = ldap3.Server(
             self._settings.url,
@@ -67,12 +108,22 @@ class LdapDirectory:
             raise_exceptions=False,
             auto_referrals=False,
         )
-        try:
-            if self._strategy == ldap3.SYNC:
+        if self._strategy == ldap3.SYNC:
+            try:
                 connection.open()
-                # Without TLS the password would be on the wire: then nobody gets in.
-                if not self._secure and not connection.start_tls():
-                    raise DirectoryDown("no TLS")
+                # Without TLS the password would be on the wire: then no user gets in.
+                secure = self._secure or connection.start_tls()
+            except BaseException:
+                connection.unbind()
+                raise
+            if not secure:
+                connection.unbind()
+                raise DirectoryDown("no TLS")
+        return connection
+
+    def _bind(self, person: str, password: str) -> bool:
+        connection = self._open(person, password)
+        try:
             return bool(connection.bind())
         finally:
             connection.unbind()

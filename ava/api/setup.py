@@ -49,20 +49,29 @@ def _access(path: Path) -> Access:
 
 
 def directory(config: Config) -> Directory | None:
-    """Return the directory that people log in by, None without one."""
-    return LdapDirectory(config.ldap) if config.ldap is not None else None
+    """Return the directory that people log in by, None without one; ConfigError without the service account's password."""
+    if config.ldap is None:
+        return None
+    if config.ldap.search is not None:
+        _written(config.ldap.search.passfile, "ldap.search.passfile")
+    return LdapDirectory(config.ldap)
 
 
 def provider(config: Config) -> Provider | None:
     """Return the OpenID Connect provider that people log in at, None without one; ConfigError without its secret."""
     if config.oidc is None:
         return None
-    try:
-        if not config.oidc.secret_file.read_text(encoding="utf-8").strip():
-            raise ConfigError(f"oidc.secret_file: {config.oidc.secret_file} is empty")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"oidc.secret_file: {error}") from error
+    _written(config.oidc.secret_file, "oidc.secret_file")
     return Provider(config.oidc, config.oidc.address + entry.CALLBACK)
+
+
+def _written(path: Path, where: str) -> None:
+    """Raise ConfigError where a file with a secret is missing, unreadable or empty."""
+    try:
+        if not path.read_text(encoding="utf-8").strip():
+            raise ConfigError(f"{where}: {path} is empty")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def pushing(config: Config) -> Pushed | None:

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import re
+import tempfile
 import time
 
 from .system import LONG_LINE, Failed, call, fetch, must, slurp
@@ -262,8 +263,17 @@ def leases(space, names):
 def way_in(told):
     """Status of the platform's own page at the ingress' address, and what curl says where there is none."""
     argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "15", "--output", "/dev/null"]
-    argv += ["--cacert", "/etc/kubernetes/pki/ca.crt", "--resolve", "%(host)s:443:%(address)s" % told]
-    argv += ["--write-out", "%{http_code}", "https://%(host)s/api/v1/openapi.json" % told]
-    code, out, err = call(argv, 20)
+    argv += ["--resolve", "%(host)s:443:%(address)s" % told, "--write-out", "%{http_code}"]
+    url = "https://%(host)s/api/v1/openapi.json" % told
+    trusted = told.get("trusted")
+    if trusted:
+        with tempfile.NamedTemporaryFile(suffix=".crt") as authority:
+            authority.write(trusted.encode("ascii"))
+            authority.flush()
+            code, out, err = call(argv + ["--cacert", authority.name, url], 20)
+    else:
+        # Of a certificate of the site's own without its authority: what the system trusts.
+        own = [] if trusted == "" else ["--cacert", "/etc/kubernetes/pki/ca.crt"]
+        code, out, err = call(argv + own + [url], 20)
     said = (err.strip().splitlines() or ["curl ended with %d" % code])[0] if code else ""
     return {"status": int(out) if code == 0 and out.isdigit() else 0, "said": said[:LONG_LINE]}

@@ -31,7 +31,9 @@ def told(site: Site) -> dict[str, Any]:
     if database_backups(site):
         found["backup"] = {"metrics": "/var/lib/prometheus/node-exporter", "state": "/var/lib/avadm-database"}
     if site.components.ava is not None:
+        own = site.components.ava.certificate
         found["ava"] = {
+            "trusted": (own.ca or "") if own else None,
             "namespace": ava.NAMESPACE,
             "ledger": ava.DATABASE,
             "host": ava.host(site),

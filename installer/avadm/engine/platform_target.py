@@ -83,8 +83,10 @@ def platform_target(site: Site, kube: KubeTarget | None) -> PlatformTarget | Non
             raise MeasureError(f"{done.node}: no administrator could be made: {told[-300:]}")
         return done
 
+    certificate = site.components.ava.certificate
     return PlatformTarget(
         host=ava.host(site),
+        trusted=(certificate.ca or "") if certificate else None,
         address=kube.ingress,
         master=kube.master,
         image=kube.image,

@@ -57,7 +57,10 @@ def administrator(file: SiteFile, fleet: Fleet, name: str | None) -> Iterator[Wa
     address = site.network.ingress_vip or site.with_role("ingress")[0].address
     host = platform.host(site)
     try:
-        http = http_by_address(host, str(address), KeyStore.open(file.path).trusted(Authority.KUBERNETES))
+        own = site.components.ava.certificate
+        # Empty: what this machine's system trusts.
+        trusted = (own.ca or "") if own else KeyStore.open(file.path).trusted(Authority.KUBERNETES)
+        http = http_by_address(host, str(address), trusted)
     except (ssl.SSLError, ValueError) as error:
         raise AvadmError(
             Finding(

@@ -12,11 +12,12 @@ from avadm.components.monitoring import SERVER
 from avadm.components.registry import READERS, SPACE, USERS
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.pki import foreign
 from avadm.pki.certs import key_pem
 from avadm.pki.model import Authority, key_variable
 from avadm.render import Given, Vars, monitoring, monitoring_tls
 from avadm.site import places
-from avadm.site.ava_services import Service
+from avadm.site.ava_services import Ldap, Service
 from avadm.site.model import Site
 
 SECRET_BYTES = 32
@@ -53,6 +54,11 @@ def render(given: Given, out: Vars) -> None:
     if knobs is None:
         return
     told = _Told()
+    if own := knobs.certificate:
+        out.all |= {
+            "ingress_own_certificate": own.chain.strip() + "\n",
+            "ingress_own_key": f"{{{{ {own.key} }}}}",
+        }
     if found := knobs.oidc:
         told.settings["api"]["oidc"] = {
             **found.model_dump(
@@ -64,7 +70,7 @@ def render(given: Given, out: Vars) -> None:
         }
     if ldap := knobs.ldap:
         ca = told.reach("api", "ldap", ldap, port_of(ldap.url))
-        told.settings["api"]["ldap"] = {"url": ldap.url, "user_dn": ldap.user_dn, **ca}
+        told.settings["api"]["ldap"] = {"url": ldap.url, **_entry(ldap, told), **ca}
     _registry(given, told)
     _prometheus(given, told)
     if notices := _notices(given.site, told, out):
@@ -75,6 +81,14 @@ def render(given: Given, out: Vars) -> None:
         "ava_service_ca_certificates": told.cas,
         "ava_service_openings": told.openings,
     }
+
+
+def _entry(ldap: Ldap, told: _Told) -> dict[str, Any]:
+    """Return the settings of how a user's entry is found in the directory."""
+    if ldap.search is None:
+        return {"user_dn": ldap.user_dn}
+    search = ldap.search.model_dump(mode="json", include={"base", "filter", "bind_dn"})
+    return {"search": {**search, "passfile": told.secret("api", "ldap", ldap.search.password)}}
 
 
 def _registry(given: Given, told: _Told) -> None:
@@ -163,6 +177,10 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
     if knobs is None:
         return []
     wanted = [("oidc.secret", knobs.oidc.secret)] if knobs.oidc else []
+    if knobs.certificate:
+        wanted.append(("certificate.key", knobs.certificate.key))
+    if knobs.ldap and knobs.ldap.search:
+        wanted.append(("ldap.search.password", knobs.ldap.search.password))
     if knobs.notices and knobs.notices.mail and knobs.notices.mail.user:
         wanted.append(("notices.mail.password", knobs.notices.mail.password))
     return [
@@ -180,6 +198,32 @@ def missing(site: Site, held: Mapping[str, str]) -> list[Finding]:
 
 
 def require(site: Site, held: Mapping[str, str]) -> None:
-    """Raise AvadmError where one of these secrets is not in the vault."""
-    if found := missing(site, held):
+    """Raise AvadmError where one of these secrets is not in the vault, or is not what it should be."""
+    if found := missing(site, held) or _wrong_key(site, held):
         raise AvadmError(found)
+
+
+def _wrong_key(site: Site, held: Mapping[str, str]) -> list[Finding]:
+    """Return an error where the vault's private key is not that of the site's own certificate; no word of the key is repeated."""
+    own = site.components.ava.certificate if site.components.ava else None
+    if own is None:
+        return []
+    try:
+        right, found = (
+            foreign.owns(foreign.read(own.chain)[0], held[own.key]),
+            "the key of another certificate",
+        )
+    except ValueError:
+        right, found = False, "no private key in PEM, or one with a password"
+    if right:
+        return []
+    return [
+        Finding(
+            check="ava-certificate-key",
+            what="The private key in the vault is not that of the certificate.",
+            where="components.ava.certificate.key",
+            found=f"{own.key}: {found}",
+            wanted="the private key of the first certificate of the chain, PEM without a password",
+            remedy="Correct it: ansible-vault edit --vault-password-file SITE.vault-pass SITE.vault.yml",
+        )
+    ]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from avadm.site.ava_services import Ldap, Notices, Oidc
+from avadm.site.ava_services import Certificate, Ldap, Notices, Oidc
 from avadm.site.values import Model, Real, Subnet, Whole
 
 Port = Annotated[Whole, Field(ge=1, le=65535)]
@@ -76,6 +76,8 @@ class Ava(Model):
 
     host: str = Field(default="ava", pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """Name under which users reach it, before `network.domain`."""
+    certificate: Certificate | None = None
+    """Certificate of your own for that name; workbenches and services below the domain keep those of the site's authority."""
     replicas: Whole = Field(default=2, ge=1, le=9)
     """Processes of each kind: of the API all serve, of the others one leads."""
     registration: bool = True

@@ -22,6 +22,20 @@ class Service(Model):
     """Authority of its certificate, PEM, where that is not a public one."""
 
 
+PEM = r"^\s*-----BEGIN CERTIFICATE-----"
+
+
+class Certificate(Model):
+    """A certificate of your own for https://HOST.DOMAIN, in place of one that the site's own authority signs."""
+
+    chain: str = Field(pattern=PEM)
+    """PEM: the server's certificate first, then those of the authorities between it and the root."""
+    key: VaultName = "vault_ava_tls_key"
+    """Variable of the vault with its private key, PEM without a password."""
+    ca: str | None = Field(default=None, pattern=PEM)
+    """Root of its authority, PEM, by which avadm itself verifies it; what this machine's system trusts where absent."""
+
+
 class Enough(Model):
     """Whose accounts need no administrator's approval."""
 
@@ -48,13 +62,28 @@ class Oidc(Service):
     """Whose accounts need no approval; each needs an administrator's where absent."""
 
 
+class LdapSearch(Model):
+    """How a user's entry is found where its DN does not follow from the login name, as in Active Directory."""
+
+    base: Text
+    """DN below which entries are searched, at any depth: `ou=people,dc=example,dc=org`."""
+    filter: str = Field(default="(sAMAccountName={name})", pattern=r"^\(.*\{name\}.*\)$", max_length=1000)
+    """Filter with {name}; exactly one entry must match, otherwise the login is refused."""
+    bind_dn: Text
+    """DN of the service account that searches; of Active Directory also its user principal name."""
+    password: VaultName = "vault_ava_ldap_password"  # noqa: S105  a variable's name
+    """Variable of the vault with that account's password."""
+
+
 class Ldap(Service):
-    """Log-in by a directory: the platform binds as the person; an account in AVA is needed too."""
+    """Log-in by a directory: the platform binds as the user, by `user_dn` or after a `search`; an account in AVA is needed."""
 
     url: str = Field(pattern=r"^ldaps?://[^\s/:]+(:[0-9]{1,5})?$")
     """Its address; `ldap://` is upgraded by StartTLS, and nobody gets in without."""
-    user_dn: str = Field(pattern=r"^[^\s].*\{name\}")
+    user_dn: str | None = Field(default=None, pattern=r"^[^\s].*\{name\}")
     """Name in the directory, with {name}: `uid={name},ou=people,dc=example,dc=org`."""
+    search: LdapSearch | None = None
+    """In place of `user_dn`: how the entry is found."""
 
 
 class Webhook(Service):

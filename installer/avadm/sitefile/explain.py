@@ -51,6 +51,7 @@ PATTERNS = {
     r"^https://[^\s?#]+$": "https:// and an address without blanks, '?' and '#'",
     r"^ldaps?://[^\s/:]+(:[0-9]{1,5})?$": "ldap:// or ldaps:// and HOST or HOST:PORT",
     r"^[^\s].*\{name\}": "a name in the directory with {name} where the user's goes",
+    r"^\(.*\{name\}.*\)$": "a filter in parentheses with {name} where the user's goes: (sAMAccountName={name})",
     r"^[^@\s]+@[^@\s]+$": "an address such as ops@example.org",
     r"\S": "some words",
     r"^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$": "a letter, then lower-case letters, digits and inner hyphens, at most 32",

@@ -8,7 +8,7 @@ import time
 import ldap3
 import pytest
 
-from ava.api.config import Ldap
+from ava.api.config import Ldap, LdapSearch
 from ava.api.directory import DirectoryDown
 from ava.api.ldap import LdapDirectory
 from tests.platform.slapd import BASE, WORD, Slapd
@@ -122,3 +122,63 @@ def test_a_server_that_does_not_answer_holds_nobody_up(server, scheme):
         with pytest.raises(DirectoryDown):
             LdapDirectory(Ldap(url=url, user_dn=DN, ca=server.ca)).knows("ann", WORD)
         assert time.monotonic() - began < 15
+
+
+@pytest.fixture
+def searching(server, tmp_path):
+    """Return a function that makes a directory which searches, as a site with Active Directory has it."""
+    word = tmp_path / "word"
+
+    def make(
+        filter="(&(objectClass=inetOrgPerson)(uid={name}))", base=BASE, password=WORD, plain=False, ca=None
+    ):
+        word.write_text(password + "\n")
+        search = LdapSearch(base=base, filter=filter, bind_dn=f"cn=admin,{BASE}", passfile=word)
+        url = f"ldap://127.0.0.1:{server.plain}" if plain else f"ldaps://127.0.0.1:{server.tls}"
+        return LdapDirectory(Ldap(url=url, search=search, ca=ca or server.ca))
+
+    return make
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["ldaps", "ldap"])
+def test_a_user_who_is_found_gets_in_by_their_own_password_alone(searching, plain):
+    directory = searching(plain=plain)
+    assert directory.knows("ann", WORD)
+    for name, word in [("ann", "wrong"), ("ann", ""), ("none", WORD), ("ann", WORD + "\0"), ("admin", WORD)]:
+        assert not directory.knows(name, word), (name, word)
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "a*", "ann)(uid=*", "ann)(|(uid=*)", "\\61nn", "ann\0", "ann*", "(ann)", "ann,ou=people"]
+)
+def test_a_name_is_no_part_of_a_filter(searching, monkeypatch, name):
+    """Also where the check of names would let it through."""
+    monkeypatch.setattr("ava.api.ldap.person_problems", lambda name, where: ())
+    assert not searching().knows(name, WORD)
+
+
+def test_where_several_entries_match_none_gets_in(searching):
+    assert not searching("(|(uid={name})(cn=ben))").knows("ann", WORD)
+    assert not searching("(|(uid={name})(objectClass=inetOrgPerson))").knows("ann", WORD), (
+        "more than the limit of the search"
+    )
+    assert searching("(|(uid={name})(cn=ben))").knows("ben", WORD), "the very same entry twice is one"
+
+
+@pytest.mark.parametrize(
+    ("more", "cause"),
+    [
+        ({"password": "wrong"}, "the service account is refused"),
+        ({"password": ""}, "the service account has no password"),
+        ({"base": "ou=none,dc=example,dc=org"}, "the search failed: noSuchObject"),
+    ],
+)
+def test_what_is_wrong_with_the_search_is_no_wrong_password(searching, more, cause):
+    with pytest.raises(DirectoryDown, match=cause):
+        searching(**more).knows("ann", WORD)
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["ldaps", "ldap"])
+def test_the_service_accounts_password_goes_to_no_other_server(searching, server, plain):
+    with pytest.raises(DirectoryDown, match="its certificate does not prove"):
+        searching(plain=plain, ca=server.others).knows("ann", WORD)

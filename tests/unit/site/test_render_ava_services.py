@@ -190,3 +190,22 @@ def test_what_counts_is_told_the_limits_in_bytes_and_who_may_ask(tmp_path, knob,
     assert out.all["registry_space_limits"] == limits
     [client] = [leaf for leaf in components.ava.leaves(of) if leaf.name == "registry-client-ava"]
     assert out.all["registry_space_client"] == client.user
+
+
+def test_the_directory_is_searched_with_a_secret_of_the_vault(tmp_path, monkeypatch):
+    search = {
+        "base": "dc=x",
+        "bind_dn": "svc@x",
+        "filter": "(&(sAMAccountName={name})(memberOf=cn=gpu,dc=x))",
+    }
+    knobs = {"ldap": {"url": "ldaps://dir.example.org", "search": search, "networks": ["192.0.2.11/32"]}}
+    assert [f.found for f in ava_services.missing(site(ava=knobs), {})] == ["no vault_ava_ldap_password"]
+    assert ava_services.missing(site(ava=knobs), {"vault_ava_ldap_password": "x"}) == []
+    monkeypatch.setitem(SECRETS, "vault_ava_ldap_password", "directory word")
+    (tmp_path / "again").mkdir()
+    data = objects(tmp_path, "base.yml.j2", knobs)["ConfigMap ava"]["data"]
+    assert "directory word" not in str(data)
+    api = Api.model_validate(yaml.safe_load(data["api.yml"]))
+    assert api.ldap.search.model_dump(mode="json") == {**search, "passfile": "/etc/ava/services-api/ldap"}
+    kept = objects(tmp_path / "again", "secrets.yml.j2", knobs)["Secret services-api"]["data"]
+    assert base64.b64decode(kept["ldap"]).decode() == "directory word"

@@ -215,6 +215,7 @@ class PlatformTarget:
         make_admin: makes a user an administrator with a password (fleet, name, password); the password goes by standard input
             alone, nothing of it is kept.
         authority: path of that certificate on the master.
+        trusted: authority of a certificate of the site's own, PEM, in its place; "" for those that the system trusts.
         addresses: nodes' own, by their names.
         ingress: a node of the ingress, which reaches the interface's pods.
         metrics: Prometheus, None where the site has none of ours.
@@ -230,6 +231,7 @@ class PlatformTarget:
     plain_nodes: tuple[str, ...]
     make_admin: Callable[[Fleet, str, str], Result] = field(repr=False)
     authority: str = "/etc/kubernetes/pki/ca.crt"
+    trusted: str | None = None
     addresses: Mapping[str, str] = field(default_factory=dict)
     ingress: str = ""
     metrics: MetricsTarget | None = None

@@ -54,7 +54,8 @@ CHECKS = (
         "certificates",
         "certificates",
         "a certificate that has expired or soon will",
-        "`avadm apply` renews it and restarts who uses it.",
+        "`avadm apply` renews it and restarts who uses it. /etc/traefik/own.crt is your own: renew it at its authority, "
+        "put it into components.ava.certificate and its key into the vault, then `avadm apply addons`.",
         "certificates",
         _ending,
         requirement="I5",
