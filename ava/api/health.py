@@ -20,7 +20,7 @@ WITHIN = 5.0
 
 
 def internal(store: Store, more: Sequence[Route] = ()) -> Starlette:
-    """Return the application of the internal port: /healthz (the ledger answers), /metrics, and what else is asked there."""
+    """Return the internal port's application: /ready (this process answers), /healthz (the ledger does), /metrics, and more."""
 
     async def healthz(request: Request) -> Response:
         try:
@@ -30,7 +30,13 @@ def internal(store: Store, more: Sequence[Route] = ()) -> Starlette:
             return PlainTextResponse(f"the ledger does not answer: {type(error).__name__}\n", 503)
         return PlainTextResponse("ok\n")
 
+    async def ready(request: Request) -> Response:
+        # Of nothing but this process: what answers slowly, or without the ledger, says more to its users than no back end.
+        return PlainTextResponse("ok\n")
+
     def figures(request: Request) -> Response:
         return Response(generate_latest(metrics.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures), *more])
+    return Starlette(
+        routes=[Route("/ready", ready), Route("/healthz", healthz), Route("/metrics", figures), *more]
+    )

@@ -104,8 +104,10 @@ class Watch:
                     self.store.bench_active(run.definition, idle.last_seen(run, bench))
                 self.store.bench_warn(run.id, now, now + self.rule.warning)
             case Step.STOP:
+                if not self.store.stop_idle(run.id, now, bench, by=BY):
+                    # Its user came in while it was found out what the others use.
+                    return
                 log.info("workbench %s of %s is stopped: idle", run.name, run.owner)
-                self.store.stop(run.id, now, by=BY)
                 self.services.audit(
                     "ava", "workbenches.idle", f"run {run.id}", "done", "", {"owner": run.owner}
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ava.api import metrics, room
 from ava.api.identity import Caller
@@ -97,10 +97,12 @@ def stored(who: Caller, kind: Kind, name: str, spec: Spec) -> Iterator[Definitio
     try:
         yield made
     except Refused:
-        if not before:
-            store.delete_definition(made.id, clock())
-        elif before[0].spec != made.spec:
-            store.put_definition(owner, kind, name, before[0].spec, clock(), replace=True)
+        # What was refused first is the answer: its run may have been made all the same, and then this is refused too.
+        with suppress(Refused):
+            if not before:
+                store.delete_definition(made.id, clock())
+            elif before[0].spec != made.spec:
+                store.put_definition(owner, kind, name, before[0].spec, clock(), replace=True)
         raise
 
 

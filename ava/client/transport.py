@@ -173,11 +173,13 @@ def refusal(answer: httpx.Response) -> Refused:
             or [
                 Problem(
                     "no-problem-document",
-                    "Something else than AVA has answered.",
+                    "The reply is not from AVA.",
                     str(answer.url.copy_with(query=None)),
-                    f"status {answer.status_code}",
-                    "an answer of AVA",
-                    "Check the address; a proxy in between may have answered.",
+                    _shown(answer),
+                    "a reply of AVA",
+                    "AVA has no process that is ready, or does not answer in time: try again in a minute."
+                    if answer.status_code in (502, 503, 504)
+                    else "Check the address; a proxy in between may have answered.",
                 )
             ]
         ),
@@ -185,6 +187,19 @@ def refusal(answer: httpx.Response) -> Refused:
     after = answer.headers.get("retry-after", "")
     made.after = float(after) if after.isdigit() else 0.0
     return made
+
+
+def _shown(answer: httpx.Response) -> str:
+    """Return what answered: the status, the server's name and the first words, of printable characters alone."""
+    server = answer.headers.get("server", "")
+    try:
+        words = " ".join(answer.text[:2000].split())
+    except (UnicodeDecodeError, LookupError, httpx.ResponseNotRead):
+        words = ""
+    found = f"status {answer.status_code}{f' {answer.reason_phrase}' if answer.reason_phrase else ''}"
+    found += f", server {server}" if server else ", no server header"
+    found += f": {words}" if words else ", without a body"
+    return "".join(c if c.isprintable() else "?" for c in found)[:200]
 
 
 def _text(value: Any) -> str:

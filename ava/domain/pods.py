@@ -66,6 +66,8 @@ class Place:
         restarts: how often this place's pod was replaced within the attempt.
         groups: all that the owner is in now; their folders are mounted.
         data: data sets that are mounted.
+        queue_priority: of the run's queue.
+        pinned: whether the role goes to the pool of the node that the run names.
         disk: the workbench's own; ``disk_node`` is where it is, empty: it is made where the pod comes.
     """
 
@@ -82,6 +84,8 @@ class Place:
     data: tuple[Bound, ...] = ()
     disk: Disk | None = None
     disk_node: str = ""
+    queue_priority: int = 0
+    pinned: bool = True
 
     @property
     def name(self) -> str:
@@ -167,12 +171,13 @@ def _annotations(place: Place, site: Site) -> dict[str, str]:
         NAME: run.name,
         RESTARTS: str(place.restarts),
         labels.GANG: "1" if alone else str(spec.pods()),
+        labels.QUEUE_PRIORITY: str(place.queue_priority),
         labels.PRIORITY: str(run.priority),
         labels.CREATED: run.created.astimezone(UTC).isoformat(),
     }
     if place.pool is not None:
         said[labels.POOL] = place.pool.name
-    if spec.node:
+    if spec.node and place.pinned:
         said[labels.NODE] = spec.node
     if spec.gpu_model and place.role.each.gpu:
         said[labels.MODEL] = spec.gpu_model

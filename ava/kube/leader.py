@@ -123,6 +123,9 @@ class Leader:
         """Renew until that has not succeeded for too long."""
         while self.leads():
             await asyncio.sleep(max(0.0, min(self._lease.every, self._until - self._clock())))
+            if not self.leads():
+                # This process stood still: writes were refused meanwhile, and what was assumed of them may be wrong.
+                return
             # A try on a dead connection must leave time for one on another.
             patience = min((self._lease.length - self._lease.margin) / 3, self._until - self._clock())
             try:

@@ -32,6 +32,7 @@ class Facts:
         groups: all that the owner is in now.
         data: the run's data sets.
         disk: the workbench's.
+        queue_priority: of the run's queue.
     """
 
     run: Run
@@ -43,6 +44,12 @@ class Facts:
     groups: tuple[Group, ...] = ()
     data: tuple[Bound, ...] = ()
     disk: Disk | None = None
+    queue_priority: int = 0
+
+    def pinned(self, role: Role) -> bool:
+        """Return whether a role goes to the node that the run names: one without GPUs not where those with GPUs go elsewhere."""
+        with_gpus = [self.pools[one.name] for one in self.spec.roles if one.each.gpu]
+        return bool(role.each.gpu) or not with_gpus or self.pools[role.name] in with_gpus
 
     @property
     def namespace(self) -> str:
@@ -68,7 +75,8 @@ async def read(
     queue = next((queue for queue in queues if queue.name == run.queue), None)
     members = hosts.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
     chosen = {role.name: pool_of(role, queue.pool if queue else None, list(pools)) for role in spec.roles}
-    return Facts(run, spec, owner, group, members, chosen, groups, data, disk)
+    line = queue.priority if queue else 0
+    return Facts(run, spec, owner, group, members, chosen, groups, data, disk, line)
 
 
 def _disk(store: Store, run: Run) -> Disk | None:

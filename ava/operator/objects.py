@@ -95,6 +95,8 @@ class Objects:
                 facts.data,
                 facts.disk,
                 disk_node,
+                facts.queue_priority,
+                facts.pinned(role),
             )
             return pods.pod(where, self.site)
 

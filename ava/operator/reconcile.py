@@ -19,14 +19,14 @@ from ava.domain import labels, podstate, policies
 from ava.domain.exits import Why
 from ava.domain.model import Kind, Outcome, Phase, PodState, Run
 from ava.domain.policies import Again, Decision, End, Go, Place
-from ava.domain.problems import Refused
+from ava.domain.problems import Problem, Refused
 from ava.domain.spec import Spec
 from ava.kube.client import Object
-from ava.kube.errors import Invalid
+from ava.kube.errors import Denied, Invalid
 from ava.operator import facts
 from ava.operator.abreast import abreast
 from ava.operator.benches import Benches
-from ava.operator.cluster import Cluster
+from ava.operator.cluster import Cluster, Foreign
 from ava.operator.config import Config
 from ava.operator.disks import Disks
 from ava.operator.keys import Sealed
@@ -35,10 +35,13 @@ from ava.operator.metrics import Metrics
 from ava.operator.objects import Objects
 from ava.operator.serving import Replicas
 from ava.store.interface import Store
+from ava.store.types import plain
 
 log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 SOON = 0.0
+NOT_MADE = "pods-not-made"
+"""Code of the reason why a run that was admitted has no pods."""
 
 
 def utc() -> datetime:
@@ -70,6 +73,7 @@ class Reconciler:
         self.disks = Disks(cluster, store, threads, config.cluster, now)
         self.replicas = Replicas(cluster, store, threads, config, self.objects, stuck)
         self.metrics, self.stuck, self.now = metrics, stuck, now
+        self._asked: dict[str, int] = {}
         self._hopeless: dict[str, str] = {}
         """Why a run's pods cannot be made; asking again would make half of them again and again."""
         self._waits: dict[tuple[str, int, Place, int], float] = {}
@@ -151,16 +155,36 @@ class Reconciler:
                 await self._make(run, spec, due)
             except facts.NotYet as not_yet:
                 log.info("run %s waits: %s", run.id, not_yet)
-                return 1.0
+                await self._say(run, str(not_yet))
+                return self._patience(run)
+            except (Foreign, Denied) as error:
+                await self._say(run, f"Kubernetes does not take its pods: {error}")
+                raise
             except (Sealed, ValueError, Invalid) as error:
                 # Nothing of ours to repair: what the user asked for cannot be made, now or later.
                 self._hopeless[run.id] = f"Its pods cannot be made: {error}"
                 return SOON
+            await self._say(run, "")
+            self._asked.pop(run.id, None)
             if run.attempt:
                 await self.objects.remove_attempts(run.id, run.attempt)
         if go.until is not None:
             later.append((go.until - self.now()).total_seconds())
         return max(0.1, min(later)) if later else None
+
+    async def _say(self, run: Run, why: str) -> None:
+        """Keep why a run's pods are not made; empty: they are."""
+        before = [reason for reason in run.waits_for if reason.get("code") == NOT_MADE]
+        if why == (str(before[0].get("what")) if before else ""):
+            return
+        remedy = "Wait; where it lasts, ask the administrator. Its quota is taken meanwhile: stop the run to give it back."
+        reasons = [Problem(NOT_MADE, plain(why, 1000), f"run {run.id}", remedy=remedy)] if why else []
+        await self.threads(self.store.waits_for, run.id, reasons)
+
+    def _patience(self, run: Run) -> float:
+        """Return the seconds until a run's folders are looked for again; longer each time, for each look is eight questions."""
+        asked = self._asked[run.id] = self._asked.get(run.id, 0) + 1
+        return float(min(1.5 ** (asked - 1), 15.0))
 
     def _backed_off(self, run: Run, create: Mapping[Place, int]) -> tuple[dict[Place, int], list[float]]:
         """Return the places whose pod is due now, and the seconds until each of the others is.
@@ -187,6 +211,7 @@ class Reconciler:
         """Drop what is remembered of a run that has ended."""
         self.replicas.forget(run)
         self._hopeless.pop(run, None)
+        self._asked.pop(run, None)
         for key in [key for key in self._waits if key[0] == run]:
             del self._waits[key]
 

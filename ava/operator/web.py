@@ -13,7 +13,7 @@ from ava.operator.metrics import Metrics
 
 @asynccontextmanager
 async def serve(host: str, port: int, metrics: Metrics, problem: Callable[[], str]) -> AsyncIterator[int]:
-    """Serve ``/metrics`` and ``/healthz`` while the context lasts; gives the port.
+    """Serve ``/metrics``, ``/healthz`` and ``/ready`` (this process answers) while the context lasts; gives the port.
 
     ``problem`` says what is wrong with this process, empty for nothing: then ``/healthz`` answers 503 with it.
     """
@@ -26,8 +26,11 @@ async def serve(host: str, port: int, metrics: Metrics, problem: Callable[[], st
         wrong = problem()
         return web.Response(text=f"{wrong or 'ok'}\n", status=503 if wrong else 200)
 
+    async def ready(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
     app = web.Application(client_max_size=1024)
-    app.add_routes([web.get("/metrics", exposition), web.get("/healthz", health)])
+    app.add_routes([web.get("/metrics", exposition), web.get("/healthz", health), web.get("/ready", ready)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, host, port)

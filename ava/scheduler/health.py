@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 async def serving(
     address: str, registry: CollectorRegistry, healthy: Callable[[], str]
 ) -> AsyncIterator[int]:
-    """Serve ``/healthz`` and ``/metrics`` and give the port.
+    """Serve ``/healthz``, ``/ready`` (this process answers) and ``/metrics`` and give the port.
 
     ``healthy`` returns what is wrong, empty where nothing is: then 200, else 503 with it.
     """
@@ -27,8 +27,11 @@ async def serving(
             body=generate_latest(registry), headers={"Content-Type": "text/plain; version=0.0.4"}
         )
 
+    async def ready(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
     app = web.Application()
-    app.add_routes([web.get("/healthz", healthz), web.get("/metrics", metrics)])
+    app.add_routes([web.get("/healthz", healthz), web.get("/ready", ready), web.get("/metrics", metrics)])
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     host, _, port = address.rpartition(":")

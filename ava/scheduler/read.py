@@ -17,6 +17,11 @@ Object = Mapping[str, Any]
 PRODUCT = "nvidia.com/gpu.product"
 """Label of NVIDIA's feature discovery; AVA's own label comes before it."""
 DONE = ("Succeeded", "Failed")
+KIND = f"{labels.PREFIX}/kind"
+ENDLESS = ("workbench", "service")
+"""Kinds of runs of which nobody knows when they end."""
+USUAL, STEP = 50, 1000
+"""The priority of queues for which none is given, for pods that an earlier version has made; and that of runs is below STEP."""
 _WHEN_TRUE = ("OutOfDisk", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 _MOST = 2**53
 _MIB = 2**20
@@ -120,7 +125,9 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
         index=_number(marks.get(labels.INDEX), 0),
         gang=run if size > 1 else key,
         size=size,
-        priority=_number(notes.get(labels.PRIORITY), 0),
+        priority=_number(notes.get(labels.QUEUE_PRIORITY), USUAL) * STEP
+        + _number(notes.get(labels.PRIORITY), 0),
+        endless=mine and marks.get(KIND) in ENDLESS,
         created=notes.get(labels.CREATED) or meta.get("creationTimestamp") or "",
         ports=_ports(spec),
         node=spec.get("nodeName") or "",

@@ -19,7 +19,7 @@ WITHIN = 5.0
 
 
 def internal(problem: Callable[[], str], metrics: Metrics) -> Starlette:
-    """Return the application of the internal port: /healthz (file system and ledger are there) and /metrics."""
+    """Return the internal port's application: /ready (this process answers), /healthz (file system and ledger do), /metrics."""
 
     async def healthz(request: Request) -> Response:
         try:
@@ -28,7 +28,10 @@ def internal(problem: Callable[[], str], metrics: Metrics) -> Starlette:
             wrong = "the file system or the ledger does not answer"
         return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
 
+    async def ready(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
     def figures(request: Request) -> Response:
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    return Starlette(routes=[Route("/healthz", healthz), Route("/metrics", figures)])
+    return Starlette(routes=[Route("/ready", ready), Route("/healthz", healthz), Route("/metrics", figures)])

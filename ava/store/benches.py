@@ -14,6 +14,7 @@ from ava.store.base import Base, reading, upsert, writing
 from ava.store.lookup import Lock, definition_row, run_row, user_row
 from ava.store.tables import definitions, keys, pods, runs, secrets, users
 from ava.store.tables_benches import benches, idle_exempt
+from ava.store.types import plain
 
 _RUNS_NOW = and_(
     runs.c.kind == Kind.WORKBENCH.value, runs.c.phase == Phase.ADMITTED.value, runs.c.stop.is_(None)
@@ -63,6 +64,21 @@ class BenchStore(Base):
             name=row.name,
             until=until.isoformat(),
         )
+        return True
+
+    @writing
+    def stop_idle(self, connection: Connection, run: str, now: datetime, seen: Bench, *, by: str) -> bool:
+        """Ask for the end of a workbench that is still idle as it was seen; False where its user came in meanwhile."""
+        row = run_row(connection, run, Lock.OWN)
+        kept = select(benches.c.active, benches.c.warned).where(benches.c.definition == row.definition)
+        now_kept = connection.execute(kept.with_for_update()).one_or_none()
+        if now_kept is None or (now_kept.active, now_kept.warned) != (seen.active, seen.warned):
+            return False
+        if row.phase != Phase.ADMITTED or row.stop is not None:
+            return False
+        said = {"stop": now, "reason": f"Stopped by {plain(by, 200)}."}
+        connection.execute(runs.update().where(runs.c.id == run).values(said))
+        self.tell(connection, now, "run-stop", run, Topic.OPERATOR, by=plain(by, 200))
         return True
 
     @writing

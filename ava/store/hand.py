@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,10 @@ from ava.store.tables_identities import spent
 from ava.store.tables_images import image_deletions
 from ava.store.types import plain, plain_document
 from ava.store.waiting import Waiter, waiter
+
+log = logging.getLogger(__name__)
+SIGN = 2**20
+"""Bytes of what a part tells of itself: a cluster's nodes one by one, a few hundred bytes each."""
 
 
 class HandStore(Base):
@@ -79,7 +84,12 @@ class HandStore(Base):
     @writing
     def alive(self, connection: Connection, part: str, now: datetime, detail: Mapping[str, Any]) -> None:
         """Keep a sign of life."""
-        row = {"part": part, "at": now, "detail": plain_document(detail)}
+        kept = plain_document(detail, size=SIGN)
+        if "left_out" in kept:
+            log.error(
+                "the sign of life of %s is too large, its details are not kept: %s", part, kept["left_out"]
+            )
+        row = {"part": part, "at": now, "detail": kept}
         put = upsert(connection, signs).values(row)
         put = put.on_conflict_do_update(
             index_elements=["part"], set_={"at": put.excluded["at"], "detail": put.excluded.detail}

@@ -26,6 +26,9 @@ class Benches(Protocol):
     def bench_warn(self, run: str, now: datetime, until: datetime) -> bool:
         """Tell the owner that an idle workbench is stopped at ``until``; once for each idle stretch, else False."""
 
+    def stop_idle(self, run: str, now: datetime, seen: Bench, *, by: str) -> bool:
+        """Ask for the end of a workbench that is still idle as it was seen; False where its user came in meanwhile."""
+
     def exempt_idle(self, definition: str, exempt: bool, now: datetime) -> None:
         """Choose whether a workbench is never stopped for being idle."""
 

@@ -33,7 +33,10 @@ def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Pro
     ]
     if not problems:
         row = {"run": run.id, "group_name": run.group_name, "queue": run.queue, "user_name": run.owner}
-        connection.execute(charges.insert().values(**row, **asks._asdict(), began=now))
+        # A clock that was set back must not charge twice for a time: a charge begins at the end of the one before.
+        last = select(func.max(charges.c.ended)).where(charges.c.run == run.id)
+        began = max(now, connection.execute(last).scalar() or now)
+        connection.execute(charges.insert().values(**row, **asks._asdict(), began=began))
     return problems
 
 

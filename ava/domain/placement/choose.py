@@ -29,7 +29,9 @@ def gang_of(spec: Spec, pool: str, run: str, *, plain: str | None = None) -> Gan
 
     def where(role: Role) -> Where:
         other = plain if mixed and not role.each.gpu else None
-        return Where(other or pool, node=spec.node, model=spec.gpu_model if role.each.gpu else None)
+        return Where(
+            other or pool, node=None if other else spec.node, model=spec.gpu_model if role.each.gpu else None
+        )
 
     pods = tuple(
         Pod(f"{run}/{role.name}-{i}", "", role.each.resources(), where(role), role.name, i, run)

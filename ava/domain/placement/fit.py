@@ -27,16 +27,17 @@ class Slot:
         free: what is left; negative where more is on it than it has.
         held: what pods that wait for it will take, already taken off ``free``.
         fixed: what pods that are not AVA's take.
+        endless: what AVA's pods take of which nobody knows when they end.
     """
 
-    __slots__ = ("fixed", "free", "held", "node", "on", "spare")
+    __slots__ = ("endless", "fixed", "free", "held", "node", "on", "spare")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.free = node.room
         self.spare = node.pods
         self.held = Resources()
-        self.fixed = Resources()
+        self.fixed = self.endless = Resources()
         self.on: dict[str, Pod] = {}
 
     def lacks(self, pod: Pod) -> Cause | None:
@@ -65,6 +66,8 @@ class Slot:
         self.spare -= 1
         if pod.fixed:
             self.fixed = self.fixed.plus(pod.asks)
+        elif pod.endless:
+            self.endless = self.endless.plus(pod.asks)
 
     def drop(self, key: str) -> None:
         """Count a pod out."""
@@ -73,6 +76,8 @@ class Slot:
         self.spare += 1
         if pod.fixed:
             self.fixed = self.fixed.minus(pod.asks)
+        elif pod.endless:
+            self.endless = self.endless.minus(pod.asks)
 
     def size(self) -> Resources:
         """Return what AVA's pods could have on it if no other of them were here."""

@@ -13,7 +13,7 @@ from ava.domain.placement.plan import shape, turn
 from ava.domain.resources import Resources
 
 Holds = list[tuple[str, Resources]]
-_Short = tuple[int, int, int, str]
+_Short = tuple[bool, int, int, int, str]
 
 
 class Holder:
@@ -26,6 +26,7 @@ class Holder:
     def keep(self, gang: Gang) -> bool:
         """Keep for each pod the node that comes nearest to taking it once AVA's other pods there have ended.
 
+        Nodes where workbenches or services leave enough come first, for these may never end.
         Nothing is kept, and False returned, where the nodes of the moment could not hold the gang even when empty: it
         waits for nodes, and others need not wait with it.
         """
@@ -63,13 +64,15 @@ class Holder:
                 # Disks are kept over the ends of their runs: to wait for one would keep the rest of the node for ever.
                 return None
             lack = want.minus(slot.free)
-            return (max(lack.gpu, 0), max(lack.cpu, 0), max(lack.memory, 0), name)
+            # What waits for the end of a workbench or a service may wait for ever: such a node only where there is no other.
+            endless = bool(want.lacking(slot.size().minus(slot.held).minus(slot.endless)))
+            return (endless, max(lack.gpu, 0), max(lack.cpu, 0), max(lack.memory, 0), name)
 
         heap = [key for name in self._cluster.may(same[0].where) if (key := short(name)) is not None]
         heapify(heap)
         found: list[str] = []
         while heap and len(found) < len(same):
-            name = heappop(heap)[3]
+            name = heappop(heap)[-1]
             found.append(name)
             taken[name] = taken.get(name, 0) + 1
             again = short(name)

@@ -108,6 +108,7 @@ class Pod:
         node: where it is bound.
         fixed: not AVA's: it stays for as long as the node does, so nothing waits for its room.
         disk: bytes of its node's own disk that it takes and that the node does not count yet.
+        endless: a workbench's or a service's: nobody knows when it ends.
     """
 
     key: str
@@ -124,6 +125,7 @@ class Pod:
     node: str = ""
     fixed: bool = False
     disk: int = 0
+    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

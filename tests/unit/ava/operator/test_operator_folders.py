@@ -26,8 +26,11 @@ def test_pods_come_when_the_folders_are_made_and_mount_the_runs_data_sets(store)
         made(store, (FolderKind.USER, "ann"), (FolderKind.GROUP, "vision"))
         await asyncio.sleep(1.5)
         assert room.pods(run) == [], "the data set's folder is not made"
+        (why,) = room.run(run).waits_for
+        assert why["code"] == "pods-not-made" and "is not made yet" in why["what"]
         made(store, (FolderKind.DATA_SET, one.id))
         await room.until(lambda: room.phases(run) == ["Running"])
+        assert room.run(run).waits_for == ()
         assert paths(room.pods(run)[0]) == {
             "/mnt/cephfs/users/ann/data",
             "/mnt/cephfs/groups/vision/data",

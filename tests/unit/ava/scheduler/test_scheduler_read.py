@@ -110,7 +110,7 @@ def test_a_pod_of_the_operator() -> None:
     }
     thing["spec"]["containers"][0]["ports"] = [{"containerPort": 1}, {"containerPort": 2, "hostPort": 22}]
     found = read.pod(thing, lambda gpu: "default")
-    assert (found.size, found.index, found.priority, found.fixed) == (4, 3, 50, False)
+    assert (found.size, found.index, found.priority, found.fixed) == (4, 3, 50_050, False)
     assert (found.where.pool, found.where.node, found.where.model) == ("big", "n7", "V100")
     assert found.where.selector == (("rack", "a"),)
     assert found.where.affinity == ((Requirement("k", "In", ("v",)),),)
