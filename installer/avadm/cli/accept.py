@@ -13,6 +13,7 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.options import only as only_option
 from avadm.cli.output import console, print_json, stderr
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 from avadm_validation.suites import ALONE, NAMES
 
@@ -64,7 +65,7 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
     for c in checks:
         lines = [f"{x.metric} {x.op} {fmt(x.threshold)} {x.unit} ({x.scope})" for x in criteria.needed(c.ID)]
         table.add_row(c.ID, f"{c.TITLE[0]}\n{c.TITLE[1]}", "\n".join(lines), end_section=True)
-    console.print(table)
+    print_table(table, whole=("check",))
     return EXIT_GOOD
 
 

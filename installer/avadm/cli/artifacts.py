@@ -15,6 +15,7 @@ from avadm.cli.artifacts_progress import display
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import duration
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
 
@@ -130,7 +131,7 @@ def list_(app: App, names: tuple[str, ...], as_json: bool) -> int:
         needs = {True: "yes", False: "no", None: "?"}[row["needed"]]
         state = Text(row["state"], style=_STYLE[ArtifactState(row["state"])])
         table.add_row(row["name"], row["version"], state, has.get("source", ""), size, needs)
-    console.print(table)
+    print_table(table, whole=("artifact", "version", "state", "needed"))
     return EXIT_GOOD
 
 

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from avadm.cli.ava_people import as_json, as_whom
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import console, print_json, stderr
+from avadm.cli.output import print_json, stderr
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_GOOD
 
 
@@ -49,7 +50,7 @@ def usage(
         table = Table("USER", "GROUP", "RUNS", "GPU HOURS", "CORE HOURS", "GiB HOURS", box=None)
         for row in report.rows:
             table.add_row(*map(str, row.shown().values()))
-        console.print(table)
+        print_table(table, whole=("USER", "GROUP", "RUNS", "GPU HOURS", "CORE HOURS", "GiB HOURS"))
     if not report.final:
         stderr.print(f"· {month} is not over: this is what was used until now.")
     return EXIT_GOOD

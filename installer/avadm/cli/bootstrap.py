@@ -13,6 +13,7 @@ from rich.table import Table
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import print_findings, print_json, stderr
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
 
@@ -184,7 +185,7 @@ def _confirm(offers: list[Offer], accept: bool) -> bool:
     for o in offers:
         if o.key is not None:
             table.add_row(o.target.node, o.target.host, o.key.get_name(), fingerprint(o.key))
-    stderr.print(table)
+    print_table(table, whole=("node", "address", "type"), to=stderr)
     if accept:
         stderr.print(f"Accepted without asking (--accept-host-keys): {len(offers)}.")
         return True
@@ -221,7 +222,7 @@ def _print(key: ControllerKey, reports: list[NodeReport]) -> None:
         for r in reports:
             cells = (marks[r.steps[s].state] if s in r.steps else "-" for s in STEPS)
             table.add_row(r.node, *cells, r.steps["python"].detail if "python" in r.steps else "")
-        console.print(table)
+        print_table(table, whole=("node", "host key", "key", "root", "python"))
     if failed:
         console.print(f"{len(failed)} of {len(reports)} nodes are not ready; the reasons follow.")
     elif changed:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def backups(app: App, as_json: bool) -> int:
     for one in found:
         sizes = (f"{one['bytes'] / MIB:.0f}", f"{one['stored_bytes'] / MIB:.0f}")
         table.add_row(one["label"], one["type"], _time(one["stop"]), *sizes)
-    console.print(table)
+    print_table(table, whole=("backup", "through"))
     console.print(Text(f"Any time since {_time(min(one['stop'] for one in found))} can be restored."))
     return EXIT_GOOD
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr, visible
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _list(checks: Sequence[Check], as_json: bool) -> int:
     )
     for c in checks:
         table.add_row(c.id, c.topic, c.title, c.requirement)
-    console.print(table)
+    print_table(table, whole=("check", "topic"))
     return EXIT_GOOD
 
 
@@ -122,7 +123,7 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result
                 together[key].append(r)
         for some in together.values():
             console.print(_block(status, some))
-    console.print(_topics(checks, results))
+    print_table(_topics(checks, results), whole=())
     names = ("bad", "warn", "unknown", "ok")
     counts = {s: len({r.id for r in results if r.status == s}) for s in names}
     words = f"{counts['bad']} bad, {counts['warn']} to watch, {counts['unknown']} not known"

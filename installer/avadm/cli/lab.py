@@ -12,6 +12,7 @@ import click
 from rich.status import Status
 
 from avadm.cli.output import console, print_json, stderr
+from avadm.cli.tables import print_table
 from avadm.errors import AvadmError
 from avadm.findings import Finding
 
@@ -202,7 +203,7 @@ def list_(as_json: bool) -> None:
     table = Table("node", "address", "state", "roles", box=None)
     for n in data["nodes"]:
         table.add_row(n["name"], n["address"], n["state"], " ".join(n["roles"]))
-    console.print(table)
+    print_table(table, whole=("node", "address", "state"))
 
 
 @lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -14,6 +14,7 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import first_line
+from avadm.cli.tables import print_table
 from avadm.engine.fingerprint import Asker
 from avadm.engine.lock_nodes import LockNodes, Seen, look
 from avadm.engine.mirror import Mirror
@@ -187,7 +188,7 @@ def _print(
     console.print("Phases of one step run at once.\n")
     if note:
         console.print(Text(f"! {note}\n", style="yellow"))
-    console.print(_table(steps, rows))
+    print_table(_table(steps, rows), whole=("step", "phase", "state"))
     for text in warned(verdicts):
         console.print(Text(f"! {text}", style="yellow"))
     for step in steps:

@@ -16,6 +16,7 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.options import only
 from avadm.cli.output import console, print_json
+from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Severity, errors
 
@@ -147,7 +148,7 @@ def _list(checks: tuple[Check, ...], as_json: bool) -> int:
         table = Table("check", "what it makes sure of", "nodes")
         for c in checks:
             table.add_row(c.id, c.title, ", ".join(sorted(c.roles)) or "all")
-        console.print(table)
+        print_table(table, whole=("check",))
     return EXIT_GOOD
 
 

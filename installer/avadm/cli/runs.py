@@ -12,6 +12,7 @@ from avadm.cli.output import console, heading, print_json
 from avadm.cli.plan import short
 from avadm.cli.progress_model import duration
 from avadm.cli.summary_text import print_summary
+from avadm.cli.tables import print_table
 from avadm.engine.prune import DAYS, KEEP, candidates, prune
 from avadm.engine.summary import of_run
 from avadm.errors import DAMAGE, AvadmError
@@ -74,7 +75,7 @@ def list_(number: int, as_json: bool) -> None:
         changed = "" if row["changed"] is None else str(row["changed"])
         result = Text(row["result"], style=_STYLE.get(row["result"], ""))
         table.add_row(row["id"], ", ".join(row["phases"]), result, changed, took)
-    console.print(table)
+    print_table(table, whole=("run", "result", "changed", "time"))
 
 
 @runs.command()

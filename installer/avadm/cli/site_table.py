@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from avadm.cli.output import console, print_findings
+from avadm.cli.tables import print_table
 from avadm.site.model import Device, Node
 from avadm.sitefile.load import SiteFile
 
@@ -26,7 +27,7 @@ def print_site(site_file: SiteFile) -> None:
         ("login", f"{site.ssh.user}, port {site.ssh.port}, key {site_file.ssh_key}"),
     ):
         networks.add_row(f"  {name}", str(value))
-    console.print(networks)
+    print_table(networks, whole=())
     nodes = Table(header_style="bold", title_justify="left")
     with_storage = net.storage is not None
     for column in ("node", "address", *(["storage"] if with_storage else []), "rack", "roles", "devices"):
@@ -36,7 +37,7 @@ def print_site(site_file: SiteFile) -> None:
         if with_storage:
             row.insert(2, str(node.storage_address or "-"))
         nodes.add_row(*row)
-    console.print(nodes)
+    print_table(nodes, whole=("node", "address", "storage"))
     print_findings(site_file.warnings)
 
 

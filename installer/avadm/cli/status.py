@@ -13,6 +13,7 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json
 from avadm.cli.plan import command_line, short
 from avadm.cli.runs import overview
+from avadm.cli.tables import print_table
 from avadm.engine.controller import named
 from avadm.engine.lock_nodes import LockNodes, Seen
 from avadm.engine.mirror import Mirror
@@ -50,7 +51,7 @@ def status(app: App, offline: bool, as_json: bool) -> None:
         print_json(data)
         return
     console.print(f"Site [bold]{site}[/bold]  {context.site_file.path}\n")
-    console.print(_table(data))
+    print_table(_table(data), whole=("phase", "state", "nodes", "since"))
     _print_where(data)
     _print_lock(data["lock"], note)
     if last:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from avadm.cli.progress_model import duration, first_line
+from avadm.cli.tables import print_table
 from avadm.engine.remedies import own
 from avadm.records.summary import FailureSummary, RunSummary
 
@@ -23,7 +24,7 @@ _SHOWN = 20
 
 def print_summary(data: RunSummary, console: Console) -> None:
     """Print what summary.json holds: phases, then failures with their remedies, then how to go on."""
-    console.print(_phases(data))
+    print_table(_phases(data), whole=("phase", "result", "ok", "changed", "failed", "time"), to=console)
     failures = data["failures"]
     for key in _grouped(failures)[:_SHOWN]:
         _print_failure(key, console)
