@@ -53,7 +53,7 @@ def idle_watch(tmp_path: Path, monkeypatch: Patch) -> None:
         benches_to_watch=lambda name: pairs,
         alive=lambda *args: None,
         stop=lambda id, now, by: stopped.append(id),
-        stop_idle=lambda id, now, **more: stopped.append(id) or True,
+        stop_idle=lambda id, now, seen, **more: stopped.append(id) or True,
     )
     services = anything(
         store=store,
