@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -124,6 +125,10 @@ def cli(ctx: click.Context, server: str | None, ca: Path | None, token_file: Pat
 def main() -> None:
     """Run the command line; every error ends here as a sentence, never as a traceback."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal's encoding does not have is shown by its number. No text of anybody's ends a command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     code = run()
     try:
         sys.stdout.flush()

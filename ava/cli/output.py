@@ -22,8 +22,17 @@ stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def print_json(data: Any) -> None:
     """Print data as JSON on standard output, nothing else."""
-    json.dump(_plain(data), sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    print(json.dumps(_plain(data), indent=2, ensure_ascii=not _utf8()))
+
+
+def print_json_line(data: BaseModel) -> None:
+    """Print data as one line of JSON on standard output."""
+    print(json.dumps(_plain(data), ensure_ascii=not _utf8()))
+
+
+def _utf8() -> bool:
+    """Return whether standard output takes every character; JSON has a way of its own to say the others."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _plain(data: Any) -> Any:

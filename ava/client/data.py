@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import httpx
 
@@ -20,6 +23,16 @@ PIECE = 2**26
 BLOCK = 2**20
 CUTS = 10
 """An upload is gone on with after so many cuts without progress at most."""
+
+
+def encoded_path(path: str | PathLike[str]) -> str:
+    """Return a path as the interface takes it: each name percent-encoded byte for byte, whatever it holds."""
+    return "/".join(quote_from_bytes(name, safe="") for name in os.fsencode(path).split(b"/"))
+
+
+def decoded_path(path: str) -> str:
+    """Return a path of an answer as the names are; bytes that are no UTF-8 as Python's own file names have them."""
+    return os.fsdecode(unquote_to_bytes(path))
 
 
 class Data(Part):
@@ -79,11 +92,11 @@ class Data(Part):
         return self._all(FileOut, f"/files/{id}", {"path": path}, most)
 
     def delete_file(self, id: str, path: str) -> None:
-        """Remove a file or an empty folder of a data set."""
+        """Remove a file or an empty folder of a data set; ``path`` is percent-encoded."""
         self._send.send("DELETE", f"/files/{id}", params={"path": path})
 
     def download(self, id: str, path: str, to: BinaryIO) -> int:
-        """Write a file of a data set; return its bytes. Raises Refused, or Unreachable where it was cut."""
+        """Write a file of a data set, ``path`` percent-encoded; return its bytes. Refused, or Unreachable where it was cut."""
         done = 0
         try:
             with self._send.http.stream(
@@ -99,7 +112,10 @@ class Data(Part):
         return done
 
     def begin_upload(self, id: str, path: str, length: int) -> str:
-        """Return the address of a new upload, by which it is gone on with, also by another program."""
+        """Return the address of a new upload, by which it is gone on with, also by another program.
+
+        ``path`` is percent-encoded: of a name ``encoded_path`` makes one.
+        """
         name = base64.b64encode(path.encode()).decode("ascii")
         headers = {
             "upload-length": str(length),

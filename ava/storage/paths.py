@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ava.domain.names import shown
@@ -18,14 +19,9 @@ def parts(path: str, *, new: bool = False) -> list[bytes]:
     What is no plain letter may be percent-encoded (as answers have it), so that every name can be said, a line break in
     it among them. Refused 422 for ``..``, empty names and what is too long.
     """
-    raw = unquote_to_bytes(path)
-    names = raw.split(b"/") if raw else []
-    wrong = (
-        len(raw) > LONGEST
-        or b"\0" in raw
-        or any(name in (b"", b".", b"..") or len(name) > NAME for name in names)
-        or (new and not all(map(_plain, names)))
-    )
+    names = [unquote_to_bytes(name) for name in path.split("/")] if path else []
+    whole = b"/".join(names)
+    wrong = _wrong(names, new=new) if len(whole) <= LONGEST else f"{len(whole)} bytes"
     if wrong or (new and not names):
         raise Refused(
             422,
@@ -33,10 +29,10 @@ def parts(path: str, *, new: bool = False) -> list[bytes]:
                 "path-invalid",
                 "This is no path of a file in a data set.",
                 "path",
-                shown(path),
-                "names with / between them: none empty, none . or .., each of at most 255 bytes"
+                shown(path) + (f": {wrong}" if wrong else ""),
+                "names with / between them: none empty, none . or .., each of at most 255 bytes, 4096 in all"
                 + (", in UTF-8, without control characters" if new else ""),
-                "Correct the path.",
+                "Rename the file." if new else "Correct the path.",
             ),
         )
     return names
@@ -48,14 +44,33 @@ def said(names: list[bytes]) -> str:
 
 
 def label(name: bytes) -> str:
-    """Return a name for people."""
-    return "".join(
-        c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name.decode("utf-8", "replace")
-    )
+    """Return a name for people: without what would steer a terminal or turn the text around."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _steers(c) else c for c in name.decode("utf-8", "replace"))
 
 
-def _plain(name: bytes) -> bool:
-    try:
-        return name.decode("utf-8").isprintable()
-    except UnicodeDecodeError:
-        return False
+def _wrong(names: list[bytes], *, new: bool) -> str:
+    """Return what is wrong with one of the names; "" for nothing."""
+    for name in names:
+        if name in (b"", b".", b".."):
+            return "an empty name" if not name else f"the name {name.decode()}"
+        if len(name) > NAME:
+            return f"a name of {len(name)} bytes"
+        if b"\0" in name or b"/" in name:
+            return f"a name with {'a zero byte' if 0 in name else '/'} in it"
+        if new:
+            try:
+                text = name.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return f"byte {error.start + 1} of a name is not UTF-8 (0x{name[error.start]:02x})"
+            if found := next((c for c in text if unicodedata.category(c) == "Cc"), None):
+                return f"a name with the control character U+{ord(found):04X}"
+    return ""
+
+
+def _steers(char: str) -> bool:
+    """Return whether a character is shown as something else than itself."""
+    category = unicodedata.category(char)
+    return category in ("Cc", "Cs", "Zl", "Zp") or char in _TURNS
+
+
+_TURNS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from pathlib import Path
 from typing import Literal
 
 import click
@@ -14,10 +12,8 @@ from ava.cli.app import App, as_json
 from ava.cli.output import ago, note, number, print_json, say, size, table
 from ava.cli.specfile import memory
 from ava.cli.verbs.admin import number_of
-from ava.client import Client
+from ava.cli.verbs.data_files import VERBS, find_set
 from ava.domain.data_sets import CACHED
-from ava.domain.names import is_id
-from ava.domain.problems import Refused, missing
 
 WITH = click.Choice(["user", "group"])
 
@@ -25,20 +21,6 @@ WITH = click.Choice(["user", "group"])
 @click.group()
 def data() -> None:
     """Keep data sets, and files in them; SET is a data set's id, or the name of one of yours."""
-
-
-def _find(ava: Client, ref: str) -> DataSetOut:
-    if is_id(ref):
-        try:
-            return ava.data_set(ref)
-        except Refused as refused:
-            if refused.status != 404:
-                raise
-    mine = [one for one in ava.data_sets() if one.name == ref]
-    own = [one for one in mine if one.owner == ava.me().name] or mine
-    if not own:
-        raise missing(f"data set {ref}", "SET")
-    return own[0]
 
 
 @data.command("list")
@@ -117,7 +99,7 @@ def make(
 @click.pass_obj
 def show(app: App, set_: str, json_: bool) -> None:
     """Show a data set: where its bytes lie, whether they can be had, and how much of them the cache holds."""
-    one = _find(app.client(), set_)
+    one = find_set(app.client(), set_)
     if json_:
         print_json(one.model_dump(mode="json"))
         return
@@ -165,7 +147,7 @@ def held(one: DataSetOut) -> str:
 def delete(app: App, set_: str) -> None:
     """Delete a data set with all its files, while no run that has not finished names it."""
     ava = app.client()
-    one = _find(ava, set_)
+    one = find_set(ava, set_)
     ava.delete_data_set(one.id)
     note(f"Deleted {one.name} ({one.id}).")
 
@@ -178,7 +160,7 @@ def delete(app: App, set_: str) -> None:
 def share(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
     """Let a user, or the members of a group, read a data set."""
     ava = app.client()
-    ava.share_data_set(_find(ava, set_).id, kind, name)
+    ava.share_data_set(find_set(ava, set_).id, kind, name)
 
 
 @data.command()
@@ -189,72 +171,10 @@ def share(app: App, set_: str, kind: Literal["user", "group"], name: str) -> Non
 def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
     """Take that back: no further run gets it, and those that have it keep it until they end."""
     ava = app.client()
-    one = _find(ava, set_)
+    one = find_set(ava, set_)
     ava.unshare_data_set(one.id, kind, name)
     if runs := [use.run for use in ava.data_set_runs(one.id) if use.admitted]:
         note(f"Runs that have it now, whoever's they are: {', '.join(runs)}.")
-
-
-@data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("path", default="")
-@click.option("--limit", "-n", type=click.IntRange(1), default=1000, show_default=True)
-@as_json
-@click.pass_obj
-def ls(app: App, set_: str, path: str, limit: int, json_: bool) -> None:
-    """List a folder of a data set, by name."""
-    ava = app.client()
-    found = list(ava.files(_find(ava, set_).id, path, most=limit))
-    if json_:
-        print_json(found)
-        return
-    rows = [(e.kind, size(e.size) if e.kind == "file" else "", e.path) for e in found]
-    table(("KIND", "SIZE", "PATH"), rows, right=("SIZE",))
-
-
-@data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.argument("path", default="")
-@click.option("--resume", metavar="UPLOAD", help="Go on with an upload that was cut, as its beginning said.")
-@click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
-@click.pass_obj
-def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace: bool) -> None:
-    """Send FILE into a data set; cut off, it goes on where it was."""
-    ava = app.client()
-    one = _find(ava, set_)
-    where = resume or ava.begin_upload(one.id, path or file.name, file.stat().st_size)
-    note(f"Sending to {where}; after a cut: ava data put {one.id} {file} --resume {where}")
-    ava.upload(where, file, replace=replace)
-    note(f"{path or file.name} is in {one.name}.")
-
-
-@data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("path")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.pass_obj
-def get(app: App, set_: str, path: str, file: Path) -> None:
-    """Write a file of a data set to FILE (- is standard output)."""
-    ava = app.client()
-    one = _find(ava, set_)
-    if str(file) == "-":
-        ava.download(one.id, path, sys.stdout.buffer)
-        return
-    part = file.with_name(f"{file.name}.part")
-    with part.open("wb") as opened:
-        ava.download(one.id, path, opened)
-    part.replace(file)
-
-
-@data.command()
-@click.argument("set_", metavar="SET")
-@click.argument("path")
-@click.pass_obj
-def rm(app: App, set_: str, path: str) -> None:
-    """Remove a file, or an empty folder, while no run has the data set."""
-    ava = app.client()
-    ava.delete_file(_find(ava, set_).id, path)
 
 
 @data.command()
@@ -273,7 +193,7 @@ def space(app: App, kind: str, name: str, limit: str | None, json_: bool) -> Non
     elif kind == "group":
         folder = ava.group_folder(name)
     else:
-        one = _find(ava, name)
+        one = find_set(ava, name)
         folder = (ava.limit_data_set(one.id, chosen) if limit else one).folder
     if json_ or folder is None:
         print_json(folder.model_dump(mode="json") if folder else {})
@@ -283,3 +203,7 @@ def space(app: App, kind: str, name: str, limit: str | None, json_: bool) -> Non
     say(
         f"{size(folder.used or 0)} of {size(folder.quota)}, {folder.files or 0} files, {ago(folder.seen)} ago"
     )
+
+
+for verb in VERBS:
+    data.add_command(verb)

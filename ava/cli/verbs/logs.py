@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from ava.cli.app import App, as_json, run_argument
-from ava.cli.output import note
+from ava.cli.output import note, print_json_line
 from ava.cli.times import INSTANT
 from ava.cli.waiting import follow as follow_run
 from ava.cli.waiting import print_line, the_run
@@ -40,7 +40,7 @@ def logs(
     if json_:
         rows = ava.follow(id, tail=tail, pod=pod) if follow else ava.logs(id, tail=tail, since=since, pod=pod)
         for row in rows:
-            click.echo(row.model_dump_json())
+            print_json_line(row)
         return
     if follow:
         follow_run(ava, id, tail=tail, pod=pod, raw=raw)

@@ -1,0 +1,134 @@
+"""Files of data sets: `ava data ls`, `put`, `get` and `rm`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ava.api.schemas.data_sets import DataSetOut
+from ava.cli.app import App, as_json
+from ava.cli.output import note, print_json, size, table
+from ava.client import Client
+from ava.client.data import decoded_path, encoded_path
+from ava.domain.names import is_id
+from ava.domain.problems import Problem, Refused, missing
+
+ENCODED = click.option(
+    "--encoded",
+    is_flag=True,
+    help="PATH is percent-encoded, as --json and `ls --encoded` have it: for names that cannot be typed.",
+)
+
+
+def _said(path: str, encoded: bool) -> str:
+    """Return a path as the interface takes it: what was typed is the name, byte for byte."""
+    return path if encoded else encoded_path(path)
+
+
+def find_set(ava: Client, ref: str) -> DataSetOut:
+    """Return a data set by its id, or by its name, one's own first; Refused 404."""
+    if is_id(ref):
+        try:
+            return ava.data_set(ref)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+    mine = [one for one in ava.data_sets() if one.name == ref]
+    own = [one for one in mine if one.owner == ava.me().name] or mine
+    if not own:
+        raise missing(f"data set {ref}", "SET")
+    return own[0]
+
+
+@click.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path", default="")
+@click.option("--limit", "-n", type=click.IntRange(1), default=1000, show_default=True)
+@ENCODED
+@as_json
+@click.pass_obj
+def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -> None:
+    """List a folder of a data set, by name."""
+    ava = app.client()
+    found = list(ava.files(find_set(ava, set_).id, _said(path, encoded), most=limit))
+    if json_:
+        print_json(found)
+        return
+    rows = [
+        (e.kind, size(e.size) if e.kind == "file" else "", e.path if encoded else decoded_path(e.path))
+        for e in found
+    ]
+    table(("KIND", "SIZE", "PATH"), rows, right=("SIZE",))
+
+
+@click.command()
+@click.argument("set_", metavar="SET")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("path", default="")
+@click.option("--resume", metavar="UPLOAD", help="Go on with an upload that was cut, as its beginning said.")
+@click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
+@ENCODED
+@click.pass_obj
+def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace: bool, encoded: bool) -> None:
+    """Send FILE into a data set; cut off, it goes on where it was."""
+    if not file.is_file():
+        raise Refused(
+            400,
+            Problem(
+                "file-not-regular",
+                "Only a regular file can be sent: of a pipe or a device the length is not known.",
+                "FILE",
+                str(file),
+                "a regular file",
+                "Save it first: `cat PIPE > FILE`.",
+            ),
+        )
+    ava = app.client()
+    one = find_set(ava, set_)
+    said = _said(path, encoded) if path else encoded_path(file.name)
+    where = resume or ava.begin_upload(one.id, said, file.stat().st_size)
+    note(f"Sending to {where}; after a cut: ava data put {one.id} {file} --resume {where}")
+    ava.upload(where, file, replace=replace)
+    note(f"{path or file.name} is in {one.name}.")
+
+
+@click.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@ENCODED
+@click.pass_obj
+def get(app: App, set_: str, path: str, file: Path, encoded: bool) -> None:
+    """Write a file of a data set to FILE (- is standard output)."""
+    ava = app.client()
+    one, path = find_set(ava, set_), _said(path, encoded)
+    if str(file) == "-":
+        ava.download(one.id, path, sys.stdout.buffer)
+        return
+    if file.is_dir():
+        raise click.UsageError(f"{file} is a folder; name the file in it.")
+    if file.exists() and not file.is_file():
+        # A pipe or a device takes the bytes as they come, and stays what it is.
+        with file.open("wb") as opened:
+            ava.download(one.id, path, opened)
+        return
+    part = file.with_name(f"{file.name}.part")
+    with part.open("wb") as opened:
+        ava.download(one.id, path, opened)
+    part.replace(file)
+
+
+@click.command()
+@click.argument("set_", metavar="SET")
+@click.argument("path")
+@ENCODED
+@click.pass_obj
+def rm(app: App, set_: str, path: str, encoded: bool) -> None:
+    """Remove a file, or an empty folder, while no run has the data set."""
+    ava = app.client()
+    ava.delete_file(find_set(ava, set_).id, _said(path, encoded))
+
+
+VERBS = (ls, put, get, rm)
