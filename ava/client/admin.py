@@ -31,7 +31,7 @@ class Administration(Part):
         return self._one(UserOut, "POST", "/users", json=body, again=False)
 
     def change_user(self, name: str, **changes: Any) -> UserOut:
-        """Change ``state`` (pending, active, disabled), ``admin``, ``email``."""
+        """Change ``state`` (pending, active, disabled; with ``stop_runs=True`` all runs are stopped), ``admin``, ``email``."""
         return self._one(UserOut, "PATCH", f"/users/{name}", json=changes, again=True)
 
     def set_password_of(self, name: str, new: str) -> None:
@@ -78,9 +78,10 @@ class Administration(Part):
         """Put a user into a group."""
         self._send.send("PUT", f"/groups/{group}/members/{user}")
 
-    def remove_member(self, group: str, user: str) -> None:
-        """Take a user out of a group."""
-        self._send.send("DELETE", f"/groups/{group}/members/{user}")
+    def remove_member(self, group: str, user: str, *, stop_runs: bool = False) -> None:
+        """Take a user out of a group; stop the user's runs that are charged to it where that is wanted."""
+        asked = {"stop_runs": "true"} if stop_runs else {}
+        self._send.send("DELETE", f"/groups/{group}/members/{user}", params=asked)
 
     def put_queue(self, name: str, **settings: Any) -> QueueOut:
         """Make or change a queue: ``pool``, ``quota``, ``priority``."""

@@ -121,8 +121,8 @@ class DataSetStore(Base):
 
     @writing
     def unshare(self, connection: Connection, id: str, kind: str, who: str) -> None:
-        """Take that back: no further run gets it; those that have it keep it until they end."""
-        data_set_row(connection, id)
+        """Take that back: no further run gets it; those that have it keep it until they end, and grow no more."""
+        data_set_row(connection, id, Lock.OWN)
         which = shares.c.data_set == id, shares.c.kind == kind, shares.c.who == who
         if connection.execute(shares.delete().where(*which)).rowcount == 0:
             raise missing(f"share of the data set with the {kind} {shown(who)}", "share")

@@ -18,6 +18,7 @@ from ava.domain.names import is_id, shown
 from ava.domain.problems import Problem, Refused
 from ava.store.data_sets import readable_by
 from ava.store.elsewhere import unready
+from ava.store.entitlement import revoked
 from ava.store.lookup import Lock, row_of
 from ava.store.tables import queues, runs
 from ava.store.tables_folders import data_sets, holds
@@ -144,8 +145,7 @@ def _why_not(connection: Connection, hold: Row[Any], owner: str) -> Problem:
     allowed = select(data_sets.c.id).where(data_sets.c.id == row.id, readable_by(owner))
     where = f"data set {row.id}"
     if connection.execute(allowed).one_or_none() is None:
-        what = f"The data set {row.name} is no longer shared with {owner}."
-        return Problem("data-set-revoked", what, where, remedy="Ask its owner, or stop the run.")
+        return revoked(row, owner)
     having = select(holds.c.run).where(holds.c.data_set == row.id, holds.c.since.is_not(None))
     others = [o.run for o in connection.execute(having.order_by(holds.c.run).limit(5))]
     what = f"The data set {row.name} is {'written' if row.writers else 'read'} by other runs."

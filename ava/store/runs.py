@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic, UserState
+from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
 from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
-from ava.store import disks, follow, holds, records
+from ava.store import disks, entitlement, follow, holds, records
 from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
@@ -182,7 +182,7 @@ class RunStore(Base):
 
     @writing
     def _admit(self, connection: Connection, id: str, now: datetime, cluster: str | None) -> None:
-        row = run_row(connection, id, Lock.OWN)
+        person, row = entitlement.locked(connection, id)
         if row.phase == Phase.ADMITTED:
             return
         if row.phase == Phase.FINISHED:
@@ -190,9 +190,8 @@ class RunStore(Base):
             raise _Waits([Problem("run-finished", what, f"run {id}", remedy="Submit it again.")])
         if not_yet := follow.reasons(connection, id):
             raise _Waits(not_yet)
-        if user_row(connection, row.owner).state != UserState.ACTIVE:
-            what = f"{row.owner}, whose run it is, may not run anything now."
-            raise _Waits([Problem("user-not-active", what, f"run {id}", remedy="Ask an administrator.")])
+        if lost := entitlement.membership(connection, person, row):
+            raise _Waits(lost)
         changes: dict[str, Any] = {"phase": Phase.ADMITTED, "admitted": now, "waits_for": []}
         if cluster is not None and row.cluster == "any":
             changes["cluster"] = cluster

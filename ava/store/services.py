@@ -14,7 +14,7 @@ from ava.domain.quota import asks_problems, never_fits
 from ava.domain.resources import Resources
 from ava.domain.serving import Service, clamp, same_pods
 from ava.domain.spec import Scaling
-from ava.store import records
+from ava.store import entitlement, records
 from ava.store.base import Base, reading, refuse, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, group_row, run_row
@@ -57,12 +57,14 @@ class ServiceStore(Base):
         """Give a service another definition. The same again changes nothing.
 
         What makes the same pods as the settled revision takes an update back; only the number of replicas, bounds and
-        access need no further revision. 409 for one that ends; 422 for what can never fit.
+        access need no further revision. 409 for one that ends, or whose owner has lost the group or a data set of it;
+        422 for what can never fit.
         """
-        row = run_row(connection, run, Lock.OWN)
+        person, row = entitlement.locked(connection, run)
         known = _row(connection, run)
         if row.phase == Phase.FINISHED or row.stop is not None:
             raise _ended(row)
+        refuse(entitlement.growth(connection, person, row), 409)
         if fixed := [name for name in FIXED if spec.get(name) != row.spec.get(name)]:
             raise conflict(
                 "service-fixed",
@@ -123,9 +125,10 @@ class ServiceStore(Base):
     def scale_service(self, connection: Connection, run: str, count: int, now: datetime) -> Service:
         """Set how many replicas are wanted; 422 outside of the definition's bounds, 409 for one that ends.
 
-        Whether quota and queue have room is decided when the operator asks for what the replicas need.
+        More than there are is 409 too where the owner has lost the group or a data set of it (entitlement.py). Whether
+        quota and queue have room is decided when the operator asks for what the replicas need.
         """
-        row = run_row(connection, run, Lock.OWN)
+        person, row = entitlement.locked(connection, run)
         known = _row(connection, run)
         if row.phase != Phase.ADMITTED or row.stop is not None:
             raise _ended(row)
@@ -136,6 +139,8 @@ class ServiceStore(Base):
             remedy = "Choose another number, or change serving.scaling of its definition."
             problem = Problem("replicas", what, "replicas", str(count)[:40], f"{least} to {most}", remedy)
             raise Refused(422, problem)
+        if count > known.wanted:
+            refuse(entitlement.growth(connection, person, row), 409)
         if count != known.wanted:
             asks = _each(row.spec).times(count)
             group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
@@ -183,15 +188,18 @@ class ServiceStore(Base):
 
     @writing
     def _recharge(self, connection: Connection, id: str, amount: Resources, now: datetime) -> None:
-        row = run_row(connection, id, Lock.OWN)
+        person, row = entitlement.locked(connection, id)
         _row(connection, id)
         before = Resources(row.gpu, row.cpu, row.memory)
         if row.phase != Phase.ADMITTED:
             raise _ended(row)
         if before == amount:
             return
-        if amount.lacking(before) and (earlier := _earlier(connection, row)):
-            raise _Waits([earlier])
+        if amount.lacking(before):
+            if lost := entitlement.growth(connection, person, row):
+                raise _Waits(lost)
+            if earlier := _earlier(connection, row):
+                raise _Waits([earlier])
         update = runs.update().where(runs.c.id == id).values(amount._asdict())
         after = connection.execute(update.returning(runs)).one()
         release(connection, id, now)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from ava.api import paging, shapes
+from ava.api import leaving, paging, shapes
 from ava.api.identity import Caller, Someone
 from ava.api.routes.common import Ref, find, router
 from ava.api.schemas.common import Paged, QuotaIn
@@ -109,9 +109,18 @@ def add_member(name: Ref, user: Ref, who: Someone) -> None:
 
 
 @routes.delete("/groups/{name}/members/{user}", status_code=204)
-def remove_member(name: Ref, user: Ref, who: Someone) -> None:
-    """Take a user out of a group; runs go on, charged to it."""
+def remove_member(name: Ref, user: Ref, who: Someone, stop_runs: bool = False) -> None:
+    """Take a user out of a group; runs go on, charged to it, but cannot grow.
+
+    With `stop_runs` the user's runs that are charged to the group are stopped, also where the user is not in it any more.
+    """
     group = _group(who, name, "groups.leave")
     person = find(who.services.store.user, "user", user, "path.user")
-    with who.change("groups.leave", f"group {group.name}", user=person.name):
-        who.services.store.remove_member(group.name, person.name, who.services.clock())
+    with who.change("groups.leave", f"group {group.name}", user=person.name, stop_runs=stop_runs):
+        try:
+            who.services.store.remove_member(group.name, person.name, who.services.clock())
+        except Refused as refused:
+            if not stop_runs or refused.status != 404:
+                raise
+        if stop_runs:
+            leaving.stop(who, person.name, group.name)

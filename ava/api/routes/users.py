@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import invitation, paging, shapes
+from ava.api import invitation, leaving, paging, shapes
 from ava.api.identity import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import Paged
@@ -64,8 +64,11 @@ def show_user(name: Ref, who: Someone) -> UserOut:
 
 @routes.patch("/users/{name}")
 def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
-    """Approve, shut out, make or unmake an administrator, change the address. Shutting out ends sessions and tokens."""
-    only_email = body.state is None and body.admin is None
+    """Approve, shut out, make or unmake an administrator, change the address.
+
+    Shutting out ends sessions and tokens and stops the person's public services; with `stop_runs` all that they run.
+    """
+    only_email = body.state is None and body.admin is None and body.stop_runs is None
     found = _user(who, name, "users.email" if only_email else "users.change")
     detail = {k: v for k, v in body.model_dump().items() if v is not None}
     if not detail:
@@ -78,6 +81,8 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
             admin=body.admin,
             email=body.email,
         )
+        if changed.state is not UserState.ACTIVE:
+            (leaving.stop if body.stop_runs else leaving.stop_public)(who, changed.name)
     return shapes.user(changed)
 
 

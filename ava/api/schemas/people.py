@@ -40,11 +40,12 @@ class UserMake(Request):
 
 
 class UserChange(Request):
-    """What is to change; what is left out stays."""
+    """What is to change; what is left out stays. ``stop_runs``: with state disabled, all the user's runs are stopped."""
 
     email: Email | None = None
     admin: bool | None = None
     state: Literal["pending", "active", "disabled"] | None = None
+    stop_runs: bool | None = None
 
 
 class PasswordChange(Request):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ava.cli import specfile
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json, say, table
+
+if TYPE_CHECKING:
+    from ava.client import Client
 
 
 @click.group()
@@ -74,10 +77,25 @@ def users(app: App, state: Literal["pending", "active", "disabled"] | None, json
 @admin.command()
 @click.argument("name")
 @click.argument("state", type=click.Choice(["active", "disabled"]))
+@click.option("--stop-runs", is_flag=True, help="With disabled: stop all that the user runs.")
 @click.pass_obj
-def user(app: App, name: str, state: str) -> None:
-    """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens."""
-    note(f"{name} is {app.client().change_user(name, state=state).state}.")
+def user(app: App, name: str, state: str, stop_runs: bool) -> None:
+    """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens, and stops public services."""
+    if stop_runs and state == "active":
+        raise click.UsageError("--stop-runs goes with the state disabled.")
+    ava = app.client()
+    changes = {"state": state} | ({"stop_runs": True} if stop_runs else {})
+    note(f"{name} is {ava.change_user(name, **changes).state}.")
+    if state == "disabled" and (left := _open_runs(ava, name)):
+        again = "" if stop_runs else f"; to stop all of them: ava admin user {name} disabled --stop-runs"
+        note(f"{name}: not finished: {', '.join(left)}{again}")
+
+
+def _open_runs(ava: Client, owner: str, group: str | None = None) -> list[str]:
+    """Return the runs of a user that have not finished and are not being stopped, of a group or of all."""
+    phases: tuple[Literal["queued", "admitted"], ...] = ("queued", "admitted")
+    found = [run for phase in phases for run in ava.runs(owner=owner, group=group, phase=phase, all=True)]
+    return [run.id for run in found if run.stop is None]
 
 
 @admin.command("make-user")
@@ -137,15 +155,23 @@ def set_quota(app: App, /, group: str, **amounts: str) -> None:
 @admin.command()
 @click.argument("group")
 @click.argument("users", nargs=-1, required=True)
-@click.option("--remove", is_flag=True, help="Take them out; their runs go on.")
+@click.option("--remove", is_flag=True, help="Take them out; their runs go on, but cannot grow.")
+@click.option(
+    "--stop-runs", is_flag=True, help="With --remove: stop their runs that are charged to the group."
+)
 @click.pass_obj
-def member(app: App, group: str, users: tuple[str, ...], remove: bool) -> None:
+def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs: bool) -> None:
     """Put users into a group."""
+    if stop_runs and not remove:
+        raise click.UsageError("--stop-runs goes with --remove.")
     ava = app.client()
     for name in users:
-        ava.remove_member(group, name) if remove else ava.add_member(group, name)
-        if remove and (left := [r.id for r in ava.runs(owner=name, phase="admitted", all=True)]):
-            note(f"{name}: these runs keep the group's folder until they end (ava stop): {', '.join(left)}.")
+        ava.remove_member(group, name, stop_runs=stop_runs) if remove else ava.add_member(group, name)
+        if remove and (left := _open_runs(ava, name, group)):
+            again = f"ava admin member {group} {name} --remove --stop-runs"
+            note(
+                f"{name}: these runs keep the group's folder until they end: {', '.join(left)}. Stop them: {again}"
+            )
     note(f"Group {group}: " + ", ".join(m.name for m in ava.members(group)))
 
 

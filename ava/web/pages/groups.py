@@ -6,12 +6,12 @@ from functools import partial
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import groups
+from ava.api.routes import groups, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.common import QuotaIn, UserName
 from ava.api.schemas.people import GroupMake
 from ava.domain.problems import Refused
-from ava.web import forms, quotas
+from ava.web import departure, forms, quotas
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -99,10 +99,18 @@ def join(name: Ref, visit: Someone) -> Response:
     return visit.go(f"/groups/{name}", done="saved")
 
 
+@routes.get("/groups/{name}/members/{user}/remove")
+def leaving(name: Ref, user: Ref, visit: Someone) -> Response:
+    """Show what a user runs in a group before they are taken out."""
+    visit.who.may("groups.leave", what=f"group {name}", where="path.name")
+    group = groups.show_group(name, visit.who)
+    return departure.page(visit, users.show_user(user, visit.who).name, group.name)
+
+
 @routes.post("/groups/{name}/members/{user}/remove")
 def leave(name: Ref, user: Ref, visit: Someone) -> Response:
-    """Take a user out of a group."""
-    groups.remove_member(name, user, visit.who)
+    """Take a user out of a group; with the form's word their runs of it are stopped."""
+    groups.remove_member(name, user, visit.who, visit.form.get("stop_runs") == "1")
     return visit.go(f"/groups/{name}", done="saved")
 
 

@@ -10,7 +10,7 @@ from ava.api.routes.common import Ref
 from ava.api.schemas.common import GroupName
 from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
 from ava.domain.problems import Refused
-from ava.web import forms
+from ava.web import departure, forms
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
@@ -101,12 +101,21 @@ def show(name: Ref, visit: Someone) -> Response:
     return _show(visit, name)
 
 
+@routes.get("/admin/users/{name}/disable")
+def disabling(name: Ref, visit: Someone) -> Response:
+    """Show what a person runs before they are shut out."""
+    found = users.show_user(name, visit.who)
+    visit.who.may("users.change", what=f"user {found.name}", where="path.name")
+    return departure.page(visit, found.name)
+
+
 @routes.post("/admin/users/{name}")
 def change(name: Ref, visit: Someone) -> Response:
     """Approve, shut out, make or unmake an administrator; an approval may put the person into a group at once."""
     form = visit.form
     admin = {"yes": True, "no": False}.get(form.get("admin", ""))
-    body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin})
+    stop = form.get("stop_runs") == "1" or None
+    body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin, "stop_runs": stop})
     group = form.given("group")
     try:
         users.change_user(name, body, visit.who)

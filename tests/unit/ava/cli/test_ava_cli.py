@@ -400,6 +400,20 @@ def test_an_administrator_approves_and_makes_groups(ava: Run, served: Served) ->
     assert "groups.join" in ava("admin", "audit").out
 
 
+def test_an_administrator_is_told_which_runs_go_on_and_stops_them(ava: Run, served: Served) -> None:
+    ava("--server", served.url, "login", "-u", "ben", stdin=f"{WORD}\n")
+    run = ava("run", "--image", "registry.local/torch:2", "--", "true").out.strip()
+    ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
+    answer = ava("admin", "member", "vision", "ben", "--remove")
+    assert answer.code == 0 and run in answer.err and "--remove --stop-runs" in answer.err
+    assert ava("admin", "member", "vision", "ben", "--stop-runs").code == 2
+    answer = ava("admin", "member", "vision", "ben", "--remove", "--stop-runs")
+    assert answer.code == 0 and run not in answer.err
+    assert served.store.run(run).stop is not None
+    assert ava("admin", "user", "ben", "active", "--stop-runs").code == 2
+    assert ava("admin", "user", "ben", "disabled", "--stop-runs").code == 0
+
+
 def test_an_administrator_makes_an_account_and_the_link_for_it(ava: Run, served: Served) -> None:
     ava("--server", served.url, "login", "-u", "root2", stdin=f"{WORD}\n")
     assert "ava admin invite zoe" in ava("admin", "make-user", "zoe", "zoe@example.org").err

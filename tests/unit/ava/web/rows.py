@@ -50,6 +50,9 @@ ROWS: Rows = {
     ),
     "/admin/groups": ((ROOT, "/admin/groups"),),
     "/groups/{name}": ((ANN, "/groups/vision"), (ROOT, "/groups/vision"), (ROOT, "/groups/speech")),
+    "/groups/{name}/members/{user}/remove": (
+        (ROOT, "/groups/vision/members/ann/remove"), (ROOT, "/groups/speech/members/ben/remove"),
+    ),
     "/queues": ((ANN, "/queues"), (ROOT, "/queues?edit=night")),
     "/queues/{name}": ((ANN, "/queues/default"), (ANN, "/queues/night")),
     "/pools": ((ANN, "/pools"), (ROOT, "/pools?edit=gpu")),
@@ -57,6 +60,7 @@ ROWS: Rows = {
         (ROOT, "/admin/users"), (ROOT, "/admin/users?state=pending"), (ROOT, "/admin/users?state=disabled"),
     ),
     "/admin/users/{name}": ((ROOT, "/admin/users/ann"), (ROOT, "/admin/users/carl")),
+    "/admin/users/{name}/disable": ((ROOT, "/admin/users/ann/disable"), (ROOT, "/admin/users/carl/disable")),
     "/usage": ((ANN, "/usage"), (ANN, "/usage?group=vision"), (ROOT, "/usage?user=ann"), ("eve", "/usage")),
     "/admin/audit": ((ROOT, "/admin/audit"), (ROOT, "/admin/audit?who=nobody")),
     "/account": ((ANN, "/account"), ("eve", "/account")),

@@ -52,6 +52,27 @@ def test_a_day_of_an_administrator_by_forms_alone(site: Site) -> None:
     assert "users.change" in log
 
 
+def test_before_somebody_leaves_a_group_or_is_shut_out_the_page_names_their_runs(site: Site) -> None:
+    run = site.run("ben")["id"]
+    root = Browser(site).log_in("root2")
+    for page in ("/groups/vision", "/admin/users/ben"):
+        assert 'href="/groups/vision/members/ben/remove"' in root.open(page).text
+    assert f"/runs/{run}" in root.open("/groups/vision/members/ben/remove").text
+    assert root.send("/groups/vision/members/ben/remove").status_code == 303
+    assert site.store.run(run).stop is None
+    assert 'name="stop_runs"' in root.open("/admin/users/ben/disable").text
+    root.send("/groups/vision/members/ben/remove", {"stop_runs": "1"})
+    assert site.store.run(run).stop is not None
+    site.store.add_member("vision", "ben", site.now)
+    again = site.run("ben", "two")["id"]
+    assert f"/runs/{again}" in root.open("/admin/users/ben/disable").text
+    root.send("/admin/users/ben", {"state": "disabled", "stop_runs": "1"})
+    assert site.store.user("ben").state == "disabled" and site.store.run(again).stop is not None
+    ann = Browser(site).log_in("ann")
+    assert ann.ask("GET", "/groups/vision/members/ann/remove").status_code == 404
+    assert ann.ask("GET", "/admin/users/ben/disable").status_code == 404
+
+
 def test_queues_and_pools_are_deleted_when_nothing_uses_them(site: Site) -> None:
     run = site.run(queue="night", roles=[{"each": {"gpu": 1}}])["id"]
     root = Browser(site).log_in("root2")
