@@ -38,6 +38,7 @@ class Disk:
         cluster: where it is.
         wanted: bytes that it is to have.
         size: bytes that it was last seen to have; 0: it is not made yet.
+        promised: bytes that count in the quota: the most of what is wanted and of what its node may still be giving it.
         node: where it is; empty: nowhere yet.
         trouble: what keeps it from being as it should be, in a sentence.
         deleted: whether its workbench is deleted, so that it goes.
@@ -52,6 +53,7 @@ class Disk:
     trouble: str
     created: datetime
     deleted: bool = False
+    promised: int = 0
 
     @property
     def claim(self) -> str:

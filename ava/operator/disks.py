@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=30)
 """A node that has not made a disk after so long, and says that it has no room, is left for another."""
 
+SETTLED = timedelta(minutes=2)
+"""After so long a node has carried out, and reported, what a claim had said before; both take it some 5 s each."""
+
 
 class Disks:
     """Looks after the disks of one cluster.
@@ -41,6 +44,8 @@ class Disks:
         self, cluster: Cluster, store: Store, threads: Threads, name: str, now: Callable[[], datetime]
     ) -> None:
         self.cluster, self.store, self.threads, self.name, self.now = cluster, store, threads, name, now
+        self._said: dict[str, tuple[str, datetime]] = {}
+        """Since when the claim of a disk has said a size."""
 
     async def bind(self, run: Run, pods: Iterable[Object]) -> bool:
         """Have the disk made where a workbench's pod has come; return whether that node cannot: the run has to start again."""
@@ -61,7 +66,10 @@ class Disks:
 
     async def look(self) -> None:
         """Bring all disks that are not as they should be a step on, and keep what is seen of them."""
-        await each("disks", await self.threads(self.store.open_disks, self.name), self._look)
+        found = await self.threads(self.store.open_disks, self.name)
+        there = {disk.definition for disk in found}
+        self._said = {id: said for id, said in self._said.items() if id in there}
+        await each("disks", found, self._look)
 
     async def _look(self, disk: Disk) -> None:
         claim = self.cluster.made[CLAIMS].objects.get((disk.namespace, disk.claim))
@@ -92,9 +100,22 @@ class Disks:
         if change is not None:
             patched = await self.cluster.client.patch(CLAIMS, disk.claim, change, disk.namespace)
             self.cluster.made[CLAIMS].put(patched)
-        trouble = _trouble(disk, claim, there, size)
-        if (node_of(claim), trouble) != (disk.node, disk.trouble) or size not in (None, disk.size):
-            await self.threads(self.store.disk_seen, disk.definition, node_of(claim), size, trouble)
+        trouble, settled = _trouble(disk, claim, there, size), self._settled(disk, change is None)
+        # Of a disk that is not made yet the claim's first size may still be given.
+        settled = settled and bool(size) and disk.promised > disk.wanted
+        if (node_of(claim), trouble) != (disk.node, disk.trouble) or size not in (None, disk.size) or settled:
+            await self.threads(
+                self.store.disk_seen, disk.definition, node_of(claim), size, trouble, settled=settled
+            )
+
+    def _settled(self, disk: Disk, says_so: bool) -> bool:
+        """Whether the claim has said for SETTLED what is wanted: what its node had begun to give beyond that is reported."""
+        wanted = disks.quantity(disk.wanted)
+        said, since = self._said.get(disk.definition, ("", self.now()))
+        if not says_so or said != wanted:
+            self._said[disk.definition] = wanted, self.now()
+            return False
+        return self.now() - since >= SETTLED
 
     async def _left(self, definition: str, claim: Object) -> bool:
         """Remove a claim that gets no volume where it is; asked of the server itself, for a volume may hold data."""

@@ -36,7 +36,7 @@ class DefinitionStore(Base):
         """Store a definition. The same again changes nothing; another spec is 409 unless ``replace``."""
         refuse(name_problems(name, "name"))
         wanted = _as_json(spec)
-        person = user_row(connection, owner, Lock.STAYS).name
+        person = user_row(connection, owner, Lock.SHARED).name
         query = select(definitions).where(
             definitions.c.owner == person,
             definitions.c.kind == Kind(kind),
@@ -59,7 +59,7 @@ class DefinitionStore(Base):
                 "Choose another name, or say that it is to be replaced.",
                 found=before.id,
             )
-        disks.follow(connection, before.id, wanted)
+        disks.follow(connection, before.id, person, wanted)
         update = definitions.update().where(definitions.c.id == before.id).values(spec=wanted)
         return records.definition(connection.execute(update.returning(definitions)).one())
 

@@ -13,7 +13,7 @@ from ava.domain.disks import Disk
 from ava.domain.model import Kind
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.store.base import Base, reading, writing
-from ava.store.lookup import Lock, definition_row, group_row
+from ava.store.lookup import Lock, definition_row, group_row, user_row
 from ava.store.tables import definitions, members
 from ava.store.tables_benches import disks
 from ava.store.types import plain
@@ -39,20 +39,20 @@ def want(
         group = group_row(connection, person.default_group, Lock.OWN)
         _see_room(connection, group, int(size))
         new = {"definition": what.id, "group_name": group.name, "cluster": cluster, "wanted": size}
-        connection.execute(disks.insert().values(new | {"created": now}))
+        connection.execute(disks.insert().values(new | {"promised": size, "created": now}))
         return str(group.name)
     _see_that_it_is_reached(connection, row, person, cluster, spec.get("node"))
     if size is not None:
-        _resize(connection, row, int(size))
+        _resize(connection, row, person.name, int(size))
     return str(row.group_name)
 
 
-def follow(connection: Connection, definition: str, spec: Mapping[str, Any]) -> None:
+def follow(connection: Connection, definition: str, owner: str, spec: Mapping[str, Any]) -> None:
     """Bring the disk of a workbench that is there to what its new definition says; less than it has is refused."""
     size = spec.get("disk")
     row = _row(connection, definition) if size is not None else None
     if row is not None and size is not None:
-        _resize(connection, row, int(size))
+        _resize(connection, row, owner, int(size))
 
 
 def of_group(connection: Connection, group: str) -> int:
@@ -73,13 +73,20 @@ class DiskStore(Base):
     @reading
     def open_disks(self, connection: Connection, cluster: str) -> Sequence[Disk]:
         """Return the disks of a cluster about which something is to be done or to be seen, oldest first."""
-        due = or_(disks.c.wanted != disks.c.size, disks.c.trouble != "", definitions.c.deleted.is_not(None))
+        due = or_(
+            disks.c.wanted != disks.c.size,
+            disks.c.promised > disks.c.wanted,
+            disks.c.trouble != "",
+            definitions.c.deleted.is_not(None),
+        )
         query = _all().where(disks.c.cluster == cluster, due).order_by(disks.c.definition)
         return [_disk(row) for row in connection.execute(query)]
 
     @writing
     def grow_disk(self, connection: Connection, definition: str, size: int) -> None:
         """Have a workbench's disk be larger: now where it is made, else at the first start. Less than it has is refused."""
+        # The owner first (lookup.py: the order): membership does not change meanwhile.
+        owner = user_row(connection, definition_row(connection, definition).owner, Lock.SHARED).name
         what = definition_row(connection, definition, Lock.OWN)
         if what.deleted is not None:
             raise missing(f"workbench {definition}", "definition")
@@ -92,21 +99,34 @@ class DiskStore(Base):
                 "Store the workbench again with a disk, then start it.",
             )
         if row is not None:
-            _resize(connection, row, size)
+            _resize(connection, row, owner, size)
         changed = definitions.update().where(definitions.c.id == definition)
         connection.execute(changed.values(spec=what.spec | {"disk": size}))
 
     @writing
     def disk_seen(
-        self, connection: Connection, definition: str, node: str, size: int | None, trouble: str
+        self,
+        connection: Connection,
+        definition: str,
+        node: str,
+        size: int | None,
+        trouble: str,
+        *,
+        settled: bool = False,
     ) -> None:
-        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays."""
+        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays.
+
+        ``settled``: its claim has said for a while what is wanted, so that its node gives it no more than that.
+        """
         row = _row(connection, definition)
         if row is None:
             return
         seen: dict[str, Any] = {"node": node, "trouble": plain(trouble, 1000)}
         if size is not None:
-            seen |= {"size": size, "wanted": max(row.wanted, size)}
+            wanted = max(row.wanted, size)
+            seen |= {"size": size, "wanted": wanted, "promised": max(row.promised, wanted)}
+            if settled:
+                seen["promised"] = wanted
         connection.execute(disks.update().where(disks.c.definition == definition).values(seen))
 
     @writing
@@ -135,10 +155,11 @@ def _disk(row: Row[Any]) -> Disk:
         row.trouble,
         row.created,
         row.deleted is not None,
+        row.promised,
     )
 
 
-def _resize(connection: Connection, row: Row[Any], size: int) -> None:
+def _resize(connection: Connection, row: Row[Any], owner: str, size: int) -> None:
     """Change what is wanted of a disk: never below what it has."""
     if size < row.size:
         raise Refused(
@@ -153,15 +174,19 @@ def _resize(connection: Connection, row: Row[Any], size: int) -> None:
             ),
         )
     if size > row.wanted:
-        _see_room(connection, group_row(connection, row.group_name, Lock.OWN), size - row.wanted)
-    connection.execute(disks.update().where(disks.c.definition == row.definition).values(wanted=size))
+        _see_member(connection, row, owner)
+    if size > row.promised:
+        _see_room(connection, group_row(connection, row.group_name, Lock.OWN), size - row.promised)
+    # A wish that is taken back gives no room free: the node may be growing the disk at this moment.
+    more = {"wanted": size, "promised": max(size, row.promised)}
+    connection.execute(disks.update().where(disks.c.definition == row.definition).values(more))
 
 
 def _see_room(connection: Connection, group: Row[Any], more: int) -> None:
     """Refuse more than a group may have; its row is locked, so that two who ask at the same moment are one after the other."""
     if group.quota_disk is None:
         return
-    query = select(func.coalesce(func.sum(disks.c.wanted), 0)).where(disks.c.group_name == group.name)
+    query = select(func.coalesce(func.sum(disks.c.promised), 0)).where(disks.c.group_name == group.name)
     used = int(connection.execute(query).scalar_one())
     if used + more > group.quota_disk:
         raise conflict(
@@ -195,13 +220,17 @@ def _see_that_it_is_reached(
             found=str(node),
             wanted=str(row.node),
         )
-    mine = members.c.group_name == row.group_name, members.c.user_name == person.name
+    _see_member(connection, row, person.name)
+
+
+def _see_member(connection: Connection, row: Row[Any], owner: str) -> None:
+    mine = members.c.group_name == row.group_name, members.c.user_name == owner
     if connection.execute(select(members.c.since).where(*mine)).one_or_none() is None:
         raise conflict(
             "disk-of-group",
-            f"The workbench's disk belongs to the group {row.group_name}, which {person.name} is not in any more.",
+            f"The workbench's disk belongs to the group {row.group_name}, which {owner} is not in any more.",
             "definition",
             "Have yourself put into that group again, or delete the workbench, which deletes the disk.",
-            found=f"{person.name} is not in {row.group_name}",
+            found=f"{owner} is not in {row.group_name}",
             wanted="a member",
         )

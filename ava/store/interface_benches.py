@@ -56,8 +56,13 @@ class Benches(Protocol):
     def grow_disk(self, definition: str, size: int) -> None:
         """Have a workbench's disk be larger: now where it is made, else at the first start. Less than it has is refused."""
 
-    def disk_seen(self, definition: str, node: str, size: int | None, trouble: str) -> None:
-        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays."""
+    def disk_seen(
+        self, definition: str, node: str, size: int | None, trouble: str, *, settled: bool = False
+    ) -> None:
+        """Keep what was seen of a disk; ``size`` None: nobody knows at the moment, and what was known stays.
+
+        ``settled``: its claim has said for a while what is wanted, so that what was promised beyond that counts no more.
+        """
 
     def disk_gone(self, definition: str) -> None:
         """Forget the disk of a deleted workbench, of which nothing is left; its group may have others for it."""

@@ -29,6 +29,7 @@ disks = Table(
     Column("node", Word(253), nullable=False, server_default=text("''")),
     Column("trouble", Prose, nullable=False, server_default=text("''")),
     Column("created", Moment, nullable=False),
+    Column("promised", Whole, nullable=False, server_default=text("0")),
     CheckConstraint("wanted > 0 AND size >= 0 AND wanted >= size", name="size"),
     comment="a row goes when nothing of the disk is left in the cluster",
 )

@@ -22,6 +22,7 @@ GIB = 2**30
 def quick(monkeypatch):
     monkeypatch.setattr(controller, "LOOK_AT_DISKS", 0.05)
     monkeypatch.setattr(disks, "PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr(disks, "SETTLED", timedelta(seconds=1))
 
 
 @pytest.fixture
@@ -125,7 +126,13 @@ def test_it_grows_while_its_workbench_runs_and_what_is_in_the_way_is_told(store,
         await room.until(lambda: store.disk(run.definition).trouble)
         assert store.disk(run.definition).trouble == f"The node {node} has 1 GiB left, 4 GiB more are wanted."
         store.grow_disk(run.definition, 3 * GIB)
+        await room.until(lambda: not store.disk(run.definition).trouble)
+        said = claims(room)[0]["metadata"]["annotations"]["avadm.io/size"]
+        assert (said, store.disk(run.definition).promised) == ("3072Mi", 7 * GIB), (
+            "counts until it is settled"
+        )
         await room.until(lambda: not store.open_disks("default"))
+        assert store.disk(run.definition).promised == 3 * GIB
         assert claims(room)[0]["metadata"]["annotations"]["avadm.io/size"] == "3072Mi"
 
     in_room(store, test, config=config)

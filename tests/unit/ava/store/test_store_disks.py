@@ -179,3 +179,53 @@ def test_a_node_that_is_not_the_disk_s_is_refused(world):
     spec["node"] = "w1"
     world.store.put_definition("ann", Kind.WORKBENCH, "bench", spec, NOW, replace=True)
     assert run_once(world, id, "3").group == "vision"
+
+
+def test_a_wish_that_is_taken_back_frees_no_quota_until_the_node_has_given_no_more(world):
+    one, two = bench(world, 2 * GIB, "one"), bench(world, 2 * GIB, "two")
+    run_once(world, one, "1")
+    run_once(world, two, "2")
+    for id in (one, two):
+        world.store.disk_seen(id, "w1", 2 * GIB, "")
+    world.store.grow_disk(one, 8 * GIB)
+    world.store.grow_disk(one, 2 * GIB)  # the claim may say 8 GiB by now, and the node be growing it
+    assert code(world.store.grow_disk, two, 8 * GIB) == (409, "disk-quota")
+    assert code(bench, world, 8 * GIB, "two") == (409, "disk-quota")
+    world.store.disk_seen(one, "w1", 2 * GIB, "")  # the report of before
+    assert code(world.store.grow_disk, two, 8 * GIB) == (409, "disk-quota")
+    assert [d.definition for d in world.store.open_disks("default")] == [one], (
+        "it is looked at until it is settled"
+    )
+    world.store.disk_seen(one, "w1", 2 * GIB, "", settled=True)
+    world.store.grow_disk(two, 8 * GIB)
+    assert world.store.open_disks("default")[0].promised == 8 * GIB
+
+
+def test_what_the_node_has_given_counts_whatever_is_wished(world):
+    id = bench(world, 2 * GIB)
+    run_once(world, id, "1")
+    world.store.grow_disk(id, 8 * GIB)
+    world.store.grow_disk(id, 2 * GIB)
+    world.store.disk_seen(id, "w1", 8 * GIB, "", settled=True)
+    disk = world.store.disk(id)
+    assert (disk.wanted, disk.size, disk.promised) == (8 * GIB, 8 * GIB, 8 * GIB)
+
+
+def test_taken_back_and_wished_again_is_the_same_room(world):
+    id = bench(world, 10 * GIB)
+    run_once(world, id, "1")
+    for size in (4, 10, 4, 10):
+        world.store.grow_disk(id, size * GIB)
+    assert world.store.disk(id).promised == 10 * GIB
+
+
+def test_who_left_the_group_grows_no_disk_of_it(world):
+    id = bench(world)
+    run_once(world, id, "1")
+    world.store.add_group("speech", ROOM, NOW)
+    world.store.add_member("speech", "ann", NOW)
+    world.store.remove_member("vision", "ann", NOW)
+    assert code(world.store.grow_disk, id, 9 * GIB) == (409, "disk-of-group")
+    assert code(bench, world, 9 * GIB) == (409, "disk-of-group")
+    world.store.grow_disk(id, 2 * GIB)
+    assert world.store.disk(id).wanted == 2 * GIB

@@ -84,6 +84,7 @@ WRITTEN = {
     ],
     "0011": ["INSERT INTO queues (name, id, priority, deleted) VALUES ('gone', 'q1bbbbbbbbbbb', 50, :then)"],
     "0012": ["INSERT INTO image_deletions (id, repository, until) VALUES ('x', 'users/ann/torch', :then)"],
+    "0013": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
