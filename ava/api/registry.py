@@ -6,6 +6,7 @@ Only registries of the settings are asked: whoever may submit cannot make the pl
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,12 @@ LARGEST = 4 * 2**20
 """Bytes of a manifest or of an image's configuration (the registry's own limit)."""
 LISTS = 2
 """Lists of images by architecture within each other that are followed."""
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+REPOSITORY = re.compile(rf"{_PART}(?:/{_PART})*")
+"""The grammar of the registry itself: what does not fit is no repository of it."""
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
+_REFERENCE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,127}}|{_DIGEST.pattern}")
+"""A tag or a digest (OCI distribution, 1.1). Whatever else is put into an address asks for something else."""
 _COMMAND = TypeAdapter(Annotated[tuple[Text, ...], Field(max_length=256)])
 """As a definition may have it."""
 _ONE = (
@@ -77,8 +84,12 @@ class Registries:
         host, _, rest = image.partition("/")
         client = self._client(host)
         name, reference = split(rest)
+        reference = reference or "latest"
+        if REPOSITORY.fullmatch(name) is None or _REFERENCE.fullmatch(reference) is None:
+            # No registry has that; it may be a path into a repository of somebody else's.
+            return None
         try:
-            return self._own(client, host, name, reference or "latest")
+            return self._own(client, host, name, reference)
         # Users push what is read here.
         except (httpx.HTTPError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unanswered(f"{type(error).__name__}: {error}") from error
@@ -96,8 +107,8 @@ class Registries:
             fits = [
                 m for m in manifest["manifests"] if _object(_object(m)["platform"])["architecture"] == "amd64"
             ]
-            return self._own(client, host, name, fits[0]["digest"], lists - 1) if fits else None
-        config = self._get(client, f"/v2/{name}/blobs/{manifest['config']['digest']}", ("*/*",))
+            return self._own(client, host, name, _digest(fits[0]["digest"]), lists - 1) if fits else None
+        config = self._get(client, f"/v2/{name}/blobs/{_digest(manifest['config']['digest'])}", ("*/*",))
         if config is None:
             raise ValueError("the image has no configuration")
         said = _object(_object(json.loads(config.content)).get("config") or {})
@@ -107,9 +118,7 @@ class Registries:
         command = _COMMAND.validate_python((*parts[0], *parts[1]))
         if any("\0" in word for word in command):
             raise ValueError("the image's command holds a NUL character")
-        if not found.digest:
-            raise ValueError("the registry names no digest")
-        return Own(f"{host}/{name}@{found.digest}", command)
+        return Own(f"{host}/{name}@{_digest(found.digest)}", command)
 
     def _get(self, client: httpx.Client, path: str, accept: tuple[str, ...]) -> _Got | None:
         with client.stream("GET", path, headers={"accept": ", ".join(accept)}) as answer:
@@ -146,6 +155,13 @@ def connected(
         trust_env=False,
         transport=transport,
     )
+
+
+def _digest(value: Any) -> str:
+    """Return a digest that an answer names: users push manifests, and what is in them is asked for."""
+    if not isinstance(value, str) or _DIGEST.fullmatch(value) is None:
+        raise ValueError("an answer names no digest")
+    return value
 
 
 def _object(value: Any) -> dict[str, Any]:

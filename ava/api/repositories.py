@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from ava.api import image_deletions
 from ava.api.identity import Caller
-from ava.api.registry import Unanswered, away, split, unknown
+from ava.api.registry import REPOSITORY, Unanswered, away, split, unknown
 from ava.domain.model import Group
 from ava.domain.problems import Refused
 from ava.domain.spec import Spec
 
 LONGEST = 255
-_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_REPOSITORY = re.compile(rf"{_PART}(?:/{_PART})*")
-"""The grammar of the registry itself: what does not fit is no repository of it."""
 _SITE = "avadm"
 """Below this lie the site's own images; further ones that an administrator has put there are the nodes' to pull."""
 OWNERS = ("users", "groups")
@@ -38,7 +34,7 @@ def owned(repository: str) -> tuple[str, str]:
 
     What is no repository, or lies in ``users`` or ``groups`` itself, is nobody's: ``("users", "")``.
     """
-    if len(repository) > LONGEST or _REPOSITORY.fullmatch(repository) is None:
+    if len(repository) > LONGEST or REPOSITORY.fullmatch(repository) is None:
         return OWNERS[0], ""
     kind, _, rest = repository.partition("/")
     if kind not in OWNERS:

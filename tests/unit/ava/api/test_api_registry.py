@@ -14,6 +14,7 @@ from tests.unit.ava.api.site import Site, codes
 
 HOST = "registry.site:5000"
 DIGEST = "sha256:" + "a" * 64
+CONFIG = "sha256:" + "c" * 64
 CONFIGS = {
     "plain": {"Entrypoint": ["/entry"], "Cmd": ["serve", "$HOME"]},
     "nothing": {"Entrypoint": None, "Cmd": None},
@@ -44,7 +45,7 @@ class Fake:
         if kind == "blobs":
             return httpx.Response(200, json={"config": CONFIGS.get(name, CONFIGS["plain"])})
         return httpx.Response(
-            200, json={"config": {"digest": "sha256:c"}}, headers={"docker-content-digest": DIGEST}
+            200, json={"config": {"digest": CONFIG}}, headers={"docker-content-digest": DIGEST}
         )
 
 
@@ -115,7 +116,7 @@ def test_another_registry_is_never_asked(asking: Site, fake: Fake) -> None:
         lambda r: httpx.Response(200, content=b"<html>"),
         lambda r: httpx.Response(200, json=[]),
         lambda r: httpx.Response(200, json={}),
-        lambda r: httpx.Response(200, json={"config": {"digest": "sha256:c"}}),
+        lambda r: httpx.Response(200, json={"config": {"digest": CONFIG}}),
         lambda r: httpx.Response(
             200, json={"mediaType": "application/vnd.oci.image.index.v1+json", "manifests": ["x"]}
         ),
@@ -160,3 +161,48 @@ def test_what_users_push_costs_no_more_than_another_image(asking: Site, fake: Fa
     fake.answer = lambda r: httpx.Response(200, json=body)
     assert codes(submit(asking, f"{HOST}/plain")) == ["registry-away"]
     assert len(fake.asked) < 5
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "team/x@../../../../users/victim/secret/manifests/latest",
+        "team/x@sha256:../../../users/victim/secret/manifests/latest",
+        "team/x:../../users/victim/secret/manifests/latest",
+        "team/../users/victim/secret:latest",
+        "team/x@sha256:" + "A" * 64,
+        "team/x@sha256:" + "a" * 63,
+        "team/x@" + "a" * 129,
+        "team/x@@" + DIGEST,
+        "team//x",
+        "Team/x",
+    ],
+)
+def test_what_is_no_tag_and_no_digest_is_asked_of_nobody(asking: Site, fake: Fake, name: str) -> None:
+    answer = submit(asking, f"{HOST}/{name}")
+    assert (answer.status_code, codes(answer)) == (422, ["image-unknown"])
+    assert fake.asked == []
+
+
+@pytest.mark.parametrize("place", ["config", "list", "header"])
+@pytest.mark.parametrize(
+    "digest", ["../../../users/victim/secret/manifests/latest", "", None, "sha256:c", ["x"]]
+)
+def test_a_manifest_that_names_no_digest_leads_nowhere(
+    asking: Site, fake: Fake, place: str, digest: object
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "/blobs/" in request.url.path:
+            return httpx.Response(200, json={"config": CONFIGS["plain"]})
+        if place == "list":
+            one = {"digest": digest, "platform": {"architecture": "amd64"}}
+            body = {"mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [one]}
+            return httpx.Response(200, content=json.dumps(body))
+        config, head = (digest, DIGEST) if place == "config" else (CONFIG, digest)
+        headers = {"docker-content-digest": head} if isinstance(head, str) else {}
+        return httpx.Response(200, json={"config": {"digest": config}}, headers=headers)
+
+    fake.answer = answer
+    refused = submit(asking, f"{HOST}/team/plain:1")
+    assert (refused.status_code, codes(refused)) == (503, ["registry-away"])
+    assert not [asked for asked in fake.asked if "victim" in asked or ".." in asked]
