@@ -14,6 +14,7 @@ from ava.api.repositories import chosen
 from ava.api.rules import Site, problems
 from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
+from ava.domain.outline import size_problems
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.serving import clamp
@@ -52,7 +53,7 @@ def wrong(who: Caller, owner: User, spec: Spec, where: str = "body.spec") -> lis
         images=who.services.config.images,
         disks=benches is not None and benches.disks,
     )
-    found = problems(spec, site)
+    found = [*problems(spec, site), *size_problems(plain(spec), where)]
     if owner.default_group is not None:
         group = store.group(owner.default_group)
         found += never_fits(spec.asks(), group.quota, f"group {group.name}")
@@ -92,7 +93,7 @@ def key_of(header: str | None, field: str | None) -> str | None:
 def stored(who: Caller, kind: Kind, name: str, spec: Spec) -> Iterator[Definition]:
     """Store a definition for what is done inside; where that is refused, it is as it was before."""
     store, clock, owner = who.services.store, who.services.clock, who.me.name
-    before = store.definitions(owner=owner, kind=kind, name=name, limit=1).items
+    before = store.definitions(owner=owner, kind=kind, name=name, limit=1, whole=True).items
     made = store.put_definition(owner, kind, name, plain(spec), clock(), replace=True)
     try:
         yield made

@@ -226,6 +226,9 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
         ],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
+    if variables(spec):
+        # Kept once for all pods of the attempt, not in each.
+        container["envFrom"] = [{"secretRef": {"name": env_name(place.run)}}]
     command = role.command or spec.command
     if spec.distributed is Distributed.MPI:
         container["volumeMounts"].append({"name": "ssh", "mountPath": parts.SSH, "readOnly": True})
@@ -246,11 +249,20 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
     return container
 
 
+def variables(spec: Spec) -> dict[str, str]:
+    """Return the user's variables, without those that are the platform's."""
+    return {n: v for n, v in spec.env.items() if n not in RESERVED and not n.startswith(_RESERVED_PREFIXES)}
+
+
+def env_name(run: Run) -> str:
+    """Return the name of the Secret with the user's variables of the run's present attempt."""
+    return f"{hosts.service(run.id, run.attempt)}-env"
+
+
 def _environment(place: Place) -> list[dict[str, str]]:
-    """Return the variables: the user's, then the platform's, which the user's cannot replace."""
+    """Return the platform's variables, which come before the user's of the same name (``envFrom``)."""
     spec = place.spec
-    said = {n: v for n, v in spec.env.items() if n not in RESERVED and not n.startswith(_RESERVED_PREFIXES)}
-    said |= {
+    said = {
         "AVA_RUN": place.run.id,
         "AVA_ROLE": place.role.name,
         "AVA_INDEX": str(place.index),
@@ -263,6 +275,8 @@ def _environment(place: Place) -> list[dict[str, str]]:
     if not place.role.each.gpu:
         # An image may say "all"; on a node whose default runtime is NVIDIA's that would be every card.
         said["NVIDIA_VISIBLE_DEVICES"] = "void"
+    # Defaults of the platform's, which would come before the user's.
+    said |= {name: spec.env[name] for name in ("HOME", "USER") if name in spec.env}
     return [{"name": name, "value": parts.escape(value)} for name, value in said.items()]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ava.domain import hosts, parts
 from ava.domain.hosts import Member, service
 from ava.domain.model import Group, Kind, Run, User
-from ava.domain.pods import marks
+from ava.domain.pods import env_name, marks, variables
 from ava.domain.spec import Spec
 
 
@@ -35,6 +35,14 @@ def ssh_secret(run: Run, key: str, public: str, host_key: str, host_public: str)
     }
     name = f"{service(run.id, run.attempt)}-ssh"
     return {"metadata": {"name": name, "labels": marks(run)}, "stringData": data}
+
+
+def env_secret(run: Run, spec: Spec) -> dict[str, Any] | None:
+    """Return the Secret with the user's variables of an attempt, which its pods refer to; None where there are none."""
+    found = variables(spec)
+    if not found:
+        return None
+    return {"metadata": {"name": env_name(run), "labels": marks(run)}, "stringData": found}
 
 
 def git_secret(run: Run, key: str, known_hosts: str) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class Role(_Strict):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$")] = "worker"
     replicas: Annotated[int, Field(ge=1, le=512)] = 1
     each: Amount = Amount()
-    command: tuple[Text, ...] | None = None
+    command: Annotated[tuple[Text, ...], Field(max_length=256)] | None = None
     """None: the run's."""
     policy: Policy = Policy.RESTART_RUN
     ends_run: bool = False

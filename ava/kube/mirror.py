@@ -13,6 +13,7 @@ from ava.kube.backoff import SOON, Backoff
 from ava.kube.client import Client, Object
 from ava.kube.errors import Gone, KubeError
 from ava.kube.resources import Kind
+from ava.kube.slim import slim
 from ava.kube.watch import SECONDS, SLACK, watch
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class Mirror:
     An object that was replaced by another of the same name is told as gone and new. What went while the connection was
     down is told at the next list. Attributes:
 
-    objects: by namespace and name; read only for callers.
+    objects: by namespace and name, without what slim.py leaves out unless they are kept ``whole``; read only for callers.
     synced: set once the first list is in.
     """
 
@@ -56,6 +57,7 @@ class Mirror:
         accept: Callable[[Object], bool] = lambda thing: True,
         seconds: int = SECONDS,
         slack: float = SLACK,
+        whole: bool = False,
     ) -> None:
         self.client = client
         self.kind = kind
@@ -65,6 +67,7 @@ class Mirror:
         self._namespace, self._labels, self._fields = namespace, labels, fields
         self._accept = accept
         self._seconds, self._slack = seconds, slack
+        self._whole = whole
         self._listeners: list[Listener] = []
         self._contact = time.monotonic()
         self._seen = ""
@@ -179,8 +182,8 @@ class Mirror:
             old = None
         if old is not None and old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]:
             return
-        self.objects[where] = new
-        self._tell(old, new)
+        self.objects[where] = kept = new if self._whole else slim(new)
+        self._tell(old, kept)
 
     def _drop(self, where: Key, last: Object | None = None) -> None:
         old = self.objects.get(where)

@@ -60,6 +60,8 @@ class Objects:
             partial(self.need, CONFIG_MAPS, config, space),
             partial(self.need, SERVICES, tenancy.peers_service(run), space),
         ]
+        if (env := run_files.env_secret(run, spec)) is not None:
+            made.append(partial(self.need, SECRETS, env, space))
         if spec.tensorboard:
             made.append(partial(self.need, SERVICES, tenancy.tensorboard(run, board_role(facts)), space))
         if spec.distributed is Distributed.MPI and not self.cluster.has(SECRETS, f"{name}-ssh", space):

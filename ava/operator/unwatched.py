@@ -13,6 +13,7 @@ from ava.kube.each import each
 from ava.kube.errors import Denied, NotFound
 from ava.kube.mirror import Key, key
 from ava.kube.resources import Kind
+from ava.kube.slim import slim
 
 
 class Unwatched:
@@ -28,8 +29,8 @@ class Unwatched:
         return (thing for thing in list(self.objects.values()) if wanted(thing))
 
     def put(self, thing: Object) -> None:
-        """Take an object as a reply had it."""
-        self.objects[key(thing)] = thing
+        """Take an object as a reply had it, without its contents."""
+        self.objects[key(thing)] = slim(thing)
 
     def drop(self, thing: Object) -> None:
         """Forget an object that was removed."""

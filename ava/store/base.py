@@ -95,6 +95,14 @@ def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.I
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
+def outlined(table: Table, *, whole: bool = False) -> Sequence[ColumnElement[Any]]:
+    """Return the columns of a table with definitions, each by its outline unless it is ``whole`` (domain/outline.py)."""
+    if whole:
+        return list(table.c)
+    kept = [column for column in table.c if column.name not in ("spec", "outline")]
+    return [*kept, table.c.outline.label("spec")]
+
+
 def page(
     connection: Connection,
     query: Select[Any],

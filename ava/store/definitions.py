@@ -11,11 +11,15 @@ from sqlalchemy import Connection, func, select
 
 from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
+from ava.domain.outline import columns, size_problems
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.store import disks, records
-from ava.store.base import Base, page, reading, refuse, writing
+from ava.store.base import Base, outlined, page, reading, refuse, writing
 from ava.store.lookup import Lock, definition_row, user_name, user_row
 from ava.store.tables import definitions, runs
+
+MOST_DEFINITIONS = 1000
+"""Of one user. Requests at the same moment may exceed it by a few, which does no harm."""
 
 
 class DefinitionStore(Base):
@@ -36,6 +40,7 @@ class DefinitionStore(Base):
         """Store a definition. The same again changes nothing; another spec is 409 unless ``replace``."""
         refuse(name_problems(name, "name"))
         wanted = _as_json(spec)
+        refuse(size_problems(wanted))
         person = user_row(connection, owner, Lock.SHARED).name
         query = select(definitions).where(
             definitions.c.owner == person,
@@ -46,7 +51,8 @@ class DefinitionStore(Base):
         before = connection.execute(query.with_for_update(key_share=True)).one_or_none()
         if before is None:
             row = {"id": self.new_id("d", now), "kind": Kind(kind), "owner": person, "name": name}
-            row |= {"spec": wanted, "created": now}
+            row |= {**columns(wanted), "created": now}
+            _see_number(connection, person)
             insert = definitions.insert().values(row).returning(definitions)
             return records.definition(connection.execute(insert).one())
         if before.spec == wanted:
@@ -60,7 +66,7 @@ class DefinitionStore(Base):
                 found=before.id,
             )
         disks.follow(connection, before.id, person, wanted)
-        update = definitions.update().where(definitions.c.id == before.id).values(spec=wanted)
+        update = definitions.update().where(definitions.c.id == before.id).values(columns(wanted))
         return records.definition(connection.execute(update.returning(definitions)).one())
 
     @reading
@@ -81,9 +87,10 @@ class DefinitionStore(Base):
         name: str | None = None,
         after: str | None = None,
         limit: int = 50,
+        whole: bool = False,
     ) -> Page[Definition]:
-        """Return definitions that are not deleted, newest first."""
-        query = select(definitions).where(definitions.c.deleted.is_(None))
+        """Return definitions that are not deleted, newest first; of each the outline of its spec, unless it is ``whole``."""
+        query = select(*outlined(definitions, whole=whole)).where(definitions.c.deleted.is_(None))
         if owner is not None:
             query = query.where(definitions.c.owner == user_name(connection, owner))
         if kind is not None:
@@ -111,6 +118,20 @@ class DefinitionStore(Base):
             )
         connection.execute(definitions.update().where(definitions.c.id == id).values(deleted=now))
         self.tell(connection, now, "definition-deleted", id, Topic.OPERATOR)
+
+
+def _see_number(connection: Connection, owner: str) -> None:
+    mine = definitions.c.owner == owner, definitions.c.deleted.is_(None)
+    count = connection.execute(select(func.count()).select_from(definitions).where(*mine)).scalar_one()
+    if count >= MOST_DEFINITIONS:
+        raise conflict(
+            "too-many-definitions",
+            f"{owner} has as many definitions as one user may have.",
+            "name",
+            "Delete definitions that are not needed any more.",
+            found=str(count),
+            wanted=f"less than {MOST_DEFINITIONS}",
+        )
 
 
 def _as_json(spec: Mapping[str, Any]) -> dict[str, Any]:

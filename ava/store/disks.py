@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 from ava.domain.amounts import number
 from ava.domain.disks import Disk
 from ava.domain.model import Kind
+from ava.domain.outline import columns
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.store.base import Base, reading, writing
 from ava.store.lookup import Lock, definition_row, group_row, user_row
@@ -101,7 +102,7 @@ class DiskStore(Base):
         if row is not None:
             _resize(connection, row, owner, size)
         changed = definitions.update().where(definitions.c.id == definition)
-        connection.execute(changed.values(spec=what.spec | {"disk": size}))
+        connection.execute(changed.values(columns(what.spec | {"disk": size})))
 
     @writing
     def disk_seen(

@@ -64,8 +64,9 @@ class Work(Protocol):
         name: str | None = None,
         after: str | None = None,
         limit: int = 50,
+        whole: bool = False,
     ) -> Page[Definition]:
-        """Return definitions that are not deleted."""
+        """Return definitions that are not deleted; of each the outline of its spec (domain/outline.py), unless ``whole``."""
 
     def delete_definition(self, id: str, now: datetime) -> None:
         """Mark a definition as deleted; 409 while a run of it is not finished. Its runs and charges stay."""
@@ -106,7 +107,7 @@ class Work(Protocol):
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Run]:
-        """Return runs."""
+        """Return runs; of each the outline of its spec, as do ``waiting`` and ``active``."""
 
     def waiting(self, limit: int = 1000) -> Sequence[Run]:
         """Return queued runs as they are looked at: the queue's priority, the run's, then the oldest.

@@ -10,11 +10,12 @@ from sqlalchemy import Connection, Row, func, select
 
 from ava.domain.model import Kind, Outcome, Page, Phase, Run, Topic
 from ava.domain.names import shown
+from ava.domain.outline import columns, size_problems
 from ava.domain.problems import Problem, Refused, conflict
 from ava.domain.quota import never_fits
 from ava.domain.resources import Resources
 from ava.store import disks, entitlement, follow, holds, records
-from ava.store.base import Base, check_limit, page, reading, refuse, upsert, writing
+from ava.store.base import Base, check_limit, outlined, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
 from ava.store.services import begin
@@ -55,7 +56,7 @@ class RunStore(Base):
         after: Sequence[str] = (),
     ) -> Run:
         """Make a queued run in the owner's default group, or the one that has its disk; the same owner and key: the same run."""
-        refuse(check_submission(asks, key, priority, cluster))
+        refuse([*check_submission(asks, key, priority, cluster), *size_problems(spec)])
         owner = definition_row(connection, definition).owner
         if (before := _submitted(connection, owner, key)) is not None:
             return _same(before, definition, key)
@@ -88,7 +89,7 @@ class RunStore(Base):
             "priority": priority,
             "cluster": cluster,
             "key": key,
-            "spec": dict(spec),
+            **columns(spec),
             **asks._asdict(),
             "phase": Phase.QUEUED,
             "created": now,
@@ -127,8 +128,8 @@ class RunStore(Base):
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Run]:
-        """Return runs, newest first."""
-        query = select(runs)
+        """Return runs, newest first; of each the outline of its spec."""
+        query = select(*outlined(runs))
         if owner is not None:
             query = query.where(runs.c.owner == user_name(connection, owner))
         if group is not None:
@@ -143,7 +144,7 @@ class RunStore(Base):
 
     @reading
     def waiting(self, connection: Connection, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs: the queue's priority, the run's, then the oldest.
+        """Return queued runs, with the outline of each spec: the queue's priority, the run's, then the oldest.
 
         Where there are more than ``limit``, each group has the same part of it in each queue, so that no group hides another's
         runs; within a group what a user has queued beyond a hundred comes after everybody's first hundred.
@@ -151,7 +152,7 @@ class RunStore(Base):
         check_limit(limit)
         order = queues.c.priority.desc(), runs.c.priority.desc(), runs.c.id
         place = func.row_number().over(partition_by=runs.c.owner, order_by=order)
-        found = select(runs, queues.c.priority.label("line"), (place > FIRST).label("later"))
+        found = select(*outlined(runs), queues.c.priority.label("line"), (place > FIRST).label("later"))
         found = found.join(queues, queues.c.name == runs.c.queue)
         queued = found.where(runs.c.phase == Phase.QUEUED, ~follow.unmet()).subquery()
         turn = queued.c.later, queued.c.line.desc(), queued.c.priority.desc(), queued.c.id
@@ -168,8 +169,8 @@ class RunStore(Base):
 
     @reading
     def active(self, connection: Connection) -> Sequence[Run]:
-        """Return all admitted runs, oldest first."""
-        query = select(runs).where(runs.c.phase == Phase.ADMITTED).order_by(runs.c.id)
+        """Return all admitted runs, oldest first; of each the outline of its spec."""
+        query = select(*outlined(runs)).where(runs.c.phase == Phase.ADMITTED).order_by(runs.c.id)
         return [records.run(row) for row in connection.execute(query)]
 
     def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, or_, select
 
 from ava.domain.model import Kind, Phase, Run, Topic
+from ava.domain.outline import columns, size_problems
 from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.domain.quota import asks_problems, never_fits
 from ava.domain.resources import Resources
@@ -79,7 +80,7 @@ class ServiceStore(Base):
         if target == known.target and wanted == known.wanted and row.spec == _with(spec, wanted):
             return records.run(row)
         asks = _each(spec).times(wanted)
-        refuse(asks_problems(asks))
+        refuse([*asks_problems(asks), *size_problems(spec)])
         group, queue = group_row(connection, row.group_name), queue_row(connection, row.queue)
         refuse(
             [
@@ -94,7 +95,7 @@ class ServiceStore(Base):
         if queued:
             changes["settled"] = target
         connection.execute(services.update().where(services.c.run == run).values(changes))
-        change: dict[str, Any] = {"spec": _with(spec, wanted), "attempt": target}
+        change: dict[str, Any] = {**columns(_with(spec, wanted)), "attempt": target}
         change |= asks._asdict() if queued else {}
         change["priority"] = spec.get("priority", row.priority)
         after = connection.execute(runs.update().where(runs.c.id == run).values(change).returning(runs)).one()
@@ -152,7 +153,7 @@ class ServiceStore(Base):
             )
             changes = {"wanted": count, "scaled": now}
             connection.execute(services.update().where(services.c.run == run).values(changes))
-            connection.execute(runs.update().where(runs.c.id == run).values(spec=_with(row.spec, count)))
+            connection.execute(runs.update().where(runs.c.id == run).values(columns(_with(row.spec, count))))
             self.tell(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=row.attempt)
         return _service(_row(connection, run))
 

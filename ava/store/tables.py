@@ -13,6 +13,7 @@ from sqlalchemy import (
     Index,
     MetaData,
     Table,
+    TextClause,
     UniqueConstraint,
     text,
 )
@@ -31,6 +32,11 @@ metadata = MetaData(naming_convention=NAMES)
 ID = Word(ID_LENGTH)
 PERSON = Word(32)
 NAME = Word(200)
+
+
+def _only(condition: TextClause) -> dict[str, Any]:
+    """Return the options of an index over some rows alone."""
+    return {"postgresql_where": condition, "sqlite_where": condition}
 
 
 def _limits(storage: bool) -> list[Any]:
@@ -119,6 +125,7 @@ definitions = Table(
     Column("owner", PERSON, ForeignKey(users.c.name), nullable=False),
     Column("name", NAME, nullable=False),
     Column("spec", Document, nullable=False),
+    Column("outline", Document, nullable=False, server_default=text("'{}'")),
     Column("created", Moment, nullable=False),
     Column("deleted", Moment),
     CheckConstraint("kind IN ('workbench', 'training', 'service')", name="kind"),
@@ -130,8 +137,7 @@ Index(
     definitions.c.kind,
     definitions.c.name,
     unique=True,
-    postgresql_where=_KEPT,
-    sqlite_where=_KEPT,
+    **_only(_KEPT),
 )
 _columns: tuple[str, ...]
 for _columns in (("owner", "id"), ("owner", "kind", "id"), ("kind", "id"), ("name", "id")):
@@ -151,6 +157,7 @@ runs = Table(
     Column("cluster", NAME, nullable=False),
     Column("key", Word(200), nullable=False),
     Column("spec", Document, nullable=False),
+    Column("outline", Document, nullable=False, server_default=text("'{}'")),
     Column("gpu", Whole, nullable=False),
     Column("cpu", Whole, nullable=False),
     Column("memory", Whole, nullable=False),
@@ -172,17 +179,11 @@ runs = Table(
     CheckConstraint("phase <> 'admitted' OR admitted IS NOT NULL", name="admitted"),
 )
 _ONE_WORKBENCH = text("kind = 'workbench' AND phase <> 'finished'")
-Index(
-    "runs_one_workbench_key",
-    runs.c.definition,
-    unique=True,
-    postgresql_where=_ONE_WORKBENCH,
-    sqlite_where=_ONE_WORKBENCH,
-)
+Index("runs_one_workbench_key", runs.c.definition, unique=True, **_only(_ONE_WORKBENCH))
 _OPEN_RUN = text("phase <> 'finished'")
-Index("runs_open_idx", runs.c.phase, runs.c.id, postgresql_where=_OPEN_RUN, sqlite_where=_OPEN_RUN)
+Index("runs_open_idx", runs.c.phase, runs.c.id, **_only(_OPEN_RUN))
 _QUEUED = text("phase = 'queued'")
-Index("runs_queued_idx", runs.c.owner, postgresql_where=_QUEUED, sqlite_where=_QUEUED)
+Index("runs_queued_idx", runs.c.owner, **_only(_QUEUED))
 for _columns in (
     ("owner", "id"),
     ("owner", "kind", "id"),
@@ -210,13 +211,7 @@ charges = Table(
     comment="append only: a trigger lets nothing change but the end, once",
 )
 _OPEN_CHARGE = text("ended IS NULL")
-Index(
-    "charges_one_open_key",
-    charges.c.run,
-    unique=True,
-    postgresql_where=_OPEN_CHARGE,
-    sqlite_where=_OPEN_CHARGE,
-)
+Index("charges_one_open_key", charges.c.run, unique=True, **_only(_OPEN_CHARGE))
 Index(None, charges.c.run)
 Index(None, charges.c.group_name, charges.c.id)
 Index(None, charges.c.user_name, charges.c.id)
@@ -236,13 +231,7 @@ messages = Table(
     comment="the outbox",
 )
 _OPEN_MESSAGE = text("done IS NULL")
-Index(
-    "messages_open_idx",
-    messages.c.topic,
-    messages.c.seq,
-    postgresql_where=_OPEN_MESSAGE,
-    sqlite_where=_OPEN_MESSAGE,
-)
+Index("messages_open_idx", messages.c.topic, messages.c.seq, **_only(_OPEN_MESSAGE))
 Index(None, messages.c.done)
 pods = Table(
     "pods",

@@ -52,7 +52,7 @@ class Hollow:
         self.sigterm_deaf = False
         self.serves: Callable[[Object], bool] = lambda pod: True
         self.ran: list[str] = []
-        self.pods = Mirror(client, PODS, seconds=30)
+        self.pods = Mirror(client, PODS, seconds=30, whole=True)
         self.errors: list[str] = []
         self._busy: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -19,7 +19,7 @@ Ratio = Annotated[float, Field(ge=1.0, le=100.0, allow_inf_nan=False)]
 
 
 class DefinitionOut(Answer):
-    """A stored definition."""
+    """A stored definition. In lists ``spec`` has no env, command, git, data_sets and after: ask for the one definition."""
 
     id: str
     kind: str

@@ -75,7 +75,7 @@ def test_a_version_that_is_too_old_is_gone(apiserver):
 def test_a_mirror_goes_on_over_a_restart_of_the_server(apiserver):
     async def test():
         async with Client(apiserver.access) as client:
-            mirror = Mirror(client, CONFIG_MAPS, namespace="default")
+            mirror = Mirror(client, CONFIG_MAPS, namespace="default", whole=True)
             task = asyncio.create_task(mirror.run())
             await mirror.synced.wait()
             await asyncio.to_thread(apiserver.restart)

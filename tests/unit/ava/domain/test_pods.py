@@ -1,5 +1,6 @@
 """Pods: what a tenant writes is data, limits follow the pool, and a stop reaches what the command started (K9)."""
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ava.api.rules.code import variables
-from ava.domain import hosts, labels, parts
+from ava.domain import hosts, labels, parts, run_files
 from ava.domain.model import Group, Kind, Phase, Pool, Quota, Run, User, UserState
 from ava.domain.pods import Place, Site, pod, resources
 from ava.domain.resources import Resources
@@ -51,11 +52,21 @@ def test_a_word_arrives_as_it_was_written(text):
     "name", ["NVIDIA_VISIBLE_DEVICES", "TF_CONFIG", "AVA_RUN", "KUBERNETES_PORT", "OMPI_MCA_plm_rsh_agent"]
 )
 def test_the_platforms_variables_are_not_the_users(name):
-    env = {
-        e["name"]: e["value"] for e in main(pod(place({"env": {name: "evil", "MINE": "1"}}), Site()))["env"]
-    }
-    assert env.get(name) != "evil"
-    assert env["MINE"] == "1"
+    where = place({"env": {name: "evil", "MINE": "$(HOME) $$"}})
+    container = main(pod(where, Site()))
+    assert {e["name"]: e["value"] for e in container["env"]}.get(name) != "evil"
+    # What comes by envFrom is not expanded, and env comes before it.
+    secret = run_files.env_secret(where.run, where.spec)
+    assert secret["stringData"] == {"MINE": "$(HOME) $$"}
+    assert container["envFrom"] == [{"secretRef": {"name": secret["metadata"]["name"]}}]
+
+
+def test_variables_are_kept_once_for_a_run_and_not_in_each_pod():
+    large = {f"V{i}": "x" * 4096 for i in range(15)}
+    made = pod(place({"env": large}), Site())
+    assert len(json.dumps(made)) < 8 * 1024
+    assert "envFrom" not in main(pod(place({}), Site()))
+    assert run_files.env_secret(place({}).run, place({}).spec) is None
 
 
 def test_home_and_user_are_the_users_where_they_set_them():
@@ -86,6 +97,8 @@ def test_a_variable_is_refused_or_reaches_the_pod(distributed):
     for name in names | {"OMPI_MCA_btl", "PATH", "CUDA_VISIBLE_DEVICES"}:
         thing = place(base | {"env": {name: "mine"}}, role=len(roles) - 1)
         values = [e["value"] for e in main(pod(thing, Site()))["env"] if e["name"] == name]
+        kept = run_files.env_secret(thing.run, thing.spec)
+        values = values or [kept["stringData"][name]] if kept else values
         assert variables(thing.spec, "spec") or values == ["mine"], name
 
 

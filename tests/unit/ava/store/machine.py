@@ -169,6 +169,7 @@ class LedgerMachine(RuleBasedStateMachine):
         fits = fits and within(
             known.asks.plus(self.model.used("queue", known.queue)), self.model.lines[known.queue]
         )
+        fits = fits and known.group in self.model.members[known.owner]
         assert (why_not == ()) == fits
         if fits:
             self.model.runs[run] = replace(known, phase=Phase.ADMITTED)

@@ -31,7 +31,7 @@ WRITTEN = {
         " VALUES ('gpus', 'p1aaaaaaaaaaa', true, '{\"a\": \"b\"}', 2.0, 1.0, 4)",
         "UPDATE queues SET pool = 'gpus', priority = 60 WHERE name = 'default'",
         "INSERT INTO definitions (id, kind, owner, name, spec, created)"
-        " VALUES ('d1aaaaaaaaaaa', 'training', 'ann', 'train', '{\"image\": \"x\"}', :then)",
+        " VALUES ('d1aaaaaaaaaaa', 'training', 'ann', 'train', '{\"image\": \"x\", \"env\": {\"A\": \"b\"}}', :then)",
     ],
     "0002": [
         "INSERT INTO runs (id, definition, kind, name, owner, group_name, queue, priority, cluster, key, spec,"
@@ -85,6 +85,7 @@ WRITTEN = {
     "0011": ["INSERT INTO queues (name, id, priority, deleted) VALUES ('gone', 'q1bbbbbbbbbbb', 50, :then)"],
     "0012": ["INSERT INTO image_deletions (id, repository, until) VALUES ('x', 'users/ann/torch', :then)"],
     "0013": [],
+    "0014": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
@@ -133,6 +134,7 @@ def test_what_was_written_at_a_revision_is_there_after_the_next(empty, last):
     assert store.group("vision").quota == Quota(4, None, None)
     (definition,) = store.definitions(owner="ann", kind=Kind.TRAINING).items
     assert definition.spec == {"image": "x"} and definition.created == later(0)
+    assert store.definition(definition.id).spec == {"image": "x", "env": {"A": "b"}}
     assert store.pools()[0].selector == {"a": "b"} and store.queues()[0].pool == "gpus"
     assert store.add_user("bob", "bob@example.org", "h", later(1)).uid == 20005
     if last >= 2:
