@@ -67,7 +67,9 @@ class Limits(Strict):
 
     Attributes:
         login_address: log-ins of one address.
-        login_account: refused log-ins of one account, from wherever.
+        login_account: refused log-ins of one account from one address.
+        login_name: refused log-ins of one account from all addresses, after which clients that it does not know are slowed down.
+        login_slow: log-ins of such an account from clients that it does not know.
         registration: registrations of one address.
         submit: runs of one user.
         change: other changes of one user.
@@ -76,6 +78,8 @@ class Limits(Strict):
 
     login_address: Rate = "30/minute"
     login_account: Rate = "20/hour"
+    login_name: Rate = "200/hour"
+    login_slow: Rate = "30/minute"
     registration: Rate = "10/hour"
     submit: Rate = "300/minute"
     change: Rate = "600/minute"
@@ -247,7 +251,8 @@ class Config(Strict):
         services_domain: services have host names below it; empty: they have no addresses.
         registries: by ``HOST[:PORT]``; asked what an image runs by itself.
         user_registry: where users push images; None: they cannot.
-        registration: whether people may register themselves (an administrator still approves each).
+        registration: whether people may get an account of their own (an administrator still approves each).
+        registration_form: whether they may by the form, which proves nothing, also where there is ldap or oidc.
         workbenches: None: nobody gets into them.
     """
 
@@ -273,9 +278,15 @@ class Config(Strict):
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
     registration: bool = True
+    registration_form: bool = False
     ldap: Ldap | None = None
     oidc: Oidc | None = None
     workbenches: Workbenches | None = None
+
+    @property
+    def form_open(self) -> bool:
+        """Whether people may register by the form."""
+        return self.registration and (self.registration_form or (self.ldap is None and self.oidc is None))
 
     @field_validator("images", mode="before")
     @classmethod

@@ -137,7 +137,9 @@ def _account(services: Services, identity: Identity, address: str) -> User:
     hashed = services.passwords.hash(new_secret())
     known = (identity.issuer, identity.subject)
     try:
-        made = store.add_user(name, email, hashed, services.clock(), state=state, identity=known)
+        made = store.add_user(
+            name, email, hashed, services.clock(), state=state, identity=known, over_pending=True
+        )
     except Refused as refused:
         # Two answers for one person at once: the other one made it. An account of that name is never taken over.
         if refused.status == 409 and (other := store.identified(*known)) is not None:

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
+
+from cryptography.fernet import InvalidToken
 
 from ava.api import metrics
 from ava.api.directory import DirectoryDown
-from ava.api.rates import network
+from ava.api.identity import digest
+from ava.api.rates import TooMany, network
 from ava.api.services import Services
 from ava.domain.model import User, UserState
 from ava.domain.names import shown
 from ava.domain.problems import Problem, Refused
 
 log = logging.getLogger("ava.api")
+KNOWN = "__Host-ava-known"
+"""Cookie: a browser in which a person has logged in. It lets nobody in."""
+KNOWN_SECONDS = 90 * 86400
 
 
-def user(services: Services, name: str, password: str, address: str) -> User:
+def mark(services: Services, name: str) -> str:
+    """Return the value of KNOWN for a browser in which a person has logged in."""
+    return services.sealer.seal(f"known {name}")
+
+
+def user(services: Services, name: str, password: str, address: str, known: str = "") -> User:
     """Return whose name and password these are.
 
-    Whether the name, the password or the account's state was wrong is not told to who has not given the password.
+    Whether the name, the password or the account's state was wrong is not reported to a client that has not given the password.
+    Refused log-ins count by name and network, so that no stranger locks an account out. Many of one name from many networks
+    slow down clients alone that have not logged in with that name before. ``known`` is the cookie KNOWN that came along: what
+    is refused counts for this browser alone.
 
     Raises:
         Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429, 503.
     """
     services.rates.spend("login_address", network(address), "log-ins")
-    services.rates.check("login_account", name, "refused log-ins of this account")
+    familiar = _is_known(services, name, known)
+    whose = f"{name} browser {digest(known)}" if familiar else f"{name} {network(address)}"
+    services.rates.check("login_account", whose, "refused log-ins of this account")
+    if not familiar and not services.rates.is_known(name, network(address)):
+        _slow_down(services, name)
     found, kept = _account(services, name)
     right = _matches(services, name, found, kept, password, address)
     if not right or found is None:
-        services.rates.spend("login_account", name, "refused log-ins of this account")
+        services.rates.count("login_name", name)
+        services.rates.spend("login_account", whose, "refused log-ins of this account")
         refused(services, name, address, "name-or-password")
         raise Refused(
             401,
@@ -42,9 +62,29 @@ def user(services: Services, name: str, password: str, address: str) -> User:
             ),
         )
     let_in(services, found, address)
+    services.rates.remember(name, network(address))
     if kept and services.directory is None and services.passwords.outdated(kept):
         services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
     return found
+
+
+def _is_known(services: Services, name: str, known: str) -> bool:
+    try:
+        return hmac.compare_digest(
+            services.sealer.open(known, KNOWN_SECONDS).encode(), f"known {name}".encode()
+        )
+    except (InvalidToken, ValueError):
+        return False
+
+
+def _slow_down(services: Services, name: str) -> None:
+    """Return unless so many log-ins of a name were refused lately that clients it does not know are slowed down."""
+    try:
+        services.rates.check("login_name", name, "refused log-ins of this account")
+    except TooMany:
+        services.rates.spend(
+            "login_slow", name, "log-ins of this account from places that it has not logged in from"
+        )
 
 
 def let_in(services: Services, found: User, address: str) -> None:

@@ -44,6 +44,10 @@ class TooMany(Refused):
         self.seconds = seconds
 
 
+MOST_KNOWN = 20_000
+"""Networks of persons that are remembered."""
+
+
 class Rates:
     """Counts by kind and by who asks."""
 
@@ -54,12 +58,29 @@ class Rates:
         self._windows = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._open: dict[str, int] = defaultdict(int)
         self._lock = Lock()
+        self._known: dict[tuple[str, str], None] = {}
 
     def spend(self, kind: str, who: str, what: str) -> None:
         """Count one; TooMany where that is more than allowed."""
         text, item = self._rates[kind]
         if not self._windows.hit(item, kind, who):
             raise TooMany(what, text, self._seconds(item, kind, who))
+
+    def count(self, kind: str, who: str) -> None:
+        """Count one, whatever is allowed."""
+        self._windows.hit(self._rates[kind][1], kind, who)
+
+    def remember(self, name: str, where: str) -> None:
+        """Remember that a person has logged in from a network; the oldest are forgotten first."""
+        with self._lock:
+            self._known.pop((name, where), None)
+            self._known[name, where] = None
+            while len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def is_known(self, name: str, where: str) -> bool:
+        """Whether a person has logged in from a network since this process began."""
+        return (name, where) in self._known
 
     def check(self, kind: str, who: str, what: str) -> None:
         """TooMany where no more is allowed; counts nothing."""

@@ -7,9 +7,9 @@ from ava.api.services import Services
 from ava.domain.problems import Problem, Refused
 
 
-def check_open(services: Services, address: str) -> None:
-    """Return where somebody at an address may register, and count it; Refused 403, 429."""
-    if not services.config.registration:
+def check_open(services: Services, address: str, *, form: bool = False) -> None:
+    """Return where somebody at an address may register (by the form), and count it; Refused 403, 429."""
+    if not (services.config.form_open if form else services.config.registration):
         raise Refused(
             403,
             Problem(

@@ -31,6 +31,8 @@ def rates(limits: Limits) -> Rates:
     return Rates(
         login_address=limits.login_address,
         login_account=limits.login_account,
+        login_name=limits.login_name,
+        login_slow=limits.login_slow,
         registration=limits.registration,
         submit=limits.submit,
         change=limits.change,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from fastapi import Request, Response
 
-from ava.api import credentials
+from ava.api import credentials, login
 from ava.api.identity import COOKIE, digest, services_of
 from ava.domain.model import User
 
@@ -29,6 +29,15 @@ def begin(request: Request, response: Response, user: User) -> tuple[str, dateti
         secure=True,
         httponly=True,
         samesite="lax",
+    )
+    response.set_cookie(
+        login.KNOWN,
+        login.mark(services, user.name),
+        max_age=login.KNOWN_SECONDS,
+        path="/",
+        secure=True,
+        httponly=True,
+        samesite="strict",
     )
     return secret, until
 

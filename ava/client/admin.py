@@ -34,6 +34,10 @@ class Administration(Part):
         """Change ``state`` (pending, active, disabled; with ``stop_runs=True`` all runs are stopped), ``admin``, ``email``."""
         return self._one(UserOut, "PATCH", f"/users/{name}", json=changes, again=True)
 
+    def delete_user(self, name: str) -> None:
+        """Remove an account that nobody has approved; its name and address are free then."""
+        self._send.send("DELETE", f"/users/{name}")
+
     def set_password_of(self, name: str, new: str) -> None:
         """Give somebody else a new password; all their log-ins and tokens end."""
         self._send.send("PUT", f"/users/{name}/password", json={"new": new}, again=False)

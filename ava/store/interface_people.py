@@ -22,11 +22,16 @@ class People(Protocol):
         admin: bool = False,
         state: UserState = UserState.PENDING,
         identity: tuple[str, str] | None = None,
+        over_pending: bool = False,
     ) -> User:
         """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken.
 
         ``identity``: issuer and subject of the person at the site's log-in service; 409 where they are another's.
+        ``over_pending``: accounts of this name or address that were registered by the form and never approved go.
         """
+
+    def remove_user(self, name: str) -> None:
+        """Remove an account that was never approved, so that name and address are free; 409 for every other."""
 
     def identified(self, issuer: str, subject: str) -> User | None:
         """Return whose identity at a log-in service it is; None for nobody's."""

@@ -14,7 +14,9 @@ from ava.store import records
 from ava.store.base import page, reading, refuse, writing
 from ava.store.identities import IdentityStore, identify
 from ava.store.lookup import Lock, group_row, user_row
-from ava.store.tables import members, numbers, secrets, users
+from ava.store.tables import charges, definitions, keys, members, numbers, secrets, users
+from ava.store.tables_folders import data_sets, folders, shares
+from ava.store.tables_identities import identities
 
 
 class UserStore(IdentityStore):
@@ -32,9 +34,16 @@ class UserStore(IdentityStore):
         admin: bool = False,
         state: UserState = UserState.PENDING,
         identity: tuple[str, str] | None = None,
+        over_pending: bool = False,
     ) -> User:
-        """Store a person with the next free uid, and who they are at the log-in service."""
+        """Store a person with the next free uid, and who they are at the log-in service.
+
+        ``over_pending``: accounts of this name or address that nobody has approved, and that no log-in service vouches for, go.
+        """
         refuse([*person_problems(name, "name"), *email_problems(email, "email")])
+        if over_pending:
+            for other in _registered(connection, name, email):
+                _remove(connection, other)
         _check_free(connection, name, email)
         row = {
             "id": self.new_id("u", now),
@@ -107,6 +116,21 @@ class UserStore(IdentityStore):
             self._changed(connection, now, before.name, UserState(after.state))
         return records.user(after)
 
+    @writing
+    def remove_user(self, connection: Connection, name: str) -> None:
+        """Remove an account that nobody has approved; 409 for every other, of which folders and charges keep the name."""
+        row = user_row(connection, name, Lock.ENDS)
+        if row.state != UserState.PENDING or _is_used(connection, row.name):
+            raise conflict(
+                "user-approved",
+                f"{row.name} is or was an approved account.",
+                "user",
+                "Disable it: its folder and charges keep its name.",
+                found=row.state,
+                wanted=UserState.PENDING.value,
+            )
+        _remove(connection, row.name)
+
     @reading
     def password(self, connection: Connection, name: str) -> str:
         """Return the hash."""
@@ -139,6 +163,37 @@ def next_number(connection: Connection, name: str) -> int:
     """Return the next uid or gid; who else wants one waits until this transaction has ended."""
     update = numbers.update().where(numbers.c.name == name).values(last=numbers.c.last + 1)
     return int(connection.execute(update.returning(numbers.c.last)).scalar_one())
+
+
+def _registered(connection: Connection, name: str, email: str) -> list[str]:
+    """Return the accounts of a name or an address that were registered by the form and that nobody has approved."""
+    vouched = select(identities.c.user_name).where(identities.c.user_name == users.c.name)
+    query = select(users.c.name).where(
+        or_(users.c.name == name, users.c.email == email.lower()),
+        users.c.state == UserState.PENDING,
+        ~vouched.exists(),
+    )
+    found = connection.execute(query.order_by(users.c.name).with_for_update()).all()
+    return [row.name for row in found if not _is_used(connection, row.name)]
+
+
+def _is_used(connection: Connection, name: str) -> bool:
+    """Whether anything was ever a user's: then the name stays."""
+    home = folders.c.kind == "user", folders.c.name == name, folders.c.made.is_not(None)
+    if connection.execute(select(folders.c.name).where(*home)).one_or_none() is not None:
+        return True
+    places = members.c.user_name, definitions.c.owner, data_sets.c.owner, charges.c.user_name, shares.c.who
+    return any(
+        connection.execute(select(place).where(place == name).limit(1)).one_or_none() is not None
+        for place in places
+    )
+
+
+def _remove(connection: Connection, name: str) -> None:
+    for table in (secrets, keys, identities):
+        connection.execute(table.delete().where(table.c.user_name == name))
+    connection.execute(folders.delete().where(folders.c.kind == "user", folders.c.name == name))
+    connection.execute(users.delete().where(users.c.name == name))
 
 
 def _check_free(connection: Connection, name: str | None, email: str) -> None:

@@ -92,7 +92,7 @@ def page(visit: Visit, template: str, data: Mapping[str, Any]) -> str:
         "done": labels.DONE.get(visit.request.query_params.get("done", ""), ""),
         "problems": (),
         "errors": {},
-        "registration": visit.services.config.registration,
+        "registration": visit.services.config.form_open,
     }
     return environment(words.language).get_template(template).render(given | dict(data))
 

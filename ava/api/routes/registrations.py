@@ -14,7 +14,7 @@ routes = router("registration")
 def register(body: Registration, who: Anybody) -> UserOut:
     """Ask for an account; it can be used once an administrator has approved it."""
     services = who.services
-    registration.check_open(services, who.address)
+    registration.check_open(services, who.address, form=True)
     with who.change("registrations.make", f"user {body.name}"):
         hashed = services.passwords.hash(body.password)
         return shapes.user(services.store.add_user(body.name, body.email, hashed, services.clock()))

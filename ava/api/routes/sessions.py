@@ -20,7 +20,7 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     """
     services = services_of(request)
     address = str(request.state.address)
-    user = login.user(services, body.name, body.password, address)
+    user = login.user(services, body.name, body.password, address, request.cookies.get(login.KNOWN, ""))
     secret, until = session.begin(request, response, user)
     return SessionOut(user=shapes.user(user), csrf=csrf(secret), kind="session", until=until)
 

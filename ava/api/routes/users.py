@@ -42,7 +42,13 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
         hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
         return shapes.user(
             services.store.add_user(
-                body.name, body.email, hashed, services.clock(), admin=body.admin, state=UserState.ACTIVE
+                body.name,
+                body.email,
+                hashed,
+                services.clock(),
+                admin=body.admin,
+                state=UserState.ACTIVE,
+                over_pending=True,
             )
         )
 
@@ -86,6 +92,14 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
     return shapes.user(changed)
 
 
+@routes.delete("/users/{name}", status_code=204)
+def remove_user(name: Ref, who: Someone) -> None:
+    """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
+    found = _user(who, name, "users.delete")
+    with who.change("users.delete", f"user {found.name}", email=found.email):
+        who.services.store.remove_user(found.name)
+
+
 @routes.put("/users/{name}/password", status_code=204)
 def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
     """Set a password; every other session and all tokens of that person end. One's own wants the current one."""
@@ -93,10 +107,12 @@ def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
     own = found.name == who.me.name
     with who.change("users.password", f"user {found.name}"):
         if own:
-            services.rates.check("login_account", found.name, "refused log-ins of this account")
+            services.rates.check("login_account", f"{found.name} itself", "refused passwords of this account")
             kept = services.store.password(found.name)
             if not services.passwords.matches(kept, body.current or ""):
-                services.rates.spend("login_account", found.name, "refused log-ins of this account")
+                services.rates.spend(
+                    "login_account", f"{found.name} itself", "refused passwords of this account"
+                )
                 raise Refused(
                     403,
                     Problem(

@@ -98,6 +98,15 @@ def _open_runs(ava: Client, owner: str, group: str | None = None) -> list[str]:
     return [run.id for run in found if run.stop is None]
 
 
+@admin.command("delete-user")
+@click.argument("name")
+@click.pass_obj
+def delete_user(app: App, name: str) -> None:
+    """Remove an account that nobody has approved; its name and address can be registered again."""
+    app.client().delete_user(name)
+    note(f"{name} is removed.")
+
+
 @admin.command("make-user")
 @click.argument("name")
 @click.argument("email")

@@ -130,6 +130,13 @@ def change(name: Ref, visit: Someone) -> Response:
     return visit.go(f"/admin/users/{name}", done="saved")
 
 
+@routes.post("/admin/users/{name}/delete")
+def delete(name: Ref, visit: Someone) -> Response:
+    """Remove an account that nobody has approved."""
+    users.remove_user(name, visit.who)
+    return visit.go("/admin/users?state=pending", done="deleted")
+
+
 @routes.post("/admin/users/{name}/password")
 def password(name: Ref, visit: Someone) -> Response:
     """Set a password."""

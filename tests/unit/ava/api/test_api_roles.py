@@ -69,6 +69,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "tokens.make": lambda s, w: ("POST", "/tokens", {}),
     "tokens.end": lambda s, w: ("DELETE", f"/tokens/{_own_token(s, 'ann')}", None),
     "users.list": lambda s, w: ("GET", "/users", None),
+    "users.delete": lambda s, w: ("DELETE", "/users/ann", None),
     "users.make": lambda s, w: (
         "POST",
         "/users",
@@ -149,12 +150,14 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "audit.list": lambda s, w: ("GET", "/audit", None),
 }
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
+# ann is approved.
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
 # Of this site's registry nobody gets a token (tests/platform/api/test_user_images.py).
 BUSY = {
     "registry.token": 404,
     "groups.delete": 409,
+    "users.delete": 409,
     "keys.delete": 404,
     "workbenches.open": 404,
     "workbenches.grow": 409,
