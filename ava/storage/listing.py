@@ -14,8 +14,14 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+
+from ava.domain.problems import Problem, Refused
+
+_Key = tuple[int, int]
+"""Device and inode of a folder."""
 
 SMALL = 2000
 """So many names are read and sorted at each page."""
@@ -23,6 +29,8 @@ KEPT = 8
 """Lists of large folders that are kept; the one that was made first goes first."""
 FRESH = 60.0
 """Seconds for which who turns pages sees one list, although the folder changes under it."""
+BUILDERS = 2
+"""Large folders that are read at a time."""
 MOST = 20_000_000
 """Names of one folder at most; of more the rest is not shown."""
 
@@ -37,81 +45,123 @@ class Entry:
     changed: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A sorted list in a file; ``changed`` is the folder's time of change when it was read."""
+
+    path: Path
+    changed: int
+    made: float
+
+    def names(self, after: bytes | None, count: int) -> list[bytes]:
+        """Return names after one. A connection of its own for each page: no reader waits for another."""
+        with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True)) as data:
+            rows = data.execute(
+                "SELECT name FROM names WHERE name > ? ORDER BY name LIMIT ?", (after or b"", count)
+            )
+            return [bytes(row[0]) for row in rows]
+
+
 class Listing:
-    """Sorted lists of folders.
+    """Sorted lists of folders, each in a file of its own.
+
+    At most BUILDERS lists are made at a time, one of a folder and one for a user. A request that would make a further one is
+    refused at once: it must not hold a thread that uploads and small folders need.
 
     Args:
         scratch: folder of this process' own; what an earlier one left there is of no use and goes.
     """
 
     def __init__(self, scratch: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = scratch / "listing.db"
-        self._path.unlink(missing_ok=True)
-        self._clock, self._lock = clock, threading.Lock()
-        self._data = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
-        self._data.executescript(
-            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-            "CREATE TABLE lists (id INTEGER PRIMARY KEY, device INTEGER, inode INTEGER, changed INTEGER, made REAL);"
-            "CREATE TABLE names (list INTEGER, name BLOB, PRIMARY KEY (list, name)) WITHOUT ROWID"
-        )
+        self._scratch = scratch
+        for former in scratch.glob("listing*.db*"):
+            former.unlink(missing_ok=True)
+        self._clock, self._guard = clock, threading.Lock()
+        self._lists: dict[_Key, _List] = {}
+        self._building: dict[_Key, str] = {}
+        self._serial = itertools.count()
 
-    def page(self, at: int, after: bytes | None, limit: int) -> tuple[list[Entry], bytes | None]:
+    def page(
+        self, at: int, after: bytes | None, limit: int, user: str = ""
+    ) -> tuple[list[Entry], bytes | None]:
         """Return entries of a folder (a descriptor) after a name, and after which name the next page begins; None: the last.
 
-        OSError where it cannot be read.
+        OSError where it cannot be read; Refused 503 while other large folders are read.
         """
-        found = self._names(at, after, limit + 1)
+        found = self._names(at, after, limit + 1, user)
         entries = [entry for name in found[:limit] if (entry := _entry(at, name)) is not None]
         return entries, found[limit - 1] if len(found) > limit else None
 
-    def _names(self, at: int, after: bytes | None, count: int) -> list[bytes]:
+    def _names(self, at: int, after: bytes | None, count: int, user: str) -> list[bytes]:
         about = os.fstat(at)
-        with self._lock:
-            known = self._known(about, turning=after is not None)
-            if known is None:
-                with os.scandir(at) as entries:
-                    names: Iterator[bytes] = (os.fsencode(e.name) for e in itertools.islice(entries, MOST))
-                    first = list(itertools.islice(names, SMALL + 1))
-                    if len(first) <= SMALL:
-                        return sorted(n for n in first if after is None or n > after)[:count]
-                    known = self._make(about, itertools.chain(first, names))
-            rows = self._data.execute(
-                "SELECT name FROM names WHERE list = ? AND name > ? ORDER BY name LIMIT ?",
-                (known, after or b"", count),
-            )
-            return [bytes(row[0]) for row in rows]
-
-    def _known(self, about: os.stat_result, *, turning: bool) -> int | None:
-        row = self._data.execute(
-            "SELECT id, changed, made FROM lists WHERE device = ? AND inode = ? ORDER BY id DESC LIMIT 1",
-            (about.st_dev, about.st_ino),
-        ).fetchone()
-        if row is None:
-            return None
-        same = row[1] == about.st_mtime_ns
-        return int(row[0]) if same or (turning and self._clock() - row[2] < FRESH) else None
-
-    def _make(self, about: os.stat_result, names: Iterator[bytes]) -> int:
-        key = about.st_dev, about.st_ino
-        old = [
-            row[0] for row in self._data.execute("SELECT id FROM lists WHERE device = ? AND inode = ?", key)
-        ]
-        others = self._data.execute(
-            "SELECT id FROM lists WHERE NOT (device = ? AND inode = ?) ORDER BY id", key
-        )
-        old += [row[0] for row in others.fetchall()][: -(KEPT - 1)]
-        self._data.execute("BEGIN")
+        known = self._known(about, turning=after is not None)
+        if known is None:
+            with os.scandir(at) as entries:
+                names: Iterator[bytes] = (os.fsencode(e.name) for e in itertools.islice(entries, MOST))
+                first = list(itertools.islice(names, SMALL + 1))
+                if len(first) <= SMALL:
+                    return sorted(n for n in first if after is None or n > after)[:count]
+                known = self._make(about, itertools.chain(first, names), user)
         try:
-            for number in old:
-                self._data.execute("DELETE FROM names WHERE list = ?", (number,))
-                self._data.execute("DELETE FROM lists WHERE id = ?", (number,))
-            put = "INSERT INTO lists (device, inode, changed, made) VALUES (?, ?, ?, ?)"
-            made = self._data.execute(put, (*key, about.st_mtime_ns, self._clock())).lastrowid
-            rows = ((made, name) for name in names)
-            self._data.executemany("INSERT OR IGNORE INTO names (list, name) VALUES (?, ?)", rows)
+            return known.names(after, count)
+        except sqlite3.OperationalError:
+            # It went meanwhile, for others were made.
+            raise _busy() from None
+
+    def _known(self, about: os.stat_result, *, turning: bool) -> _List | None:
+        found = self._lists.get((about.st_dev, about.st_ino))
+        if found is None:
+            return None
+        same = found.changed == about.st_mtime_ns
+        return found if same or (turning and self._clock() - found.made < FRESH) else None
+
+    def _make(self, about: os.stat_result, names: Iterator[bytes], user: str) -> _List:
+        key = about.st_dev, about.st_ino
+        with self._guard:
+            mine = user and user in self._building.values()
+            if mine or key in self._building or len(self._building) >= BUILDERS:
+                raise _busy()
+            self._building[key] = user
+        made = _List(self._scratch / f"listing-{next(self._serial)}.db", about.st_mtime_ns, self._clock())
+        try:
+            _write(made.path, names)
+            with self._guard:
+                old = [self._lists.pop(key)] if key in self._lists else []
+                self._lists[key] = made
+                old += [self._lists.pop(next(iter(self._lists))) for _ in range(len(self._lists) - KEPT)]
+        except BaseException:
+            made.path.unlink(missing_ok=True)
+            raise
         finally:
-            self._data.execute("COMMIT")
-        return int(made or 0)
+            with self._guard:
+                del self._building[key]
+        for one in old:
+            one.path.unlink(missing_ok=True)
+        return made
+
+
+def _write(path: Path, names: Iterator[bytes]) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as data:
+        data.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+            "CREATE TABLE names (name BLOB PRIMARY KEY) WITHOUT ROWID; BEGIN"
+        )
+        data.executemany("INSERT OR IGNORE INTO names (name) VALUES (?)", ((name,) for name in names))
+        data.execute("COMMIT")
+
+
+def _busy() -> Refused:
+    return Refused(
+        503,
+        Problem(
+            "folders-busy",
+            "Other large folders are being read at the moment.",
+            "path",
+            f"more than {BUILDERS} large folders, or more than one of one user",
+            "fewer",
+            "Try again in a minute; smaller folders are shown at once.",
+        ),
+    )
 
 
 def _entry(at: int, name: bytes) -> Entry | None:

@@ -106,7 +106,8 @@ def list_files(
     after = paging.opened(who, query, scope)
     listing: Listing = request.app.state.listing
     with _files(request).inside(one) as data, tree.walk(data, names) as here:
-        entries, following = listing.page(here, None if after is None else bytes.fromhex(after), query.limit)
+        place = None if after is None else bytes.fromhex(after)
+        entries, following = listing.page(here, place, query.limit, who.me.name)
     page = Page(tuple(entries), None if following is None else following.hex())
 
     def shape(entry: Entry) -> FileOut:

@@ -1,9 +1,13 @@
 """Pages of folders: sorted, whole, and read from the file system once for all pages."""
 
+import concurrent.futures
+import contextlib
 import os
+import threading
 
 import pytest
 
+from ava.domain.problems import Refused
 from ava.storage import listing, tree
 from ava.storage.listing import Listing
 
@@ -75,5 +79,78 @@ def test_lists_of_other_folders_go_when_there_are_too_many(lists, tmp_path, monk
         for number in range(3):
             (tmp_path / name / str(number)).touch()
         assert len(walk(lists, tmp_path / name)) == 3
-    assert lists._data.execute("SELECT count(*) FROM lists").fetchone()[0] <= 2
-    assert lists._data.execute("SELECT count(*) FROM names").fetchone()[0] <= 6
+    assert len(list((tmp_path / "scratch").glob("listing*"))) <= 2
+
+
+class Slow:
+    """A folder whose names come when the test lets them."""
+
+    def __init__(self, monkeypatch):
+        self.let, self.begun, real = threading.Event(), threading.Semaphore(0), os.scandir
+        self.slow = set()
+
+        @contextlib.contextmanager
+        def scandir(at):
+            with real(at) as entries:
+                yield self.names(entries) if os.fstat(at).st_ino in self.slow else entries
+
+        monkeypatch.setattr(os, "scandir", scandir)
+
+    def names(self, entries):
+        for number, entry in enumerate(entries):
+            if number == 5:
+                self.begun.release()
+                assert self.let.wait(20)
+            yield entry
+
+
+def test_a_large_folder_that_is_read_keeps_nobody_waiting(lists, tmp_path, monkeypatch):
+    monkeypatch.setattr(listing, "SMALL", 3)
+    counts = {"a": 10, "b": 10, "c": 10, "known": 10, "small": 2}
+    paths = {name: tmp_path / name for name in counts}
+    for name, path in paths.items():
+        path.mkdir()
+        for number in range(counts[name]):
+            (path / str(number)).touch()
+    assert len(walk(lists, paths["known"])) == 10
+    slow = Slow(monkeypatch)
+    slow.slow = {paths[name].stat().st_ino for name in "ab"}
+
+    def first(name, user):
+        with tree.folder(str(paths[name])) as at:
+            return lists.page(at, None, 100, user)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        ann = pool.submit(first, "a", "ann")
+        assert slow.begun.acquire(timeout=20)
+        for name, user in (("a", "ben"), ("c", "ann")):
+            with pytest.raises(Refused) as refused:
+                first(name, user)
+            assert (refused.value.status, refused.value.problems[0].code) == (503, "folders-busy"), name
+        assert len(first("c", "ben")[0]) == 10, "another folder of another user"
+        ben = pool.submit(first, "b", "ben")
+        assert slow.begun.acquire(timeout=20)
+        (paths["c"] / "new").touch()
+        with pytest.raises(Refused):
+            first("c", "eve")
+        assert len(first("known", "eve")[0]) == 10 and len(first("small", "eve")[0]) == 2
+        slow.let.set()
+        assert len(ann.result()[0]) == len(ben.result()[0]) == 10
+    assert len(first("c", "eve")[0]) == 11
+
+
+def test_a_folder_that_cannot_be_read_to_its_end_leaves_nothing_behind(lists, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(listing, "SMALL", 3)
+    for number in range(10):
+        (folder / str(number)).touch()
+
+    def broken(path, names):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(listing, "_write", broken)
+        with pytest.raises(OSError, match="full"):
+            walk(lists, folder)
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert len(walk(lists, folder)) == 10
