@@ -241,6 +241,8 @@ class Config(Strict):
         sealing_key: file with a Fernet key; deploy keys and cursors are sealed with it. The same on every replica.
         trusted_proxies: networks whose X-Forwarded-For is believed.
         session_hours, token_days: until a log-in ends, and a token at most.
+        login_days: where there is ldap or oidc, tokens and ssh keys are refused so many days after their owner's last log-in,
+            until the next one, because an account may have been locked there; 0: they are not bound to log-ins.
         prometheus: servers that are asked what runs use; the first that answers is believed.
         images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
             knows the rest.
@@ -277,6 +279,7 @@ class Config(Strict):
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
     session_hours: Annotated[int, Field(ge=1, le=24 * 31)] = 12
     token_days: Annotated[int, Field(ge=1, le=3660)] = 366
+    login_days: Annotated[int, Field(ge=0, le=3660)] = 30
     registration: bool = True
     registration_form: bool = False
     ldap: Ldap | None = None

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ava.api import sshkeys, tickets
+from ava.api import presence, sshkeys, tickets
 from ava.api.answer import encode
 from ava.api.config import Workbenches
 from ava.api.idle import JUMP
@@ -145,11 +145,14 @@ class Doors:
             line = sshkeys.public(asked.key)
         except Refused:
             return PlainTextResponse("")
-        runs = self.services.store.benches_of_key(line)
+        runs = [run for run in self.services.store.benches_of_key(line) if self._is_recent(run.owner)]
         domain = self.config.jump.domain if self.config.jump else ""
         open_to = [f'permitopen="{name(run.definition, run.group, domain)}:22"' for run in runs]
         said = f"restrict,port-forwarding,{','.join(open_to)} {line}\n" if open_to else ""
         return PlainTextResponse(said)
+
+    def _is_recent(self, owner: str) -> bool:
+        return presence.is_recent(self.services, self.services.store.user(owner))
 
     def sessions(self, asked: Sessions) -> Response:
         """Keep in which workbenches somebody is by ssh, and that the gateway tells of it."""

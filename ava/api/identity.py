@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from ava.api import matrix
+from ava.api import matrix, presence
 from ava.api.services import Services
 from ava.domain.model import Group, User
 from ava.domain.problems import Problem, Refused
@@ -104,7 +104,11 @@ class Caller:
         try:
             matrix.permit(action, relations, what=what, where=where or what or "request")
         except Refused:
-            self._note(action, what, "refused", {})
+            # Once a minute: refused requests have no rate, and the audit log has no end.
+            if self.services.rates.allows(
+                "refusal", f"{self.user.name if self.user else self.address} {action}"
+            ):
+                self._note(action, what, "refused", {})
             raise
 
     @contextmanager
@@ -200,6 +204,8 @@ def _known(services: Services, kind: str, found: re.Match[str] | None, address: 
     user = services.store.who(kind, digest(found["secret"]), services.clock()) if found else None
     if user is None or found is None:
         raise matrix.unauthenticated()
+    if kind == "token" and not presence.is_recent(services, user):
+        raise presence.too_old(services)
     return Caller(services, address, user, kind, found["id"], csrf(found["secret"]), digest(found["secret"]))
 
 

@@ -90,6 +90,7 @@ def _slow_down(services: Services, name: str) -> None:
 def let_in(services: Services, found: User, address: str) -> None:
     """Return where a person whose identity is proven may log in; Refused 403 while the account may not."""
     if found.state is UserState.ACTIVE:
+        services.store.entered(found.name, services.clock())
         metrics.LOGINS.labels("done").inc()
         return
     refused(services, found.name, address, found.state.value)

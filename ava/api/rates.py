@@ -70,6 +70,10 @@ class Rates:
         """Count one, whatever is allowed."""
         self._windows.hit(self._rates[kind][1], kind, who)
 
+    def allows(self, kind: str, who: str) -> bool:
+        """Count one; whether that is no more than allowed."""
+        return self._windows.hit(self._rates[kind][1], kind, who)
+
     def remember(self, name: str, where: str) -> None:
         """Remember that a person has logged in from a network; the oldest are forgotten first."""
         with self._lock:

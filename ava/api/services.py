@@ -26,6 +26,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+REFUSALS = "1/minute"
+"""Lines of the audit log about refused requests of one user and one action."""
+
+
 def rates(limits: Limits) -> Rates:
     """Return the counters of the settings' limits."""
     return Rates(
@@ -36,6 +40,7 @@ def rates(limits: Limits) -> Rates:
         registration=limits.registration,
         submit=limits.submit,
         change=limits.change,
+        refusal=REFUSALS,
     )
 
 

@@ -73,7 +73,7 @@ class User:
     """A person; ``uid`` is theirs in the file system and in containers.
 
     Users, groups, queues and pools are referred to by their names, which never change and are never used again;
-    definitions and runs by their ids.
+    definitions and runs by their ids. ``entered`` is when they last proved who they are by a log-in.
     """
 
     id: str
@@ -84,6 +84,7 @@ class User:
     state: UserState
     default_group: str | None
     created: datetime
+    entered: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

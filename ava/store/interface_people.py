@@ -30,6 +30,9 @@ class People(Protocol):
         ``over_pending``: accounts of this name or address that were registered by the form and never approved go.
         """
 
+    def entered(self, name: str, now: datetime) -> None:
+        """Keep that a person has logged in."""
+
     def remove_user(self, name: str) -> None:
         """Remove an account that was never approved, so that name and address are free; 409 for every other."""
 

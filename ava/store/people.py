@@ -117,6 +117,11 @@ class UserStore(IdentityStore):
         return records.user(after)
 
     @writing
+    def entered(self, connection: Connection, name: str, now: datetime) -> None:
+        """Keep that a person has logged in."""
+        connection.execute(users.update().where(users.c.name == name).values(entered=now))
+
+    @writing
     def remove_user(self, connection: Connection, name: str) -> None:
         """Remove an account that nobody has approved; 409 for every other, of which folders and charges keep the name."""
         row = user_row(connection, name, Lock.ENDS)

@@ -40,6 +40,7 @@ def user(row: Row[Any]) -> User:
         state=UserState(row.state),
         default_group=row.default_group,
         created=row.created,
+        entered=row.entered,
     )
 
 

@@ -85,6 +85,7 @@ users = Table(
     Column("default_group", PERSON, ForeignKey(groups.c.name)),
     Column("created", Moment, nullable=False),
     Column("quota_storage", Whole),
+    Column("entered", Moment),
     CheckConstraint("state IN ('pending', 'active', 'disabled')", name="state"),
 )
 Index("users_state_name_idx", users.c.state, users.c.name)

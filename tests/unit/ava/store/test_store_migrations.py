@@ -86,6 +86,7 @@ WRITTEN = {
     "0012": ["INSERT INTO image_deletions (id, repository, until) VALUES ('x', 'users/ann/torch', :then)"],
     "0013": [],
     "0014": [],
+    "0015": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
