@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, or_, select
 
 from ava.domain.data_sets import OWN, DataSet, Share, Upload
 from ava.domain.data_sets import source as parsed
@@ -19,6 +19,8 @@ from ava.store.lookup import Lock, group_row, run_row, user_row
 from ava.store.tables import members, runs
 from ava.store.tables_folders import data_sets, holds, shares, uploads
 
+MOST = 500
+"""Data sets of one owner. Requests at the same moment may exceed it by a few, which does no harm."""
 MOST_UPLOADS = 1000
 """Files that may be on their way into one data set at once."""
 
@@ -42,16 +44,10 @@ class DataSetStore(Base):
         try:
             kept = parsed(source).model_dump(exclude_none=True)
         except ValidationError as error:
-            raise Refused(
-                422,
-                Problem(
-                    "source-invalid",
-                    "There is no such source.",
-                    "source",
-                    shown(str(dict(source))),
-                    "; ".join(e["msg"] for e in error.errors())[:400],
-                ),
-            ) from None
+            said = "; ".join(e["msg"] for e in error.errors())[:400]
+            found = shown(str(dict(source)))
+            problem = Problem("source-invalid", "There is no such source.", "source", found, said)
+            raise Refused(422, problem) from None
         person = user_row(connection, owner, Lock.STAYS)
         row = {
             "id": self.new_id("f", now),
@@ -61,6 +57,7 @@ class DataSetStore(Base):
             "quota": quota,
             "created": now,
         }
+        _see_number(connection, person.name, name)
         put = upsert(connection, data_sets).values(row).on_conflict_do_nothing()
         made = connection.execute(put.returning(data_sets)).one_or_none()
         if made is None:
@@ -275,10 +272,22 @@ def record(row: Row[Any]) -> DataSet:
     )
 
 
-def _own(owner: str, name: str) -> Select[Any]:
-    return select(data_sets).where(
-        data_sets.c.owner == owner, data_sets.c.name == name, data_sets.c.deleted.is_(None)
+def _own(owner: str, *names: str) -> Select[Any]:
+    query = select(data_sets).where(data_sets.c.owner == owner, data_sets.c.deleted.is_(None))
+    return query.where(data_sets.c.name.in_(names)) if names else query
+
+
+def _see_number(connection: Connection, owner: str, name: str) -> None:
+    query = select(func.count()).select_from(_own(owner).subquery())
+    if (count := connection.execute(query).scalar_one()) < MOST or connection.execute(
+        _own(owner, name)
+    ).first():
+        return
+    what, remedy = (
+        f"{owner} has as many data sets as one user may have.",
+        "Delete data sets that are not needed.",
     )
+    raise conflict("too-many-data-sets", what, "name", remedy, found=str(count), wanted=f"less than {MOST}")
 
 
 def _users(connection: Connection, id: str) -> list[tuple[str, bool, bool]]:

@@ -5,6 +5,7 @@ import pytest
 from ava.domain.data_sets import Elsewhere
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Kind, Outcome, Phase, Topic
+from ava.store import data_sets
 from tests.unit.ava.store.world import NOW, ONE, SPEC, code, later
 
 FOLDER = {"kind": "folder"}
@@ -216,3 +217,17 @@ def test_a_data_set_named_like_an_id_is_found_and_an_id_goes_before_it(world, di
     assert had("d2abcdefghijk") == [named]
     world.store.add_data_set("ann", digits, FOLDER, NOW)
     assert had(digits) == [digits]
+
+
+def test_an_owner_has_so_many_and_may_go_on_when_one_is_deleted(world, monkeypatch):
+    monkeypatch.setattr(data_sets, "MOST", 2)
+    store = world.store
+    first, _ = (store.add_data_set("ann", name, {"kind": "folder"}, NOW).id for name in ("a", "b"))
+    assert code(store.add_data_set, "ann", "c", {"kind": "folder"}, NOW) == (409, "too-many-data-sets")
+    assert store.add_data_set("ann", "a", {"kind": "folder"}, NOW).id == first, (
+        "the same again changes nothing"
+    )
+    store.delete_data_set(first, NOW)
+    store.add_data_set("ann", "c", {"kind": "folder"}, NOW)
+    world.person("bob", "vision")
+    store.add_data_set("bob", "c", {"kind": "folder"}, NOW)
