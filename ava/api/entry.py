@@ -21,7 +21,7 @@ from ava.api.oidc import Identity, OidcDown, OidcRefused, Provider
 from ava.api.rates import network
 from ava.api.services import Services
 from ava.domain.model import User, UserState
-from ava.domain.names import email_problems, person_problems, shown
+from ava.domain.names import account_name, email_problems, person_problems, shown
 from ava.domain.problems import Problem, Refused
 
 COOKIE = "__Host-ava-oidc"
@@ -124,7 +124,7 @@ def _account(services: Services, identity: Identity, address: str) -> User:
     if found is not None:
         return found
     claims, rule = identity.claims, settings.enough
-    name, email = _text(claims, settings.name_claim).lower(), _text(claims, "email")
+    name, email = account_name(_text(claims, settings.name_claim)), _text(claims, "email")
     wrong = [*person_problems(name, f"claim {settings.name_claim}"), *email_problems(email, "claim email")]
     if wrong:
         login.refused(services, shown(name, 40), address, "claims")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import struct
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization as form
@@ -16,7 +17,14 @@ from ava.domain.problems import Problem, Refused
 
 RSA_LEAST = 2048
 """Bits; OpenSSH 9 refuses less too."""
-_KINDS = "ssh-ed25519, ecdsa-sha2-nistp256/384/521, or ssh-rsa of 2048 bits and more"
+_KINDS = (
+    "ssh-ed25519, ecdsa-sha2-nistp256/384/521, their sk- forms of FIDO keys, or ssh-rsa of 2048 bits and more"
+)
+_FIDO = {
+    b"sk-ssh-ed25519@openssh.com": (32, None),
+    b"sk-ecdsa-sha2-nistp256@openssh.com": (8, 65, None),
+}
+"""Kinds of keys that lie in a device, and the lengths of their fields; None: any (OpenSSH, PROTOCOL.u2f)."""
 
 
 def _refused(what: str, found: str, where: str, wanted: str, remedy: str) -> Refused:
@@ -33,10 +41,15 @@ def public(text: str) -> str:
     """
     where, remedy = "body.value", "Paste the one line of ~/.ssh/id_ed25519.pub."
     line = text.strip()
+    if "PRIVATE KEY" in line or line.startswith("PuTTY-User-Key-File"):
+        raise _refused("This is a private key.", "a private key (not kept)", where, "a public key", remedy)
+    if "BEGIN SSH2 PUBLIC KEY" in line:
+        remedy = "Convert it: `ssh-keygen -i -f FILE`."
+        raise _refused("The key is in another form.", "a key of RFC 4716", where, _KINDS, remedy)
     if not line.isprintable():
         raise _refused("A key is one line.", "several lines or control characters", where, _KINDS, remedy)
-    if line.startswith("-----BEGIN"):
-        raise _refused("This is a private key.", "a private key (not kept)", where, "a public key", remedy)
+    if (fido := _fido(line)) is not None:
+        return fido
     try:
         key = form.load_ssh_public_key(" ".join(line.split()[:2]).encode())
     except (ValueError, UnsupportedAlgorithm):
@@ -45,6 +58,34 @@ def public(text: str) -> str:
         ) from None
     _accepted(key, where, remedy)
     return key.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode("ascii")
+
+
+def _fido(line: str) -> str | None:
+    """Return the line of a key of a FIDO device without its comment, as it was; None for what is none.
+
+    The key inside is not the key: with another name it would let nobody in.
+    """
+    kind, _, rest = line.partition(" ")
+    lengths = _FIDO.get(kind.encode())
+    if lengths is None:
+        return None
+    word = (rest.split() or [""])[0]
+    try:
+        raw = base64.b64decode(word, validate=True)
+        found = []
+        while raw:
+            (size,) = struct.unpack(">I", raw[:4])
+            if size > len(raw) - 4:
+                return None
+            found.append(raw[4 : 4 + size])
+            raw = raw[4 + size :]
+    except (ValueError, struct.error):
+        return None
+    fields = found[1:]
+    right = len(fields) == len(lengths) and all(
+        n in (None, len(f)) for f, n in zip(fields, lengths, strict=True)
+    )
+    return f"{kind} {word}" if right and found[0] == kind.encode() else None
 
 
 def private(text: str) -> tuple[str, str]:

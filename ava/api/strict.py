@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import orjson
 from fastapi import Request, Response
@@ -93,16 +93,25 @@ def _clean(text: str, where: str) -> None:
         )
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def any_query(endpoint: F) -> F:
+    """Mark an endpoint whose query others make: fields that it does not know are ignored."""
+    endpoint.any_query = True  # type: ignore[attr-defined]
+    return endpoint
+
+
 class StrictRoute(APIRoute):
     """Refuses query fields that are unknown or there twice, bodies where none is wanted or that are not JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler with these checks before it."""
         inner = super().get_route_handler()
-        known = self._known()
+        known, open_ = self._known(), getattr(self.endpoint, "any_query", False)
 
         async def handle(request: Request) -> Response:
-            _query(request, known)
+            _query(request, known, open_=open_)
             for name, value in request.path_params.items():
                 if not str(value).isprintable():
                     raise refused(
@@ -128,7 +137,7 @@ class StrictRoute(APIRoute):
         return frozenset(names)
 
 
-def _query(request: Request, known: frozenset[str]) -> None:
+def _query(request: Request, known: frozenset[str], *, open_: bool) -> None:
     given = [key for key, _ in request.query_params.multi_items()]
     wrong = [
         Problem(
@@ -140,7 +149,7 @@ def _query(request: Request, known: frozenset[str]) -> None:
             "Leave it out.",
         )
         for k in dict.fromkeys(given)
-        if k not in known
+        if k not in known and not open_
     ] + [
         Problem(
             "field-twice",
@@ -156,6 +165,8 @@ def _query(request: Request, known: frozenset[str]) -> None:
     if wrong:
         raise Refused(422, *wrong)
     for key, value in request.query_params.multi_items():
+        if key not in known:
+            continue
         _clean(value, f"query.{key}")
         if "\ufffd" in value:
             raise refused(

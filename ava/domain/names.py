@@ -57,6 +57,16 @@ def person_problems(name: str, where: str) -> Sequence[Problem]:
     return ()
 
 
+def account_name(login: str) -> str:
+    """Return the name of the account of a person who is called so elsewhere: ``Ann.Smith@example.org`` is ``ann-smith``.
+
+    Names of accounts are parts of namespaces, hosts and paths. What is before ``@`` counts, in small letters, with ``-`` in the
+    place of dots and underscores. Two people may come to one name: whoever uses this has to see whose it is.
+    """
+    plain = re.sub(r"[-._]+", "-", login.partition("@")[0].strip().lower())
+    return plain.strip("-")
+
+
 def name_problems(name: str, where: str) -> Sequence[Problem]:
     """Return what is wrong with the name of a definition, a queue or a pool."""
     wanted = "1 to 200 lower-case letters, digits, '-', '.' and '_', a letter or digit first and last"

@@ -11,6 +11,7 @@ from ava.api import entry, session
 from ava.api.identity import services_of
 from ava.api.routes.common import router
 from ava.api.schemas.common import Answer
+from ava.api.strict import any_query
 
 routes = router("sessions")
 Long = Annotated[str | None, Query(max_length=4096)]
@@ -49,20 +50,17 @@ def begin(request: Request, next: Long = None) -> Response:
 
 
 @routes.get("/oidc/callback", status_code=303, response_class=Response)
+@any_query
 def end(
     request: Request,
     code: Long = None,
     state: Long = None,
     error: Long = None,
-    error_description: Long = None,
-    error_uri: Long = None,
-    iss: Long = None,
-    session_state: Long = None,
-    scope: Long = None,
 ) -> Response:
     """Take the provider's answer: begin a session, always a new one, and go to the page that was wanted.
 
-    What else a provider may add to its answer is known and not believed.
+    What else a provider adds to its answer (iss, session_state, authuser, hd …) is ignored, as OpenID
+    Connect Core 3.1.2.5 wants it.
     """
     services, address = services_of(request), str(request.state.address)
     kept = request.cookies.get(entry.COOKIE)

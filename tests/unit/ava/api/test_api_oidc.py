@@ -82,6 +82,48 @@ def test_an_account_that_is_there_is_not_taken_over(site: Site, fake: FakeProvid
     refuses(site, come(site, fake), "email-taken")
 
 
+def test_what_a_provider_adds_to_its_answer_is_ignored(site: Site, fake: FakeProvider) -> None:
+    url, cookie = begin(site)
+    more = {
+        "authuser": "0",
+        "hd": "example.org",
+        "prompt": "none",
+        "scope": "openid email",
+        "iss": "x",
+        "a" * 300: "\ufffd\x00",
+    }
+    # It came as far as the account, which waits for approval.
+    assert codes(end(site, fake.browser(url) | more, cookie)) == ["account-pending"]
+
+
+def test_elsewhere_unknown_fields_are_refused_still(site: Site, fake: FakeProvider) -> None:
+    assert codes(site.call("GET", "/oidc/login", params={"authuser": "0"})) == ["field-unknown"]
+    url, cookie = begin(site)
+    twice = [*fake.browser(url).items(), ("state", "x")]
+    answer = site.call("GET", "/oidc/callback", params=twice, headers={"cookie": cookie})
+    assert codes(answer) == ["field-twice"]
+
+
+@pytest.mark.parametrize(
+    ("login", "name"),
+    [
+        ("ann.smith", "ann-smith"),
+        ("Ann_Smith", "ann-smith"),
+        ("ann.smith@corp.example", "ann-smith"),
+        ("j.-p._sartre.", "j-p-sartre"),
+    ],
+)
+def test_a_name_with_dots_and_underscores_has_an_account(
+    site: Site, fake: FakeProvider, login: str, name: str
+) -> None:
+    fake.claims = {"preferred_username": login}
+    come(site, fake)
+    assert site.store.user(name).state is UserState.PENDING
+    # Another person who comes to the same name is told so, and gets nobody's account.
+    fake.claims = {"sub": "4712", "preferred_username": name, "email": "b@example.org"}
+    assert codes(come(site, fake)) == ["name-taken"]
+
+
 @pytest.mark.parametrize("name", ["../../etc", "root", "a b", "x" * 40, "", 7, None])
 def test_a_name_that_none_may_have_makes_no_account(site: Site, fake: FakeProvider, name: Any) -> None:
     fake.claims = {"preferred_username": name}
