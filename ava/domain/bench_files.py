@@ -59,7 +59,9 @@ if [ -x /usr/sbin/sshd ]; then
       gsub(/[\\\\"]/, "\\\\\\\\&", value)
       said = said " \\"" name "=" value "\\""
     }}
-    if (said != "") print "SetEnv" said
+    # bash reads ~/.bashrc before a command that ssh gives it, unless it is inside another shell: what that prints would
+    # end scp -O, rsync and git.
+    print "SetEnv SHLVL=1" said
   }}' >> "$config"
   while :; do /usr/sbin/sshd -D -e -f "$config"; sleep 2; done &
 else

@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from ava.domain import bench_files
 from ava.domain.bench_files import START
 
@@ -52,11 +54,28 @@ def test_log_ins_have_the_containers_variables_whatever_is_in_them(tmp_path: Pat
             os.killpg(it.pid, signal.SIGKILL)
     assert config.startswith("Port 2222\nSetEnv ")
     line = config.splitlines()[1]
+    assert "SHLVL=1" in line.split()
     assert r'"A=a \"quoted\" \\ word"' in line
     assert '"B=#b $HOME"' in line
     assert "LINES2" not in line
     assert "SSH_AUTH_SOCK" not in line
     assert "HOME=" not in line.replace("#b $HOME", "")
+
+
+@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="there is no bash")
+def test_a_bashrc_that_prints_breaks_no_copy(tmp_path: Path) -> None:
+    """scp -O, rsync and git run a command by the user's shell, whose output is theirs alone."""
+    (tmp_path / ".bashrc").write_text("echo noise\n")
+
+    def said(**more: str) -> str:
+        env = {"HOME": str(tmp_path), "SSH_CLIENT": "192.0.2.1 50000 22", **more}
+        argv = ["/bin/bash", "-c", "echo data"]
+        return subprocess.run(
+            argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        ).stdout
+
+    level = dict(word.split("=") for word in START.partition('print "SetEnv ')[2].partition('"')[0].split())
+    assert said(**level) == "data\n"
 
 
 def test_jupyter_comes_again_and_ends_when_it_is_told_to(tmp_path: Path) -> None:
