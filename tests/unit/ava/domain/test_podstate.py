@@ -84,3 +84,12 @@ def test_what_has_passed_is_over() -> None:
 def test_an_error_in_the_place_of_a_code_is_told_as_text() -> None:
     state = read(waiting("cpuset is busy"), NOW)
     assert (state.reason, state.message) == ("RunContainerError", "cpuset is busy")
+
+
+def test_the_container_that_failed_tells_why() -> None:
+    good, bad = ({"state": {"terminated": {"exitCode": code}}} for code in (0, 42))
+    pod = waiting("")
+    pod["status"] = {"phase": "Failed", "containerStatuses": [good, bad]}
+    assert read(pod, NOW).exit_code == 42
+    pod["status"] = {"phase": "Failed", "initContainerStatuses": [bad], "containerStatuses": [good]}
+    assert read(pod, NOW).exit_code == 42

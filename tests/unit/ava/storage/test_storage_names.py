@@ -41,3 +41,11 @@ def test_a_name_is_kept_byte_for_byte(site, name):  # noqa: F811
 )
 def test_a_name_that_is_refused_is_told_why(site, name, why):  # noqa: F811
     assert why in site.begin(name, 1).json()["problems"][0]["found"]
+
+
+def test_an_empty_file_is_one(site):  # noqa: F811
+    where = site.upload("a/empty", 0)
+    assert site.offset(where) == 0
+    assert site.send(where, 0, b"").status_code == 204
+    assert (site.data / "a/empty").read_bytes() == b""
+    assert site.ask("GET", f"{site.id}/content", params={"path": "a/empty"}).content == b""
