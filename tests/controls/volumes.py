@@ -95,6 +95,13 @@ FAULTS = (
         lambda c: c.volumes.unbound.add("local"),
     ),
     Fault(
+        "local-other-content",
+        "the second pod reads other bytes from the local volume than were written",
+        "K-VOL-LOCAL",
+        ("same",),
+        lambda c: c.volumes.spoiled.add("local"),
+    ),
+    Fault(
         "local-not-reclaimed",
         "the local volume outlives its claim",
         "K-VOL-LOCAL",

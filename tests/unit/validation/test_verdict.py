@@ -177,3 +177,9 @@ def test_no_interval_stands_beside_a_verdict_that_each_sample_decides():
     one = Metric(name="late", title="late", unit="ratio", scope="client", samples=samples(0.6, 2.1))
     found = measured(one, criterion(metric="late", unit="ratio", op="<=", threshold=1, rule="each"))
     assert (found.verdict, found.ci95, found.mean) == (V.FAIL, None, pytest.approx(1.35))
+
+
+@pytest.mark.parametrize(("slowdown", "wanted"), [(1, V.FAIL), (2, V.FAIL), (10, V.INCONCLUSIVE)])
+def test_a_client_that_got_no_core_in_time_is_no_fault_of_the_cluster(slowdown, wanted):
+    share = criterion(unit="ratio", threshold=0.05, load_dependent=True)
+    assert judge(samples(0, 0, 0), share, "lab", slowdown)[0] is wanted

@@ -85,6 +85,10 @@ FAULT_MARGIN = 1.1
 """By how much a scaled threshold stays away from what the planted fault of the metric lets through."""
 
 
+UNFAIR = 3.0
+"""Slowdown from which on shares and ratios of clients are not judged: a window of a second may pass before one has a core."""
+
+
 def scaled_threshold(criterion: Criterion, slowdown: float) -> float:
     """Return the threshold that a slower machine is given; the criterion's own where the number does not depend on speed.
 
@@ -98,6 +102,8 @@ def scaled_threshold(criterion: Criterion, slowdown: float) -> float:
         limit = c.threshold * slowdown
         return max(c.threshold, min(limit, faulty / FAULT_MARGIN)) if faulty is not None else limit
     limit = c.threshold / slowdown
+    if c.unit == "ratio" and slowdown >= UNFAIR:
+        limit = 0.0
     return min(c.threshold, max(limit, faulty * FAULT_MARGIN)) if faulty is not None else limit
 
 
