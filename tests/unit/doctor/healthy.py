@@ -78,8 +78,10 @@ def kubernetes():
 def admission():
     """Return what the API is told to ask, as the role kube_admission registers it (test_doctor_admission.py)."""
     hooks, core = {}, {"apiGroups": [""], "apiVersions": ["v1"]}
+    ingresses = {"apiGroups": ["extensions"], "apiVersions": ["v1beta1"]}
     for name, (policy, selector, pairs, _) in asked.WEBHOOKS.items():
-        rules = [{**core, "operations": [verb], "resources": [kind]} for verb, kind in pairs]
+        of = {kind: ingresses if kind == "ingresses" else core for _, kind in pairs}
+        rules = [{**of[kind], "operations": [verb], "resources": [kind]} for verb, kind in pairs]
         hooks[name] = {"policy": policy, "url": asked.URL, "selector": selector, "rules": rules}
     policy = {"allowPrivilegeEscalation": False, "volumes": sorted(asked.HARMLESS)}
     return {"webhooks": hooks, "policies": {asked.POLICY: policy}, "passed": ["kube-system"]}
