@@ -27,8 +27,9 @@ REFUSED = frozenset(
 )
 """kubelet's reasons for not taking a pod that was bound to its node; beside them ``OutOfcpu``, ``OutOfpods`` and the like."""
 CANNOT_RUN = "ContainerCannotRun"
-_INIT_FAILED = re.compile(r"^\[FATAL [^\]]*\] exec .* failed: ", re.MULTILINE)
-"""The message of a container's init process that could not execute the command. A shell's own 126 and 127 come without it."""
+_INIT_FAILED = re.compile(r"^(ava-init: exec |\[FATAL [^\]]*\] exec .* failed: )", re.MULTILINE)
+"""The message of a container's init process (ava-init, or tini on nodes of a previous version) that could not execute
+the command. A shell's own 126 and 127 come without it."""
 _SAID = 500
 """Characters of a message that are kept."""
 
