@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ava.gate import headers, pages, proxy
 from ava.gate.asks import Asks, Refused
+from ava.gate.budget import Budget
 from ava.gate.config import Config
 from ava.gate.open_ways import OpenWays
 
@@ -31,6 +32,7 @@ class Gate:
     def __init__(self, config: Config, asks: Asks, client: aiohttp.ClientSession) -> None:
         self.config, self.asks, self.client = config, asks, client
         self.open = OpenWays(config.deaf)
+        self.budget = Budget(config.held)
         self.host = re.compile(rf"^([a-z0-9]{{1,20}})\.{re.escape(config.below)}$")
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -42,6 +44,8 @@ class Gate:
         Gauge("ava_gate_open", "requests and websockets that are open", registry=self.registry).set_function(
             lambda: len(self.open)
         )
+        held = "bytes of websocket messages that are held, unfinished or not yet taken"
+        Gauge("ava_gate_held_bytes", held, registry=self.registry).set_function(lambda: self.budget.held)
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
@@ -60,10 +64,16 @@ class Gate:
             return self._refused(request, definition, 401)
         try:
             with self.open.held(cookie):
+                if websocket and not self.open.socket(cookie, self.config.sockets):
+                    return self._told(
+                        429,
+                        "too-many-sockets",
+                        pages.plain("Too many connections are open: close some tabs."),
+                    )
                 way = await self.asks.check(definition, cookie)
                 passing = proxy.websocket if websocket else proxy.http
                 self.requests.labels("passed").inc()
-                return await passing(request, way, origin, self.client)
+                return await passing(request, way, origin, self.client, self.budget)
         except Refused as refused:
             return self._refused(request, definition, refused.status)
         except GONE as error:

@@ -23,6 +23,8 @@ class Config(Strict):
         site: URL of the site, where people log in.
         below: workbenches have the origins ``https://ID.BELOW``.
         every: seconds between two questions whether what is open may stay open.
+        sockets: websockets that one session may have open to one workbench.
+        held: bytes of messages that all websockets may hold together; beyond that the one that holds most is cut.
         deaf: seconds after which all that is open is closed where the API does not answer that question.
     """
 
@@ -34,4 +36,6 @@ class Config(Strict):
     site: Annotated[str, Field(pattern=r"^https://[^\s/]+$")]
     below: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
     every: Annotated[float, Field(gt=0, le=60)] = 5
+    sockets: Annotated[int, Field(ge=1, le=1000)] = 20
+    held: Annotated[int, Field(ge=2**20)] = 256 * 2**20
     deaf: Annotated[float, Field(gt=0, le=600)] = 60

@@ -27,6 +27,7 @@ class OpenWays:
 
     def __init__(self, deaf: float) -> None:
         self._tasks: dict[str, set[asyncio.Task[object]]] = {}
+        self._sockets: dict[str, set[asyncio.Task[object]]] = {}
         self._deaf = deaf
         self._heard = time.monotonic()
 
@@ -42,9 +43,22 @@ class OpenWays:
         try:
             yield
         finally:
+            self._sockets.get(cookie, set()).discard(task)
+            if not self._sockets.get(cookie):
+                self._sockets.pop(cookie, None)
             self._tasks[cookie].discard(task)
             if not self._tasks[cookie]:
                 del self._tasks[cookie]
+
+    def socket(self, cookie: str, most: int) -> bool:
+        """Count the task that runs this as a websocket; return whether the cookie has at most ``most`` of them."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - called in one
+        mine = self._sockets.setdefault(cookie, set())
+        if len(mine) >= most:
+            return False
+        mine.add(task)
+        return True
 
     async def look(self, asks: Asks) -> int:
         """Ask about all that is open, and cut what may not stay; return how many were cut."""

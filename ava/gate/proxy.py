@@ -10,10 +10,11 @@ from yarl import URL
 
 from ava.gate import headers
 from ava.gate.asks import Way
+from ava.gate.budget import Budget, Meter
 
 CHUNK = 2**16
-MESSAGE = 2**26
-"""Bytes of a websocket's message; Jupyter takes 10 MiB of a browser, and its kernels send larger ones."""
+INWARD, OUTWARD = 10 * 2**20, 2**26
+"""Bytes of a websocket's message: Jupyter takes 10 MiB of a browser, and its kernels send larger ones."""
 CONNECT = 5.0
 """Seconds in which a workbench's Jupyter has to take a connection."""
 PING = 30.0
@@ -39,7 +40,7 @@ def is_websocket(request: web.Request) -> bool:
 
 
 async def http(
-    request: web.Request, way: Way, origin: str, client: aiohttp.ClientSession
+    request: web.Request, way: Way, origin: str, client: aiohttp.ClientSession, budget: Budget
 ) -> web.StreamResponse:
     """Pass a request on and its answer back, both as they come."""
     body = request.content if request.body_exists else None
@@ -65,9 +66,9 @@ async def http(
 
 
 async def websocket(
-    request: web.Request, way: Way, origin: str, client: aiohttp.ClientSession
+    request: web.Request, way: Way, origin: str, client: aiohttp.ClientSession, budget: Budget
 ) -> web.StreamResponse:
-    """Join a browser's websocket and one of the workbench's until either ends."""
+    """Join a browser's websocket and one of the workbench's until either ends, or the budget is exceeded by it."""
     offered = [w.strip() for w in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if w.strip()]
     passed = headers.inward(request.headers, way.token, origin, websocket=True)
     passed["Origin"] = origin
@@ -75,19 +76,25 @@ async def websocket(
         URL(way.url + request.raw_path, encoded=True),
         headers=passed,
         protocols=offered,
-        max_msg_size=MESSAGE,
+        max_msg_size=OUTWARD,
         heartbeat=PING,
         autoclose=False,
         timeout=aiohttp.ClientWSTimeout(ws_close=5.0),
     ) as inner:
         outer = web.WebSocketResponse(
             protocols=[inner.protocol] if inner.protocol else [],
-            max_msg_size=MESSAGE,
+            max_msg_size=INWARD,
             heartbeat=PING,
             timeout=5.0,
+            # Packed messages would take more memory than they are counted for.
+            compress=False,
         )
         await outer.prepare(request)
-        both = [asyncio.ensure_future(_pump(outer, inner)), asyncio.ensure_future(_pump(inner, outer))]
+        meters = _metered(request, inner, budget)
+        both = [
+            asyncio.ensure_future(_pump(outer, inner, meters[0])),
+            asyncio.ensure_future(_pump(inner, outer, meters[1])),
+        ]
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -95,6 +102,8 @@ async def websocket(
             await asyncio.shield(_close(outer, inner, aiohttp.WSCloseCode.POLICY_VIOLATION))
             raise
         finally:
+            for meter in meters:
+                budget.forget(meter)
             for one in both:
                 one.cancel()
             await asyncio.gather(*both, return_exceptions=True)
@@ -105,14 +114,36 @@ async def websocket(
 Socket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 
 
-async def _pump(source: Socket, sink: Socket) -> None:
+def _metered(
+    request: web.Request, inner: aiohttp.ClientWebSocketResponse, budget: Budget
+) -> tuple[Meter, Meter]:
+    """Return the meters of what comes from the browser and from the workbench."""
+    task, browser = asyncio.current_task(), request.transport
+    assert task is not None and browser is not None  # noqa: S101 - called in one, for an open connection
+    connection = inner._response.connection
+    assert connection is not None and connection.protocol is not None  # noqa: S101 - a websocket has them
+    bench = connection.protocol
+
+    def cut() -> None:
+        # What is unfinished is let go at once, not after the closing words.
+        for transport in (browser, bench.transport):
+            if isinstance(transport, asyncio.Transport):
+                transport.abort()
+        task.cancel()
+
+    return budget.meter(request.protocol, cut), budget.meter(bench, cut)
+
+
+async def _pump(source: Socket, sink: Socket, meter: Meter) -> None:
     async for message in source:
+        mark = meter.mark()
         if message.type is WSMsgType.TEXT:
             await sink.send_str(message.data)
         elif message.type is WSMsgType.BINARY:
             await sink.send_bytes(message.data)
         elif message.type is WSMsgType.ERROR:
             break
+        meter.passed(mark)
 
 
 async def _close(outer: Socket, inner: Socket, code: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
 from yarl import URL
 
@@ -69,7 +71,7 @@ def jupyter(room: list[Room]) -> web.Application:
 
     async def socket(request: web.Request) -> web.WebSocketResponse:
         room[0].seen.append({k.lower(): v for k, v in request.headers.items()})
-        it = web.WebSocketResponse(protocols=["v1.kernel.websocket.jupyter.org"])
+        it = web.WebSocketResponse(protocols=["v1.kernel.websocket.jupyter.org"], max_msg_size=0)
         await it.prepare(request)
         async for message in it:
             if message.data == "close":
@@ -362,5 +364,100 @@ def test_a_browser_that_goes_away_leaves_nothing_open() -> None:
                     break
                 await asyncio.sleep(0.02)
             assert len(here.gate.open) == 0
+
+    asyncio.run(go())
+
+
+def test_messages_of_a_browser_are_bounded_as_jupyter_bounds_them() -> None:
+    async def go() -> None:
+        async with (
+            room() as here,
+            here.browser.ws_connect(f"{here.url}/socket", headers=here.headers(), max_msg_size=0) as socket,
+        ):
+            await socket.send_bytes(b"x" * (9 * 2**20))
+            assert (await socket.receive(timeout=10)).type is aiohttp.WSMsgType.BINARY
+            with contextlib.suppress(ConnectionError):
+                await socket.send_bytes(b"x" * (11 * 2**20))
+            while (message := await socket.receive(timeout=10)).type is aiohttp.WSMsgType.BINARY:
+                assert len(message.data) < 10 * 2**20
+            assert socket.closed
+
+    asyncio.run(go())
+
+
+def test_a_session_has_a_bounded_number_of_websockets() -> None:
+    async def go() -> None:
+        async with room() as here:
+            most = here.gate.config.sockets
+            here.good.add("other")
+            for _ in range(2):
+                open_ = [
+                    await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers())
+                    for _ in range(most)
+                ]
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers())
+                assert refused.value.status == 429
+                other = await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers("other"))
+                # A page is no websocket; and what was closed makes room.
+                assert (await here.ask())[0] == 200
+                for one in (*open_, other):
+                    await one.close()
+                async with asyncio.timeout(5):
+                    while len(here.gate.open):
+                        await asyncio.sleep(0.01)
+
+    asyncio.run(go())
+
+
+def test_unfinished_messages_cut_the_socket_that_holds_most_and_no_other() -> None:
+    """Frames without FIN: a message of one user that never ends. All others go on."""
+
+    async def go() -> None:
+        async with room() as here:
+            here.gate.budget.most = 12 * 2**20
+            here.good.add("other")
+            other = await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers("other"))
+            await other.send_str("first")
+            assert (await other.receive(timeout=5)).data == "said first"
+            hostile = [
+                await here.browser.ws_connect(f"{here.url}/socket", headers=here.headers()) for _ in range(4)
+            ]
+            for i, one in enumerate(hostile):
+                assert one._writer is not None
+                transport = one._writer.transport
+                # A text frame without FIN and its continuations, masked by zeros.
+                for opcode in [0x01] + [0x00] * (4 * 8 - 1 + i):
+                    transport.write(bytes([opcode, 0x80 | 127]) + (2**17).to_bytes(8, "big") + b"\0" * 4)
+                    transport.write(b"x" * 2**17)
+            async with asyncio.timeout(20):
+                while not here.gate.budget.cut:
+                    await asyncio.sleep(0.02)
+                while here.gate.budget.held > here.gate.budget.most:
+                    await asyncio.sleep(0.02)
+            await asyncio.sleep(0.3)
+            assert here.gate.budget.held <= here.gate.budget.most
+            assert here.gate.budget.cut in (1, 2)
+            await other.send_str("still")
+            assert (await other.receive(timeout=5)).data == "said still"
+            for one in hostile:
+                one._response.close()
+
+    asyncio.run(go())
+
+
+def test_messages_that_were_passed_on_are_not_held() -> None:
+    async def go() -> None:
+        async with (
+            room() as here,
+            here.browser.ws_connect(f"{here.url}/socket", headers=here.headers()) as socket,
+        ):
+            for _ in range(50):
+                await socket.send_bytes(b"x" * 2**20)
+                await socket.receive(timeout=10)
+            async with asyncio.timeout(5):
+                while here.gate.budget.held > 2**17:
+                    await asyncio.sleep(0.01)
+            assert here.gate.budget.cut == 0
 
     asyncio.run(go())
