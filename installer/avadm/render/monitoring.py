@@ -94,7 +94,13 @@ def render(given: Given, out: Vars) -> None:
     )
     for role in PACKAGED:
         out.all[f"{role}_packages"] = list(profile.packages.get(role, []))
+    out.all["prometheus_pod_bounds"] = profile.features.get("prometheus_pod_bounds", True)
     out.all.update(profile.features.get("monitoring_layout", {}))
+    for node in site.with_role("prometheus"):
+        # Half of the least that such a machine has: what tenants' pods answer must not take the node from its other parts.
+        least = profile.hardware.get("prometheus")
+        if least and least.memory_gib:
+            out.host(node.name)["prometheus_memory_limit"] = f"{int(least.memory_gib) // 2}G"
     for node in site.nodes:
         out.host(node.name).update(
             {

@@ -320,3 +320,29 @@ def test_grafana_asks_each_replica_and_keeps_the_password_apart():
     ini = written("grafana", "grafana.ini", have)
     assert password not in ini
     assert "$__file{/etc/grafana/admin_password}" in ini
+
+
+def pods_job(profile):
+    """Return the job that scrapes what tenants' pods answer."""
+    have = site_vars("prometheus", profile=profile, overrides={"prometheus_pod_targets": "/pods.json"})
+    jobs = yaml.safe_load(template("prometheus/templates/scrape_configs.yml.j2", **have))
+    return next(job for job in jobs["scrape_configs"] if job["job_name"] == "pods")
+
+
+def test_what_tenants_pods_answer_is_bounded_and_redirects_nothing():
+    for profile in ("lab-bookworm", "stated"):
+        job = pods_job(profile)
+        assert job["follow_redirects"] is False
+        assert job["body_size_limit"] == "16MB"
+        assert job["label_limit"] and job["label_name_length_limit"] and job["label_value_length_limit"]
+    # 2.24 would not start with them.
+    assert not {"follow_redirects", "body_size_limit"} & set(pods_job("lab-bullseye"))
+
+
+def test_a_machine_of_the_specification_keeps_half_its_memory_from_prometheus():
+    stated, lab = (
+        value("{{ _prometheus_unit }}", **site_vars("prometheus", profile=profile))
+        for profile in ("stated", "lab-bookworm")
+    )
+    assert "MemoryLimit=32G" in stated
+    assert "MemoryLimit" not in lab

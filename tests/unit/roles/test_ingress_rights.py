@@ -1,8 +1,8 @@
-"""What the ingress controller may read, and which of its routes come first."""
+"""What the ingress controller and Calico may do, and which routes come first."""
 
 import yaml
 
-from tests.unit.fakes.roles import given, template
+from tests.unit.fakes.roles import ROLES, given, template
 
 RIGHTS = [d for d in yaml.safe_load_all(template("kube_addons/templates/rights.yml")) if d]
 
@@ -11,6 +11,13 @@ def test_the_ingress_controller_reads_no_secrets():
     [role] = [d for d in RIGHTS if d["kind"] == "ClusterRole" and d["metadata"]["name"] == "avadm:ingress"]
     assert {r for rule in role["rules"] for r in rule["resources"]} == {"services", "endpoints", "ingresses"}
     assert {v for rule in role["rules"] for v in rule["verbs"]} == {"get", "list", "watch"}
+
+
+def test_the_account_of_calico_which_every_node_has_changes_nothing():
+    text = (ROLES / "kube_apiserver/files/rbac.yml").read_text()
+    found = {(d["kind"], d["metadata"]["name"]): d for d in yaml.safe_load_all(text) if d}
+    rules = found["ClusterRole", "avadm:calico"]["rules"]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"get"}
 
 
 def test_the_platforms_own_routes_come_before_those_of_tenants():

@@ -179,6 +179,13 @@ def test_rights_name_what_is_needed_and_no_star(tmp_path):
         assert paths == wanted
 
 
+def test_no_pod_of_a_run_has_a_uid_or_gid_of_the_system(tmp_path):
+    spec = objects(tmp_path, "base.yml.j2")["PodSecurityPolicy ava-runs"]["spec"]
+    for what in ("runAsUser", "fsGroup", "supplementalGroups"):
+        assert spec[what]["rule"] == "MustRunAs"
+        assert [r["min"] for r in spec[what]["ranges"]] == [1000]
+
+
 def test_users_come_by_tls_and_are_sent_there(tmp_path):
     parts = objects(tmp_path, "parts.yml.j2")
     kinds = {name: parts[f"Ingress {name}"] for name in ("api", "api-plain")}
