@@ -5,6 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+CREATING = "ContainerCreating"
+"""Its node pulls its image and mounts its volumes; Kubernetes does not say which of both."""
+CLONING = "CloningCode"
+AWAITING = "AwaitingPeers"
+STARTS = frozenset({CREATING, CLONING, AWAITING})
+"""What a pod does before its command runs; no trouble."""
 UNMOUNTED = "FailedMount"
 """Its node cannot mount one of the pod's volumes."""
 HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})

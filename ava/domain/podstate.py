@@ -100,13 +100,25 @@ def _why(spec: Mapping[str, Any], status: Mapping[str, Any]) -> exits.Why:
             if said.exit_code:
                 return said
             quiet = said
-        elif (state.get("waiting") or {}).get("reason") not in (None, "PodInitializing", "ContainerCreating"):
+        elif (state.get("waiting") or {}).get("reason") not in (None, "PodInitializing", exits.CREATING):
             return exits.waits(state["waiting"])
     if status.get("phase", "Pending") == "Pending":
         for condition in status.get("conditions") or []:
             if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
                 return exits.Why(condition.get("reason") or "Unschedulable", condition.get("message") or "")
+        if spec.get("nodeName"):
+            return exits.Why(_starts(status))
     return quiet if status.get("phase") in ENDED else exits.Why()
+
+
+def _starts(status: Mapping[str, Any]) -> str:
+    """Return what a pod with a node does before its command runs."""
+    for container in status.get("initContainerStatuses") or []:
+        if "running" in (container.get("state") or {}):
+            return {"code": exits.CLONING, "peers": exits.AWAITING}.get(
+                container.get("name", ""), exits.CREATING
+            )
+    return exits.CREATING
 
 
 def _memory(spec: Mapping[str, Any]) -> int | None:

@@ -60,6 +60,9 @@ EXPLAINED = {
     "PodLost": "it went away without having ended",
     "ImagePullBackOff": "its image cannot be pulled; check the name, the tag and whether the registry has it",
     "ErrImagePull": "its image cannot be pulled; check the name, the tag and whether the registry has it",
+    exits.CREATING: "its node pulls its image and mounts its folders",
+    exits.CLONING: "its code is being cloned",
+    exits.AWAITING: "it waits for its workers to answer by ssh",
     "FailedMount": "its node cannot mount one of its volumes",
     "InvalidImageName": "the name of its image is not valid",
     "ErrImageNeverPull": "its image is not on the node and may not be pulled",
@@ -136,7 +139,7 @@ def _admitted(run: Run, pods: Sequence[PodState]) -> Shown:
     again = f"Attempt {run.attempt + 1}. " if run.attempt else ""
     # The scheduler's own reasons, per node and quota, say more than that no node has room.
     placed = [p for p in waiting if p.reason != "Unschedulable"]
-    why = _first(failed) or _first(placed) or _waits(run) or _first(waiting)
+    why = _first(failed) or _first(placed) or _waits(run) or _first(waiting) or _created(pods, wanted)
     return Shown(State.STARTING, (again + why).strip())
 
 
@@ -159,10 +162,20 @@ def _wanted(run: Run) -> int:
 def _first(pods: Sequence[PodState]) -> str:
     """Return the best explanation there is, and how many more pods have one."""
     known = sorted(pods, key=lambda pod: not (pod.reason or pod.exit_code))
-    said = [text for pod in known if (text := explain(pod))]
+    said = [text for pod in known if pod.reason not in exits.STARTS and (text := explain(pod))]
+    more = "more pods have trouble"
+    if not said:
+        said = [text for pod in known if (text := explain(pod))]
+        more = "more pods are starting"
     if not said:
         return ""
-    return said[0] + (f" {len(said) - 1} more pods have trouble." if len(said) > 1 else "")
+    return said[0] + (f" {len(said) - 1} {more}." if len(said) > 1 else "")
+
+
+def _created(pods: Sequence[PodState], wanted: int) -> str:
+    if len(pods) < wanted:
+        return f"{len(pods)} of its {wanted} pods are created." if pods else "Its pods are being created."
+    return ""
 
 
 def _waits(run: Run) -> str:

@@ -44,8 +44,8 @@ def three(*phases, **last):
 
 
 ADMITTED = [
-    ("no pod yet", [], State.STARTING, ""),
-    ("one of three", [pod("Running")], State.STARTING, ""),
+    ("no pod yet", [], State.STARTING, "Its pods are being created."),
+    ("one of three", [pod("Running")], State.STARTING, "1 of its 3 pods are created."),
     ("not all run", three("Running", "Running", "Pending"), State.STARTING, ""),
     ("all run", three("Running", "Running", "Running"), State.RUNNING, ""),
     ("some have ended well", three("Running", "Running", "Succeeded"), State.RUNNING, ""),
@@ -83,7 +83,30 @@ ADMITTED = [
         "no node has room",
     ),
     ("unknown reason", three("Running", "Running", "Pending", reason="Odd"), State.STARTING, "Odd"),
-    ("pods of an earlier attempt", [pod("Running", attempt=1)] * 3, State.STARTING, ""),
+    ("pods of an earlier attempt", [pod("Running", attempt=1)] * 3, State.STARTING, "are being created"),
+    (
+        "its node makes its container",
+        three("Running", "Running", "Pending", node="n2", reason="ContainerCreating"),
+        State.STARTING,
+        "Pod worker 1 on n2: its node pulls its image and mounts its folders.",
+    ),
+    (
+        "two start",
+        three("Running", "Pending", "Pending", reason="AwaitingPeers")[:1]
+        + [pod("Pending", n, reason="ContainerCreating") for n in range(2)],
+        State.STARTING,
+        "1 more pods are starting.",
+    ),
+    (
+        "one starts, one is in trouble",
+        [
+            pod("Pending", reason="ContainerCreating", role="ps"),
+            pod("Pending", 0, reason="ErrImagePull"),
+            pod("Running", 1),
+        ],
+        State.STARTING,
+        "Pod worker 0: its image cannot be pulled",
+    ),
 ]
 
 
@@ -147,7 +170,10 @@ def test_a_run_to_be_stopped_says_how_many_pods_are_left():
 
 def test_a_later_attempt_is_said_and_its_own_pods_are_counted():
     again = replace(RUN, attempt=1)
-    assert show(again, three("Running", "Running", "Running"), NOW, FRESH).reason == "Attempt 2."
+    assert (
+        show(again, three("Running", "Running", "Running"), NOW, FRESH).reason
+        == "Attempt 2. Its pods are being created."
+    )
     pods = [replace(p, attempt=1) for p in three("Running", "Running", "Running")]
     assert show(again, pods, NOW, FRESH).state is State.RUNNING
 
