@@ -87,9 +87,9 @@ class Administration(Part):
         asked = {"stop_runs": "true"} if stop_runs else {}
         self._send.send("DELETE", f"/groups/{group}/members/{user}", params=asked)
 
-    def put_queue(self, name: str, **settings: Any) -> QueueOut:
-        """Make or change a queue: ``pool``, ``quota``, ``priority``."""
-        return self._one(QueueOut, "PUT", f"/queues/{name}", json=settings)
+    def put_queue(self, name: str, *, new: bool = False, **settings: Any) -> QueueOut:
+        """Make or change a queue: ``pool``, ``quota``, ``priority``. With ``new`` a name that is known is refused."""
+        return self._one(QueueOut, "PUT", f"/queues/{name}", json=settings, **_only_new(new))
 
     def delete_queue(self, name: str) -> None:
         """Delete a queue in which no run is that has not finished."""
@@ -99,13 +99,25 @@ class Administration(Part):
         """Delete a pool that no queue names and no run goes to."""
         self._send.send("DELETE", f"/pools/{name}")
 
-    def put_pool(self, name: str, *, gpu: bool, selector: Mapping[str, str], **settings: Any) -> PoolOut:
-        """Make or change a pool: also ``cpu_ratio``, ``memory_ratio``, ``gpu_slots``."""
+    def put_pool(
+        self, name: str, *, gpu: bool, selector: Mapping[str, str], new: bool = False, **settings: Any
+    ) -> PoolOut:
+        """Make or change a pool: also ``cpu_ratio``, ``memory_ratio``, ``gpu_slots``. ``new`` as for queues."""
         body = {"gpu": gpu, "selector": dict(selector), **settings}
-        return self._one(PoolOut, "PUT", f"/pools/{name}", json=body)
+        return self._one(PoolOut, "PUT", f"/pools/{name}", json=body, **_only_new(new))
 
     def audit(
-        self, *, who: str | None = None, object: str | None = None, most: int | None = 200
+        self,
+        *,
+        who: str | None = None,
+        object: str | None = None,
+        action: str | None = None,
+        most: int | None = 200,
     ) -> Iterator[AuditOut]:
         """Yield lines of the audit log, newest first."""
-        return self._all(AuditOut, "/audit", {"who": who, "object": object}, most)
+        return self._all(AuditOut, "/audit", {"who": who, "object": object, "action": action}, most)
+
+
+def _only_new(new: bool) -> dict[str, Any]:
+    # Sent again after a lost answer, it would be refused for what it made itself.
+    return {"headers": {"if-none-match": "*"}, "again": False} if new else {}

@@ -169,6 +169,7 @@ class AccessStore(BenchStore):
         *,
         who: str | None = None,
         object: str | None = None,
+        action: str | None = None,
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Mapping[str, Any]]:
@@ -178,6 +179,8 @@ class AccessStore(BenchStore):
             query = query.where(audit.c.who == who)
         if object is not None:
             query = query.where(audit.c.object == object)
+        if action is not None:
+            query = query.where(audit.c.action == action)
         return page(connection, query, audit.c.id, _line, after=number_cursor(after), limit=limit)
 
 

@@ -237,7 +237,13 @@ class Access(Protocol):
         """Write a line of the audit log, which nothing changes or removes."""
 
     def audit(
-        self, *, who: str | None = None, object: str | None = None, after: str | None = None, limit: int = 50
+        self,
+        *,
+        who: str | None = None,
+        object: str | None = None,
+        action: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
     ) -> Page[Mapping[str, Any]]:
         """Return lines of the audit log, newest first."""
 

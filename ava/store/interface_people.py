@@ -104,8 +104,9 @@ class Settings(Protocol):
         pool: str | None = None,
         quota: Quota | None = None,
         priority: int | None = None,
+        known: bool | None = None,
     ) -> Queue:
-        """Make or change a queue; 409 below what it uses."""
+        """Make or change a queue; 409 below what it uses. With ``known`` true 404 for a new name, false 409 for a known one."""
 
     def queues(self) -> Sequence[Queue]:
         """Return all queues, highest priority first, then by name."""
@@ -116,8 +117,8 @@ class Settings(Protocol):
     def delete_pool(self, name: str) -> None:
         """Delete a pool; 409 while a queue names it or a run that has not finished goes to it."""
 
-    def put_pool(self, pool: Pool) -> Pool:
-        """Make or change a pool (``id`` is ignored where the name is known)."""
+    def put_pool(self, pool: Pool, *, known: bool | None = None) -> Pool:
+        """Make or change a pool (``id`` is ignored where the name is known); ``known`` as for queues."""
 
     def pools(self) -> Sequence[Pool]:
         """Return all pools by name."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, select
 from ava.domain.model import Phase, Pool, Queue, Quota, Topic
 from ava.domain.names import is_id, name_problems, shown
 from ava.domain.placement.pools import pool_for
-from ava.domain.problems import Problem, conflict, missing
+from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.domain.quota import below_use, quota_problems
 from ava.store import records
 from ava.store.base import Base, reading, refuse, upsert, writing
@@ -39,18 +39,21 @@ class SettingsStore(Base):
         pool: str | None = None,
         quota: Quota | None = None,
         priority: int | None = None,
+        known: bool | None = None,
     ) -> Queue:
-        """Make or change a queue."""
+        """Make or change a queue; ``known`` true only changes one, false only makes one."""
         problems = [*name_problems(name, "name"), *(quota_problems(quota, "quota") if quota else ())]
         if priority is not None and not 0 <= priority <= 1000:
             problems.append(_out_of("priority", priority, 0, 1000))
         refuse(problems)
         if pool is not None:
             _check_pool(connection, pool)
+        if known:
+            queue_row(connection, name, Lock.OWN)
         new = {"name": name, "id": self.new_id("q", now), "priority": PRIORITY}
-        connection.execute(
+        made = connection.execute(
             upsert(connection, queues).values(new).on_conflict_do_nothing(index_elements=["name"])
-        )
+        ).rowcount
         # One that was deleted begins anew; its runs and charges stay known.
         anew = {
             "deleted": None,
@@ -58,9 +61,11 @@ class SettingsStore(Base):
             "priority": PRIORITY,
             **records.limits(Quota(None, None, None), queues),
         }
-        connection.execute(
+        made += connection.execute(
             queues.update().where(queues.c.name == name, queues.c.deleted.is_not(None)).values(anew)
-        )
+        ).rowcount
+        if known is False and not made:
+            raise _taken("queue", name)
         row = queue_row(connection, name, Lock.OWN)
         changes: dict[str, Any] = {}
         if quota is not None:
@@ -133,8 +138,8 @@ class SettingsStore(Base):
         connection.execute(pools.delete().where(pools.c.name == name))
 
     @writing
-    def put_pool(self, connection: Connection, pool: Pool) -> Pool:
-        """Make or change a pool."""
+    def put_pool(self, connection: Connection, pool: Pool, *, known: bool | None = None) -> Pool:
+        """Make or change a pool; ``known`` true only changes one, false only makes one."""
         refuse(_pool_problems(pool))
         values = {
             "name": pool.name,
@@ -146,14 +151,30 @@ class SettingsStore(Base):
             "gpu_slots": pool.gpu_slots,
         }
         changed = {key: value for key, value in values.items() if key not in ("name", "id")}
-        put = upsert(connection, pools).values(values)
-        put = put.on_conflict_do_update(index_elements=["name"], set_=changed)
-        return replace(pool, id=str(connection.execute(put.returning(pools.c.id)).scalar_one()))
+        new = upsert(connection, pools).values(values)
+        change = pools.update().where(pools.c.name == pool.name).values(changed).returning(pools.c.id)
+        make = new.on_conflict_do_nothing(index_elements=["name"]).returning(pools.c.id)
+        either = new.on_conflict_do_update(index_elements=["name"], set_=changed).returning(pools.c.id)
+        id = connection.execute(change if known else make if known is False else either).scalar_one_or_none()
+        if id is None:
+            raise missing(f"pool {shown(pool.name)}", "pool") if known else _taken("pool", pool.name)
+        return replace(pool, id=str(id))
 
     @reading
     def pools(self, connection: Connection) -> Sequence[Pool]:
         """Return all pools by name."""
         return [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))]
+
+
+def _taken(kind: str, name: str) -> Refused:
+    return conflict(
+        "name-taken",
+        f"A {kind} named {name} already exists.",
+        "name",
+        f"Choose another name, or edit the {kind} {name}.",
+        found=name,
+        wanted="a name that is free",
+    )
 
 
 def queue_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:

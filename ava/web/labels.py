@@ -17,7 +17,7 @@ STATES = {
     "timed-out": N_("Timed out"),
     "lost": N_("Lost"),
     "active": N_("Active"),
-    "pending": N_("Waits for approval"),
+    "pending": N_("Pending approval"),
     "disabled": N_("Disabled"),
     "there": N_("There"),
     "not-there": N_("Not there"),

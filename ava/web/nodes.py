@@ -48,6 +48,13 @@ def by_model(nodes: Sequence[NodeOut]) -> list[Model]:
     return sorted(found.values(), key=lambda m: (not m.gpus, m.name))
 
 
+def has_room(node: NodeOut) -> bool:
+    """Return whether a training of one GPU, or without GPUs of one core, can start on a node now."""
+    if not node.open:
+        return False
+    return node.free.gpu > 0 if node.capacity.gpu else node.free.cpu >= 1000
+
+
 def sorted_nodes(nodes: Sequence[NodeOut]) -> list[NodeOut]:
     """Return nodes: those that take something first, the most free GPUs first."""
     return sorted(

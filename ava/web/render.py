@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ava.web import assets, labels
-from ava.web.words import LANGUAGES, Words, catalogue
+from ava.web.nodes import has_room
+from ava.web.words import LANGUAGES, Words, catalogue, moment
 
 if TYPE_CHECKING:
     from ava.web.visit import Visit
@@ -40,6 +41,7 @@ def environment(language: str) -> Environment:
         "bytes": lambda value: size(words, value),
         "number": words.number,
         "time": words.time,
+        "moment": moment,
         "t": words,
         "part": lambda text: words.part(text) or text,
         "said": lambda text: words.said(text) or text,
@@ -50,6 +52,7 @@ def environment(language: str) -> Environment:
         "labels": labels,
         "words": words,
         "limited": limited,
+        "room": has_room,
     }
     return made
 

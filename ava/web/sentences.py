@@ -14,7 +14,8 @@ from functools import lru_cache
 CONTEXT = "sentence"
 _PARTS = (
     "Pod {} {} on {}: {} ({}).", "Pod {} {} on {}: {}.", "Pod {} {}: {} ({}).", "Pod {} {}: {}.",
-    "{} {} more pods have trouble.", "it was ended by {}", "its command failed with exit code {}", "it failed", "it waits",
+    "{} {} more pods have trouble.", "{} {} more pods are starting.", "{} of its {} pods are created.",
+    "it was ended by {}", "its command failed with exit code {}", "it failed", "it waits",
     "{} node: {}.", "{} nodes: {}.", "GPU {} free at most, {} wanted", "CPU {} free at most, {} wanted",
     "memory {} free at most, {} wanted", "{} (what is kept for runs before this one is not free)", "taken out of use",
     "not the node {}", "not the GPU model {}", "without the labels wanted", "with a taint that is not tolerated", "in trouble",

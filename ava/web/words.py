@@ -8,7 +8,7 @@ from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from pathlib import Path
 
-from babel.dates import format_datetime, format_timedelta
+from babel.dates import format_timedelta
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -70,6 +70,11 @@ def chosen(cookie: str | None, accepted: str) -> str:
     return next(iter(LANGUAGES))
 
 
+def moment(value: datetime) -> str:
+    """Return a time in UTC, without its zone."""
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+
+
 class Words:
     """One language: its texts, and how it writes times and numbers."""
 
@@ -98,9 +103,8 @@ class Words:
         return self._sentences.part(text)
 
     def time(self, value: datetime) -> str:
-        """Return a time, UTC."""
-        said: str = format_datetime(value.astimezone(UTC), "medium", locale=self.language)
-        return f"{said} UTC"
+        """Return a time, UTC, as the command line and the charts have it too."""
+        return f"{moment(value)} UTC"
 
     def ago(self, value: datetime, now: datetime) -> str:
         """Return how long ago (or in how long) something is."""

@@ -21,14 +21,19 @@ class AuditQuery(paging.PageQuery):
 
     who: Annotated[str, Field(max_length=100)] | None = None
     object: Annotated[str, Field(max_length=300)] | None = None
+    action: Annotated[str, Field(max_length=100)] | None = None
 
 
 @routes.get("/audit")
 def list_audit(who: Someone, query: Annotated[AuditQuery, Query()]) -> Paged[AuditOut]:
     """Return every change and every refused log-in, newest first."""
     who.may("audit.list")
-    scope = f"audit {query.who} {query.object}"
+    scope = f"audit {query.who} {query.object} {query.action}"
     found = who.services.store.audit(
-        who=query.who, object=query.object, after=paging.opened(who, query, scope), limit=query.limit
+        who=query.who,
+        object=query.object,
+        action=query.action,
+        after=paging.opened(who, query, scope),
+        limit=query.limit,
     )
     return paging.page(who, found, scope, shapes.audit)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import Path
+from fastapi import Header, Path
 
 from ava.api import shapes
 from ava.api.identity import Someone
@@ -17,8 +17,14 @@ from ava.domain.problems import missing
 
 routes = router("queues")
 Named = Annotated[SettingName, Path()]
+Star = Annotated[Literal["*"] | None, Header()]
 MOST = 1000
 """Waiting runs that are looked at, as the scheduler does."""
+
+
+def _known(if_match: str | None, if_none_match: str | None) -> bool | None:
+    """Return whether the name has to be known (RFC 9110, 13.1); None: either way."""
+    return True if if_match else False if if_none_match else None
 
 
 @routes.get("/queues")
@@ -31,13 +37,20 @@ def list_queues(who: Someone) -> list[QueueOut]:
 
 
 @routes.put("/queues/{name}")
-def put_queue(name: Named, body: QueuePut, who: Someone) -> QueueOut:
-    """Make a queue, or change what is given of it."""
+def put_queue(
+    name: Named, body: QueuePut, who: Someone, if_match: Star = None, if_none_match: Star = None
+) -> QueueOut:
+    """Create a queue, or change what is given of it. `If-None-Match: *` only creates (409), `If-Match: *` only changes (404)."""
     who.may("queues.put")
     quota = shapes.quota_in(body.quota) if body.quota is not None else None
     with who.change("queues.put", f"queue {name}", **body.model_dump(exclude_none=True)):
         queue = who.services.store.put_queue(
-            name, who.services.clock(), pool=body.pool, quota=quota, priority=body.priority
+            name,
+            who.services.clock(),
+            pool=body.pool,
+            quota=quota,
+            priority=body.priority,
+            known=_known(if_match, if_none_match),
         )
     return shapes.queue(queue, 0)
 
@@ -84,14 +97,16 @@ def list_pools(who: Someone) -> list[PoolOut]:
 
 
 @routes.put("/pools/{name}")
-def put_pool(name: Named, body: PoolPut, who: Someone) -> PoolOut:
-    """Make or change a pool."""
+def put_pool(
+    name: Named, body: PoolPut, who: Someone, if_match: Star = None, if_none_match: Star = None
+) -> PoolOut:
+    """Create or change a pool. `If-None-Match: *` only creates (409), `If-Match: *` only changes (404)."""
     who.may("pools.put")
     with who.change("pools.put", f"pool {name}", **body.model_dump()):
         pool = Pool(
             "", name, body.gpu, dict(body.selector), body.cpu_ratio, body.memory_ratio, body.gpu_slots
         )
-        return shapes.pool(who.services.store.put_pool(pool))
+        return shapes.pool(who.services.store.put_pool(pool, known=_known(if_match, if_none_match)))
 
 
 @routes.delete("/pools/{name}", status_code=204)

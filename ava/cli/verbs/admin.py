@@ -188,13 +188,16 @@ def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs
 @click.argument("name")
 @click.option("--pool", metavar="POOL")
 @click.option("--priority", type=click.IntRange(-1000, 1000))
+@click.option("--new", is_flag=True, help="Refuse a name that exists.")
 @quota_options
 @click.pass_obj
-def put_queue(app: App, /, name: str, pool: str | None, priority: int | None, **amounts: str) -> None:
-    """Make or change a queue."""
+def put_queue(
+    app: App, /, name: str, pool: str | None, priority: int | None, new: bool, **amounts: str
+) -> None:
+    """Create or change a queue."""
     limits = {k: v for k, v in quota(**amounts).items() if k not in ("storage", "disk")}
     settings: dict[str, Any] = {"quota": limits, "pool": pool, "priority": priority}
-    app.client().put_queue(name, **{k: v for k, v in settings.items() if v is not None})
+    app.client().put_queue(name, new=new, **{k: v for k, v in settings.items() if v is not None})
     note(f"Queue {name} is there.")
 
 
@@ -227,9 +230,10 @@ def delete_pool(app: App, /, name: str) -> None:
 @click.option(
     "--gpu-slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods on one card."
 )
+@click.option("--new", is_flag=True, help="Refuse a name that exists.")
 @click.pass_obj
 def put_pool(app: App, /, name: str, gpu: bool, labels: tuple[str, ...], **settings: Any) -> None:
-    """Make or change a pool of nodes."""
+    """Create or change a pool of nodes."""
     selector = {k: v for k, _, v in (text.partition("=") for text in labels)}
     app.client().put_pool(name, gpu=gpu, selector=selector, **settings)
     note(f"Pool {name} is there.")
@@ -238,12 +242,15 @@ def put_pool(app: App, /, name: str, gpu: bool, labels: tuple[str, ...], **setti
 @admin.command()
 @click.option("--who", metavar="USER")
 @click.option("--object", "object_", metavar="TEXT", help="As the log has it: 'run r1…', 'group vision'.")
+@click.option("--action", metavar="TEXT", help="As the log has it: 'runs.stop', 'sessions.open'.")
 @click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @as_json
 @click.pass_obj
-def audit(app: App, who: str | None, object_: str | None, limit: int, json_: bool) -> None:
+def audit(
+    app: App, who: str | None, object_: str | None, action: str | None, limit: int, json_: bool
+) -> None:
     """Show changes and refused log-ins, newest first."""
-    found = list(islice(app.client().audit(who=who, object=object_, most=limit), limit))
+    found = list(islice(app.client().audit(who=who, object=object_, action=action, most=limit), limit))
     if json_:
         print_json(found)
         return

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+
 from fastapi import APIRouter, Response
 
 from ava.api.routes import audit
+from ava.domain.data_sets import DataSet
+from ava.domain.model import Definition, Run
+from ava.domain.names import is_id
+from ava.domain.problems import Refused
 from ava.web import forms
-from ava.web.visit import Someone
+from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
 PAGE = 50
@@ -16,7 +23,33 @@ PAGE = 50
 def show(visit: Someone) -> Response:
     """Show a page of it, newest first."""
     asked = visit.request.query_params
-    chosen = {name: asked[name] for name in ("who", "object") if asked.get(name)}
+    chosen = {name: asked[name] for name in ("who", "object", "action") if asked.get(name)}
     query = forms.as_model(audit.AuditQuery, {**chosen, "limit": PAGE, "after": asked.get("after") or None})
     found = audit.list_audit(visit.who, query)
-    return visit.page("audit.html", rows=found.items, next=found.next, chosen=chosen, first=not query.after)
+    return visit.page(
+        "audit.html",
+        rows=found.items,
+        names=_names(visit, [row.object for row in found.items]),
+        next=found.next,
+        chosen=chosen,
+        first=not query.after,
+    )
+
+
+def _names(visit: Visit, objects: list[str]) -> dict[str, str]:
+    """Return the name of each object that the log has by its id; what is gone is left out."""
+    store, found = visit.services.store, dict[str, str]()
+    kinds: dict[str, Callable[[str], Run | Definition | DataSet]] = {
+        "run": store.run,
+        "definition": store.definition,
+        "workbench": store.definition,
+        "training": store.definition,
+        "service": store.definition,
+        "data set": store.data_set,
+    }
+    for object in dict.fromkeys(objects):
+        kind, _, id = object.rpartition(" ")
+        if kind in kinds and is_id(id):
+            with suppress(Refused):
+                found[object] = kinds[kind](id).name
+    return found

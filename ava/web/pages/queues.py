@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 from fastapi import APIRouter, Response
 
@@ -15,6 +16,24 @@ from ava.web import forms, quotas
 from ava.web.visit import Someone, Visit
 
 routes = APIRouter()
+
+
+def _edited(visit: Visit, known: str) -> str:
+    """Return the name that is edited; empty for a new one."""
+    return visit.form.get("edit", "") if visit.form else known
+
+
+def _opened(visit: Visit, refused: Refused | None, about: str) -> bool:
+    """Return whether the form is on the page: it was asked for, or what was sent by it was refused."""
+    asked = visit.request.query_params
+    return (refused is not None and about != "deleted") or "new" in asked or "edit" in asked
+
+
+def _target(form: forms.Form) -> tuple[str, dict[str, Literal["*"]]]:
+    """Return the name that is made or changed, and the header by which the API does nothing else."""
+    if edit := form.text("edit"):
+        return edit, {"if_match": "*"}
+    return form.text("name"), {"if_none_match": "*"}
 
 
 def _queues(visit: Visit, refused: Refused | None = None, about: str = "") -> Response:
@@ -39,6 +58,8 @@ def _queues(visit: Visit, refused: Refused | None = None, about: str = "") -> Re
             *((p.name, p.name) for p in queues.list_pools(who)),
         ],
         values=values,
+        edited=_edited(visit, edited.name if edited is not None else ""),
+        form=_opened(visit, refused, about),
     )
 
 
@@ -53,7 +74,8 @@ def put_queue(visit: Someone) -> Response:
     """Make or change a queue."""
     form = visit.form
     try:
-        name = forms.one(SettingName, form.text("name"), "name")
+        name, only = _target(form)
+        name = forms.one(SettingName, name, "name")
         body = forms.as_model(
             QueuePut,
             {
@@ -62,7 +84,7 @@ def put_queue(visit: Someone) -> Response:
                 "priority": forms.whole(form.text("priority")),
             },
         )
-        queues.put_queue(name, body, visit.who)
+        queues.put_queue(name, body, visit.who, **only)
     except Refused as refused:
         if refused.status == 403:
             raise
@@ -107,6 +129,8 @@ def _pools(visit: Visit, refused: Refused | None = None, about: str = "") -> Res
         about=about,
         pools=found,
         values=values,
+        edited=_edited(visit, edited.name if edited is not None else ""),
+        form=_opened(visit, refused, about),
     )
 
 
@@ -121,7 +145,8 @@ def put_pool(visit: Someone) -> Response:
     """Make or change a pool."""
     form = visit.form
     try:
-        name = forms.one(SettingName, form.text("name"), "name")
+        name, only = _target(form)
+        name = forms.one(SettingName, name, "name")
         given = {
             "gpu": form.get("gpu") == "1",
             "selector": forms.pairs(form.text("selector"), "selector"),
@@ -130,7 +155,7 @@ def put_pool(visit: Someone) -> Response:
             "gpu_slots": forms.whole(form.text("gpu_slots")),
         }
         body = forms.as_model(PoolPut, {k: v for k, v in given.items() if v is not None})
-        queues.put_pool(name, body, visit.who)
+        queues.put_pool(name, body, visit.who, **only)
     except Refused as refused:
         if refused.status == 403:
             raise

@@ -9,7 +9,7 @@ from ava.api.routes import groups, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.common import GroupName
 from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
-from ava.domain.problems import Refused
+from ava.domain.problems import Problem, Refused
 from ava.web import departure, forms
 from ava.web.visit import Someone, Visit
 
@@ -17,9 +17,9 @@ routes = APIRouter()
 PAGE = 50
 
 
-def _list(visit: Visit, refused: Refused | None = None) -> Response:
+def _list(visit: Visit, refused: Refused | None = None, about: str = "new") -> Response:
     asked = visit.request.query_params
-    state = asked.get("state") or None
+    state = asked.get("state") or ("pending" if about == "approval" else None)
     query = forms.as_model(
         users.UsersQuery, {"state": state, "limit": PAGE, "after": asked.get("after") or None}
     )
@@ -27,6 +27,7 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
     return visit.page(
         "users.html",
         refused=refused,
+        about=about,
         users=found.items,
         next=found.next,
         first=not query.after,
@@ -117,6 +118,17 @@ def change(name: Ref, visit: Someone) -> Response:
     stop = form.get("stop_runs") == "1" or None
     body = forms.as_model(UserChange, {"state": form.given("state"), "admin": admin, "stop_runs": stop})
     group = form.given("group")
+    if form.get("back") == "list" and group is None:
+        # An account in no group can start nothing.
+        problem = Problem(
+            "group-missing",
+            f"No group is chosen for {name}.",
+            "body.group",
+            "nothing",
+            "a group",
+            "Choose a group, then approve.",
+        )
+        return _list(visit, Refused(422, problem), "approval")
     try:
         users.change_user(name, body, visit.who)
         if group is not None:

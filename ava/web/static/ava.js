@@ -1,6 +1,14 @@
 // What pages do by themselves: ask before something ends, open the menu, copy a secret, and tell of a page that is out of date.
 "use strict";
 
+// A pod is called RUN-ATTEMPT-ROLE-INDEX; the pages call it by its role and index, and by its attempt from the second on.
+function podName(pod, run, attempts) {
+  const [, attempt, role, index] = pod.match(/^[^-]+-(\d+)-(.+)-(\d+)$/) || [];
+  if (!pod.startsWith(`${run}-`)) return pod;
+  if (role === undefined) return pod.slice(run.length + 1);
+  return `${role} ${index}` + (attempt === "0" ? "" : `, ${attempts.replace("#", Number(attempt) + 1)}`);
+}
+
 document.addEventListener("submit", (event) => {
   const asked = event.target.dataset.confirm;
   if (asked && !window.confirm(asked)) event.preventDefault();
@@ -13,7 +21,13 @@ document.addEventListener("click", (event) => {
     menu.setAttribute("aria-expanded", String(open));
   }
   const copy = event.target.closest("[data-copy]");
-  if (copy) navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+  if (copy) {
+    const said = copy.textContent;
+    navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent).then(() => {
+      copy.textContent = copy.dataset.copied;
+      setTimeout(() => (copy.textContent = said), 2000);
+    });
+  }
 });
 
 // A part that cannot be had leaves what is there; the next try may work. A log-out elsewhere leads to the log-in.

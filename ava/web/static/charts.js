@@ -12,21 +12,15 @@
   }
 
   // A pod is called RUN-ATTEMPT-ROLE-INDEX; the page calls it by its role and index.
-  function named(line) {
-    const [, attempt, role, index] = line.match(/^[^-]+-(\d+)-(.+)-(\d+)$/) || [];
-    if (!line.startsWith(`${section.dataset.run}-`)) return line;
-    if (role === undefined) return line.slice(section.dataset.run.length + 1);
-    return `${role} ${index}` + (attempt === "0" ? "" : `, ${section.dataset.attempt.replace("#", Number(attempt) + 1)}`);
-  }
+  const named = (line) => podName(line, section.dataset.run, section.dataset.attempt);
 
-  // Hours of 24 in the page's language; the day stands below where it begins.
-  const language = document.documentElement.lang;
-  const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-  const day = new Intl.DateTimeFormat(language, { day: "numeric", month: "short" });
+  // UTC, as all times of the pages and of the command line; the day stands below where it begins. A label at the very left is
+  // left out: it would touch the one of the other axis.
+  const utc = (mark) => new Date(mark * 1000).toISOString();
   function times(u, marks, axis, space, step) {
-    const days = marks.map((mark) => day.format(mark * 1000));
-    if (step >= 86400) return days;
-    return marks.map((mark, i) => clock.format(mark * 1000) + (days[i] === days[i - 1] ? "" : `\n${days[i]}`));
+    const days = marks.map((mark) => utc(mark).slice(0, 10));
+    const shown = step >= 86400 ? days : marks.map((mark, i) => utc(mark).slice(11, 16) + (days[i] === days[i - 1] ? "" : `\n${days[i]}`));
+    return shown.map((label, i) => (u.valToPos(marks[i], "x") < (days[i] === days[i - 1] ? 16 : 34) ? "" : label));
   }
 
   function note(text) {
@@ -64,6 +58,7 @@
             width: Math.max(240, figure.clientWidth - 22),
             height: 180,
             padding: [8, 36, 0, 0],
+            tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "Etc/UTC"),
             legend: { live: false },
             cursor: { points: { show: false } },
             scales: { y: { range: (u, low, high) => [0, chart.most || Math.max(high * 1.1, chart.least)] } },

@@ -34,7 +34,7 @@
       line.append(time);
       if (box.dataset.several === "1") {
         const name = document.createElement("b");
-        name.textContent = row.pod.split("-").slice(-3).join("-");
+        name.textContent = podName(row.pod, box.dataset.run, box.dataset.attempt);
         line.append(name);
       }
       // Colours and cursor movements of terminals are left out.

@@ -73,9 +73,9 @@ STATES: dict[str, tuple[str, Act]] = {
     "a data set of another source that is refused": (
         ROOT, sent("/data/new?source=nfs", SUBMIT, name="x", server="other.example.org"),
     ),
-    "a queue that is not made": (ROOT, sent("/queues", SUBMIT, name="Not A Name")),
+    "a queue that is not made": (ROOT, sent("/queues?new=1", SUBMIT, name="Not A Name")),
     "a pool that is not deleted": (ROOT, sent("/pools", "form[action='/pools/gpu/delete'] button")),
-    "a pool that is not made": (ROOT, sent("/pools", SUBMIT, name="x", selector="no label")),
+    "a pool that is not made": (ROOT, sent("/pools?new=1", SUBMIT, name="x", selector="no label")),
     "a group that is not made": (ROOT, sent("/admin/groups", SUBMIT, name="Not A Name")),
     "an account that is not made": (
         ROOT, sent("/admin/users", "form[action='/admin/users'] button", name="x", email="nobody", password=WRONG),

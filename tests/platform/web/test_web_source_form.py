@@ -66,7 +66,7 @@ def test_one_is_made_by_keyboard_and_what_is_wrong_stands_beside_its_field(
         root.keyboard.type(right)
         expect(field).not_to_have_attribute("aria-invalid", "true")
         expect(said).to_be_empty()
-    expect(root.locator("#check")).to_have_text(say("Nothing is wrong with it."))
+    expect(root.locator("#check")).to_have_text(say("Ready to save."))
     root.keyboard.press("Enter")
     root.wait_for_url("**/data/f*")
     expect(root.get_by_role("heading", name="more-faces")).to_be_visible()

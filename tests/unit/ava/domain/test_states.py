@@ -229,7 +229,12 @@ def test_a_scripts_own_126_and_127_are_its_exit_code(code):
     said = subprocess.run(
         [INIT, "-s", "-g", "--", "/no/such/file"], capture_output=True, text=True, check=False
     ).stderr
-    for never in ({"reason": "ContainerCannotRun"}, {"reason": "Error", "message": f"warm up\n{said}"}):
+    init = "ava-init: exec /no/such/file: no such file or directory"
+    for never in (
+        {"reason": "ContainerCannotRun"},
+        {"reason": "Error", "message": init},
+        {"reason": "Error", "message": f"warm up\n{said}"},
+    ):
         why = ended(never | {"exitCode": code})
         assert "cannot be started" in explain(pod("Failed", reason=why.code, exit_code=why.exit_code))
 

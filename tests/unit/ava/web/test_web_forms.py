@@ -159,7 +159,7 @@ def test_the_check_of_what_is_right_says_what_it_asks_for_and_what_the_group_has
     ann = Browser(site).log_in("ann")
     ann.open("/trainings/new")
     text = ann.send("/trainings/check", SINGLE).text
-    assert "Nothing is wrong with it." in text
+    assert "Ready to submit." in text
     assert "2 GPU · 4 CPU · 16 GiB" in text
     assert "5 available" in text
     # Three of eight are in use: six fit the quota and not what is left of it.

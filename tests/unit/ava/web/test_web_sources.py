@@ -114,8 +114,7 @@ def test_every_kind_of_the_domain_has_a_form_with_words(site, root):
 @pytest.mark.parametrize("kind", SOURCES)
 def test_an_administrator_makes_one_of_every_kind(site, root, kind):
     assert (
-        "Nothing is wrong with it."
-        in root.send("/data/check", {"source": kind, "name": "faces"} | SOURCES[kind]).text
+        "Ready to save." in root.send("/data/check", {"source": kind, "name": "faces"} | SOURCES[kind]).text
     )
     answer = root.send("/data/new", {"source": kind, "name": "faces"} | SOURCES[kind])
     where = answer.headers["location"]
@@ -130,7 +129,7 @@ def test_an_administrator_makes_one_of_every_kind(site, root, kind):
 
 def test_what_may_be_left_out_is(site, root):
     assert (
-        "Nothing is wrong with it."
+        "Ready to save."
         in root.send("/data/check", {"source": "hdfs", "name": "all", "store": "hadoop", "path": ""}).text
     )
     where = root.send("/data/new", {"source": "hdfs", "name": "all", "store": "hadoop", "path": ""}).headers
@@ -171,7 +170,7 @@ def test_what_is_wrong_is_said_beside_its_field_while_one_types_and_when_it_is_s
 def test_of_empty_fields_nothing_is_said_before_the_form_is_sent(root):
     text = root.send("/data/check", {"source": "rbd", "name": "", "image": "faces", "snapshot": ""}).text
     assert not any(beside(text).values())
-    assert "Nothing is wrong" not in text
+    assert "Ready to" not in text
     sent = root.send("/data/new", {"source": "rbd", "name": "", "image": "faces", "snapshot": ""})
     assert sent.status_code == 422
     assert {name for name, said in beside(sent.text).items() if said} == {"name", "snapshot"}
