@@ -15,8 +15,8 @@ SCRIPTS = {"completion", "workbench ssh-config"}
 """Verbs whose output is a file for another program."""
 CHANGES = {
     *("logout", "images delete", "keys delete", "tokens end", "workbench keep"),
-    *(f"admin {verb}" for verb in ("delete-pool", "delete-queue", "make-user", "member", "pool", "queue")),
-    *("admin quota", "admin user"),
+    *(f"admin {verb}" for verb in ("delete-pool", "delete-queue", "delete-user", "make-user")),
+    *("admin member", "admin pool", "admin queue", "admin quota", "admin user"),
     *(f"data {verb}" for verb in ("delete", "get", "make", "put", "rm", "share", "unshare")),
 }
 """Verbs that show nothing: what they did is their exit status."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ava.api.identity import COOKIE
+from ava.api.login import KNOWN
 from ava.domain.model import PodState
 from ava.web import assets
 from ava.web.visit import FORM_COOKIE, local
@@ -126,7 +127,7 @@ def test_cookies_are_for_this_host_over_tls_and_for_no_script(site: Site) -> Non
     browser.shown = page
     cookies += browser.send("/login", {"name": "ann", "password": WORD}).headers.get_list("set-cookie")
     set_now = [c for c in cookies if "max-age=0" not in c.lower()]
-    assert {c.partition("=")[0] for c in set_now} == {FORM_COOKIE, COOKIE}
+    assert {c.partition("=")[0] for c in set_now} == {FORM_COOKIE, COOKIE, KNOWN}
     for cookie in set_now:
         parts = {part.strip().lower() for part in cookie.split(";")}
         assert {"secure", "httponly", "samesite=lax", "path=/"} <= parts, cookie
