@@ -381,3 +381,16 @@ def test_workers_have_the_catalogue_s_images_before_anybody_asks(tmp_path):
 
 def test_a_site_that_offers_no_image_keeps_none(tmp_path):
     assert "DaemonSet images" not in objects(tmp_path, "parts.yml.j2", site(ava={"images": []}))
+
+
+def test_the_ssh_gateway_s_account_has_the_group_of_its_process(tmp_path):
+    # kubelet starts containers as UID:fsGroup; sshd may not switch to another group for the program that looks keys up.
+    key = ava.host_key()
+    more = {"ava_doors": ["gate", "jump"], "ava_jump_address": "10.0.0.240", "ava_jump_host_key": key}
+    made = objects(tmp_path, "parts.yml.j2", **more)
+    pod = made["Deployment jump"]["spec"]["template"]["spec"]
+    (account,) = [
+        x for x in made["ConfigMap doors"]["data"]["passwd"].splitlines() if not x.startswith("root:")
+    ]
+    who = pod["securityContext"]
+    assert account.split(":")[2:4] == [str(who["runAsUser"]), str(who["fsGroup"])]
