@@ -35,8 +35,8 @@ NODES_PYTHON = ("tools", "files")
 
 
 def built(project: Path, out: Path) -> Path:
-    """Build a project's wheel as pip does, and return its path."""
-    argv = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
+    """Build a project's wheel as pip does, and return its path; -P: ava has a package `operator`, as Python has."""
+    argv = [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
     subprocess.run(argv, cwd=project, capture_output=True, check=True)
     name = tomllib.loads((project / "pyproject.toml").read_text())["project"]["name"].replace("-", "_")
     (wheel,) = out.glob(f"{name}-*.whl")
