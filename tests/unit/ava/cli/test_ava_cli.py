@@ -144,7 +144,8 @@ def test_run_starts_a_training_and_prints_its_id_alone_on_standard_output(ann: R
     run = served.store.runs().items[0]
     assert (answer.code, answer.out) == (0, f"{run.id}\n")
     assert (run.name, run.asks) == ("torch", Resources(1, 1500, 2 * GIB))
-    assert run.spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
+    # Lists have outlines of definitions alone.
+    assert served.store.run(run.id).spec["command"] == ["python", "-u", "x.py", "--lr", "1"]
 
 
 def _when_started(served: Served, count: int, then: Callable[[str], None]) -> threading.Thread:
