@@ -11,14 +11,13 @@ from ava.domain.model import Kind, Phase, Run
 def runs_of(who: Caller, owner: str, group: str | None = None, kind: Kind | None = None) -> Iterator[Run]:
     """Yield a person's runs that have not finished and are not being stopped: all, or those charged to a group."""
     for phase in (Phase.QUEUED, Phase.ADMITTED):
-        after = None
-        while True:
+        after, more = None, True
+        while more:
             found = who.services.store.runs(
                 owner=owner, group=group, kind=kind, phase=phase, after=after, limit=500
             )
             yield from (run for run in found.items if run.stop is None)
-            if (after := found.next) is None:
-                break
+            after, more = found.next, found.next is not None
 
 
 def stop(who: Caller, owner: str, group: str | None = None) -> None:

@@ -29,11 +29,14 @@ def outline(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def columns(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the columns of a row that keeps a definition."""
-    return {"spec": dict(spec), "outline": outline(spec)}
+    # What is no mapping the columns themselves refuse.
+    return {"spec": dict(spec), "outline": outline(spec)} if isinstance(spec, Mapping) else {"spec": spec}
 
 
 def size_problems(spec: Mapping[str, Any], where: str = "spec") -> Sequence[Problem]:
     """Return what of a definition is larger than it may be."""
+    if not isinstance(spec, Mapping):
+        return []
     problems = []
     if (found := _size(spec)) > SPEC_BYTES:
         problems.append(
@@ -53,9 +56,12 @@ def _large(what: str, where: str, found: int, most: int, remedy: str) -> Problem
 
 
 def _size(value: Any) -> int:
-    return len(
-        json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict).encode(errors="replace")
-    )
+    """Return the bytes of a value as JSON; 0 of what is none, which the ledger itself refuses."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+    except (TypeError, ValueError, RecursionError):
+        return 0
+    return len(text.encode(errors="replace"))
 
 
 def _role(role: Any) -> Any:

@@ -50,7 +50,7 @@ class Town:
         if "/blobs/" in request.url.path:
             return httpx.Response(200, json={"config": {}})
         self.asking()
-        found = {"config": {"digest": "sha256:c"}}
+        found = {"config": {"digest": "sha256:" + "c" * 64}}
         return httpx.Response(
             200 if self.there else 404, json=found, headers={"docker-content-digest": DIGEST}
         )

@@ -40,17 +40,16 @@ def test_pods_come_when_the_folders_are_made_and_mount_the_runs_data_sets(store)
     in_room(store, test, config=SHARED)
 
 
-def test_who_has_left_a_group_gets_its_folder_in_no_further_pod(store):
+def test_who_has_left_a_group_gets_no_further_pod_with_its_folder(store):
     async def test(room):
         made(store, (FolderKind.USER, "ann"), (FolderKind.GROUP, "vision"))
         first = start(store, name="first", command=["sleep"])
         await room.until(lambda: room.phases(first) == ["Running"])
         second = start(store, name="second", command=["sleep"], admit=False)
         store.remove_member("vision", "ann", now())
-        assert store.admit(second.id, now()) == ()
-        await room.until(lambda: room.phases(second) == ["Running"])
+        assert [p.code for p in store.admit(second.id, now())] == ["not-a-member"]
         assert "/mnt/cephfs/groups/vision/data" in paths(room.pods(first)[0])
-        assert paths(room.pods(second)[0]) == {"/mnt/cephfs/users/ann/data"}
+        assert room.pods(second) == []
 
     in_room(store, test, config=SHARED)
 

@@ -86,7 +86,7 @@ def test_what_belongs_to_no_run_goes_and_what_is_not_ours_stays(store):
         await room.until(lambda: room.phases(run) == ["Running"])
 
         def thing(name, **marks):
-            labels = {"ava.io/run": "r0000000000zz"} | marks
+            labels = {"ava.io/run": "r0000000000zz", "ava.io/group": "vision"} | marks
             return {
                 "metadata": {"name": name, "labels": labels},
                 "spec": {"containers": [], "schedulerName": "other"},
@@ -109,7 +109,12 @@ def test_what_an_earlier_leader_made_after_the_end_of_a_run_goes(store):
         run = start(store, command=["exit-0"])
         async with operating(room.client, store):
             await room.until(lambda: room.finished(run))
-        late = {"ava.io/managed": "true", "ava.io/run": run.id, "ava.io/attempt": "0"}
+        late = {
+            "ava.io/managed": "true",
+            "ava.io/run": run.id,
+            "ava.io/attempt": "0",
+            "ava.io/group": "vision",
+        }
         body = {"metadata": {"name": f"{run.id}-0-worker-0", "labels": late}, "spec": {"containers": []}}
         await room.client.create(PODS, body, "ava-vision")
         async with operating(room.client, store) as controller:
