@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from avadm.artifacts import differences, golang, images, maven, npm, tarball
 from avadm.artifacts import recipe as r
@@ -17,6 +16,7 @@ from avadm.artifacts.golang import no_program
 from avadm.artifacts.manifest import Artifact
 from avadm.artifacts.python_steps import PythonSteps
 from avadm.errors import AvadmError
+from avadm.quantity import quantity
 
 # Nobody reads manuals in a container, and the package lists are old by then.
 SLIM = (
@@ -40,6 +40,7 @@ class Builder:
         log: file for everything that programs say.
         tell: told what is being done.
         others: artifact to its folder in the cache, of those that this one needs.
+        environment: variables of all programs, such as those of a proxy.
     """
 
     artifact: Artifact
@@ -49,6 +50,7 @@ class Builder:
     log: Path
     tell: Callable[[str], None]
     others: Mapping[str, Path] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def build(self) -> str:
         """Carry out all steps and return the Go release that was used ("" for none).
@@ -165,7 +167,8 @@ class Builder:
             raise self._failed(
                 "ask Maven's settings", str(error), "the central repository's address"
             ) from error
-        settings.write_text(maven.SETTINGS.format(url=escape(url)), encoding="utf-8")
+        settings.touch(mode=0o600)  # a proxy's password may be in it
+        settings.write_text(maven.settings_of(url, self.environment), encoding="utf-8")
         self._run("fetch jars", maven.command(settings, pom, target), self.work, {})
         maven.drop(target, m.without)
         listed = self.artifact.folder / m.sums
@@ -175,7 +178,9 @@ class Builder:
             with self.log.open("a", encoding="utf-8") as log:
                 log.write(f"# the jars that were fetched\n{maven.listed(found)}")
             raise self._failed(
-                "check the jars", "; ".join(other[:5]), f"the {len(wanted)} jars of {listed.name}, no others"
+                "check the jars",
+                "; ".join(other[:5]),
+                f"the {quantity(len(wanted), 'jar')} of {listed.name}, no others",
             )
 
     def _npm(self, n: r.Npm) -> None:
@@ -261,7 +266,11 @@ class Builder:
     def _run(self, title: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Done:
         self.tell(title)
         done = self.commands.run(
-            argv, cwd=cwd, env=env, log=self.log, heard=lambda s: self.tell(f"{title}: {s}")
+            argv,
+            cwd=cwd,
+            env={**self.environment, **env},
+            log=self.log,
+            heard=lambda s: self.tell(f"{title}: {s}"),
         )
         if done.rc == NOT_FOUND:
             raise AvadmError(no_program(argv[0], " ".join(done.said)))
@@ -279,7 +288,7 @@ class Builder:
             found=found,
             wanted=wanted,
             remedy="Read the log; where a download failed, check the way to the Go module proxy (GOPROXY) or to Maven's "
-            "repository, and run it again.",
+            "repository and packages.internet_proxy in the site file, and run it again.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from avadm.artifacts import linked, upstream
+from avadm.artifacts import linked, proxy, upstream
 from avadm.artifacts.builder import Builder
 from avadm.artifacts.commands import LocalCommands
 from avadm.artifacts.manifest import Artifact, named
@@ -34,6 +35,7 @@ class Maker:
         commands: runs programs.
         checksums: sha256 by address, for what is fetched.
         again: whether what is there is made anew.
+        environment: variables of all programs, such as those of a proxy; what is fetched comes by that proxy too.
     """
 
     store: ArtifactStore
@@ -42,6 +44,7 @@ class Maker:
     commands: LocalCommands = field(default_factory=LocalCommands)
     checksums: Mapping[str, str] = field(default_factory=dict)
     again: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: proxy.environment(os.environ, {}))
 
     def make(self, artifacts: Sequence[Artifact], jobs: int) -> tuple[list[Record], list[Finding]]:
         """Have all artifacts in the cache, ``jobs`` at once; return those that were made, and what went wrong."""
@@ -121,9 +124,12 @@ class Maker:
             toolchain = ""
             if self.source == "build":
                 others = {a.name: self.store.folder(a) for a in named(artifact.needs)}
-                toolchain = Builder(artifact, self.commands, space, out, log, tell, others).build()
+                toolchain = Builder(
+                    artifact, self.commands, space, out, log, tell, others, self.environment
+                ).build()
             else:
-                upstream.fetch(artifact, self.checksums, out, tell)
+                opener = upstream.through(self.environment)
+                upstream.fetch(artifact, self.checksums, out, tell, opener)
             tell("look at what it links to")
             if wrong := linked.too_new(artifact.name, out):
                 raise AvadmError(wrong)

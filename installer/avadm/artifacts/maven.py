@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from avadm.artifacts import proxy
 from avadm.artifacts import recipe as r
 from avadm.artifacts.manifest import Artifact, named
 from avadm.artifacts.store import sha256
@@ -23,7 +25,7 @@ USER_SETTINGS = Path.home() / ".m2" / "settings.xml"
 SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
 """In the jar maven-model-builder: what every pom inherits, with the address of the central repository."""
 SETTINGS = """<settings>
-  <mirrors>
+{proxies}  <mirrors>
     <mirror>
       <id>avadm-central</id>
       <mirrorOf>*</mirrorOf>
@@ -69,6 +71,11 @@ def central(maven: Path, user: Path | None = None) -> str:
         if _text(repository, "id") == "central":
             return _text(repository, "url")
     raise MavenError(f"{maven}: the super pom names no repository `central`")
+
+
+def settings_of(url: str, environment: Mapping[str, str]) -> str:
+    """Return settings with one mirror of all repositories, and the proxies of an environment."""
+    return SETTINGS.format(url=escape(url), proxies=proxy.maven_settings(environment))
 
 
 def command(settings: Path, pom: Path, target: Path) -> list[str]:
@@ -126,7 +133,9 @@ def record(artifact: Artifact) -> Path:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings, pom, target = folder / "settings.xml", folder / "pom.xml", folder / "jars"
-        settings.write_text(SETTINGS.format(url=escape(central(home(mvn)))), encoding="utf-8")
+        settings.write_text(
+            settings_of(central(home(mvn)), proxy.environment(os.environ, {})), encoding="utf-8"
+        )
         shutil.copy(artifact.folder / step.pom, pom)
         done = subprocess.run(command(settings, pom, target), check=False)
         if done.returncode:

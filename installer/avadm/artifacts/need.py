@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from avadm.artifacts import programs
@@ -31,30 +33,45 @@ def variables(site: Site, store: ArtifactStore | None = None) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None} | made
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An artifact that phases install and the cache has not, or not whole."""
+
+    artifact: Artifact
+    phases: tuple[str, ...]
+    state: ArtifactState
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Name and version."""
+        return f"{self.artifact.name} {self.artifact.version}"
+
+    def finding(self) -> Finding:
+        """Return the error."""
+        return Finding(
+            check="artifact-missing",
+            what=f"{self.title}, which {', '.join(self.phases)} installs, is {self.state}.",
+            where=str(self.folder),
+            found=self.state,
+            wanted=ArtifactState.PRESENT,
+            remedy="Run `avadm artifacts build`.",
+        )
+
+
 def missing(
     site: Site, phases: Iterable[Phase], store: ArtifactStore | None = None, *, deep: bool = True
-) -> list[Finding]:
-    """Return an error for each artifact of a site's phases that the cache has not whole; with ``deep`` every byte is read."""
+) -> list[Missing]:
+    """Return what a site's phases install and the cache has not whole; with ``deep`` every byte is read."""
     store = store or ArtifactStore.default()
     users: dict[str, list[str]] = {}
     for phase in phases:
         for name in phase.installs(site):
             if not programs.ours(name):
                 users.setdefault(name, []).append(phase.name)
-    findings = []
-    for artifact in named(tuple(users)):
-        state = store.state(artifact, deep=deep)
-        if state in (ArtifactState.ABSENT, ArtifactState.DAMAGED):
-            what = f"{artifact.name} {artifact.version}, which {', '.join(users[artifact.name])} installs, is {state}."
-            where, remedy = str(store.folder(artifact)), "Run `avadm artifacts build`."
-            findings.append(
-                Finding(
-                    check="artifact-missing",
-                    what=what,
-                    where=where,
-                    found=state,
-                    wanted=ArtifactState.PRESENT,
-                    remedy=remedy,
-                )
-            )
-    return findings
+    states = [(artifact, store.state(artifact, deep=deep)) for artifact in named(tuple(users))]
+    return [
+        Missing(artifact, tuple(users[artifact.name]), state, store.folder(artifact))
+        for artifact, state in states
+        if state in (ArtifactState.ABSENT, ArtifactState.DAMAGED)
+    ]

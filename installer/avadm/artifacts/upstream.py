@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener, urlopen
 
 from avadm.artifacts.manifest import Artifact, Download
+from avadm.artifacts.proxy import PROXIES
 from avadm.artifacts.store import sha256
 from avadm.errors import AvadmError
 from avadm.findings import Finding
@@ -24,6 +25,18 @@ def open_url(url: str) -> IO[bytes]:
     """Open an address for reading; OSError where that fails."""
     stream: IO[bytes] = urlopen(url, timeout=TIMEOUT_S)  # noqa: S310 - addresses come from the manifest or the user
     return stream
+
+
+def through(environment: Mapping[str, str]) -> Opener:
+    """Return what opens addresses by the proxies of an environment, but for those that NO_PROXY of this process names."""
+    proxies = {name.removesuffix("_proxy"): environment[name] for name in PROXIES if environment.get(name)}
+    opener = build_opener(ProxyHandler(proxies))
+
+    def opened(url: str) -> IO[bytes]:
+        stream: IO[bytes] = opener.open(url, timeout=TIMEOUT_S)
+        return stream
+
+    return opened
 
 
 def fetch(

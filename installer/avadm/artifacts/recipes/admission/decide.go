@@ -71,6 +71,11 @@ type policy struct {
 
 // judge returns how a request is refused, nil where it is not.
 func (p policy) judge(r request) *status {
+	if r.Resource.Resource == "pods" && r.SubResource == "" {
+		if why := p.pod(r); why != "" {
+			return forbidden(why)
+		}
+	}
 	if trusted(r.UserInfo) {
 		return nil
 	}
@@ -85,7 +90,7 @@ func (p policy) judge(r request) *status {
 	return nil
 }
 
-// refusal returns why a request about a Service, endpoints or an Ingress is refused, "" where it is not.
+// refusal returns why a request about a Service, endpoints, an Ingress or a Node is refused, "" where it is not.
 func (p policy) refusal(r request) string {
 	switch r.Resource.Resource + "/" + r.SubResource {
 	case "services/":
@@ -96,6 +101,8 @@ func (p policy) refusal(r request) string {
 		return p.endpoints(r)
 	case "ingresses/":
 		return p.ingress(r)
+	case "nodes/", "nodes/status":
+		return p.node(r)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-// avadm-admission answers a Kubernetes API server whether Services, endpoints, Ingresses and volumes may be as somebody wants them:
+// avadm-admission answers a Kubernetes API server whether Services, endpoints, Ingresses, Nodes and volumes may be as somebody wants them:
 // what RBAC and policies of pods cannot say. It keeps nothing; it looks at objects for those who make volumes, and at the Ingresses of other namespaces.
 package main
 
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-const version = "1.2"
+const version = "1.3"
 
 // An object of Kubernetes is at most 1 MiB in etcd; a request has two.
 const largest = 8 << 20

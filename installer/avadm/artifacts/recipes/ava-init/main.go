@@ -3,7 +3,11 @@
 //
 // Once it was told to end it stays until no process of that group is left: a shell ends at the signal, and the program
 // that it started goes on to save. Kubernetes kills what is left at the end of the grace period. A command that ends by
-// itself ends the container at once, whatever it left running.
+// itself ends the container at once, whatever it left running. A filter behind a program (`train.py | tee log`) is not
+// asked to end before its writers have: it would take the output of what is being saved with it.
+//
+// With -G GID[,GID...] it runs the command with no groups but these: docker looks groups up by name too, so a line
+// `4711:x:0:` in an image's /etc/group makes gid 0 of gid 4711.
 package main
 
 import (
@@ -15,12 +19,14 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
 // Version is printed by --version.
-const Version = "1.0"
+const Version = "1.2"
 
 // period is how often it is looked whether the group still has members that are no children of this process.
 const period = 50 * time.Millisecond
@@ -41,7 +47,7 @@ var unpassed = map[os.Signal]bool{
 func main() {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
-	argv := command(os.Args[1:])
+	argv, groups := command(os.Args[1:])
 	if len(argv) == 1 && argv[0] == "--version" {
 		fmt.Println("ava-init version " + Version)
 		return
@@ -54,6 +60,9 @@ func main() {
 	// Before the child: no signal is lost.
 	signals := make(chan os.Signal, 256)
 	signal.Notify(signals)
+	if why := foreign(groups); why != "" {
+		fail(126, fmt.Sprintf("exec %s: %s", argv[0], why))
+	}
 	main, err := start(argv)
 	if err != nil {
 		fail(unstartable(err), fmt.Sprintf("exec %s: %v", argv[0], cause(err)))
@@ -61,15 +70,40 @@ func main() {
 	os.Exit(watch(main, signals))
 }
 
-// command returns the arguments without tini's own, which operators of before wrote.
-func command(args []string) []string {
-	for len(args) > 0 && (args[0] == "-s" || args[0] == "-g") {
+// command returns the command and what -G says, without tini's own arguments, which operators of before wrote.
+func command(args []string) ([]string, string) {
+	groups := ""
+	for len(args) > 0 && (args[0] == "-s" || args[0] == "-g" || args[0] == "-G" && len(args) > 1) {
+		if args[0] == "-G" {
+			groups, args = args[1], args[1:]
+		}
 		args = args[1:]
 	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
-	return args
+	return args, groups
+}
+
+// foreign returns why a process with these groups alone may not run here, "" where it may.
+func foreign(groups string) string {
+	if groups == "" {
+		return ""
+	}
+	own := map[string]bool{}
+	for _, gid := range strings.Split(groups, ",") {
+		own[gid] = true
+	}
+	have, err := os.Getgroups()
+	if err != nil {
+		return "its groups are not known: " + err.Error()
+	}
+	for _, gid := range append(have, os.Getgid(), os.Getegid()) {
+		if !own[strconv.Itoa(gid)] {
+			return fmt.Sprintf("group %d is not one of the owner's (%s): /etc/group of the image has a number as a name", gid, groups)
+		}
+	}
+	return ""
 }
 
 // start starts the command as the leader of a process group of its own.
@@ -92,6 +126,7 @@ func start(argv []string) (int, error) {
 // watch returns the exit status of the command, once the container may end.
 func watch(main int, signals <-chan os.Signal) int {
 	told, ended, status := false, false, 0
+	var filters map[int]bool
 	tick := time.NewTicker(period)
 	tick.Stop()
 	for {
@@ -114,14 +149,22 @@ func watch(main int, signals <-chan os.Signal) int {
 		}
 		select {
 		case <-tick.C:
+			filters = endFilters(main, filters)
 		case s := <-signals:
 			if unpassed[s] {
 				continue
 			}
-			told = told || endings[s]
-			if number, ok := s.(syscall.Signal); ok {
-				_ = syscall.Kill(-main, number)
+			number, ok := s.(syscall.Signal)
+			if !ok {
+				continue
 			}
+			if endings[s] {
+				told = true
+				filters = end(main, number)
+				tick.Reset(period)
+				continue
+			}
+			_ = syscall.Kill(-main, number)
 		}
 	}
 }

@@ -14,8 +14,10 @@ import (
 const service = `{"metadata": {"name": %q, "namespace": %q, "resourceVersion": "1"}, "spec": {"ports": [{"port": 80}]}}`
 const points = `{"metadata": {"name": %q, "namespace": %q, "resourceVersion": "1"},
 	"subsets": [{"addresses": [{"ip": %q}], "ports": [{"port": 80}]}]}`
-const ingressOf = `{"metadata": {"name": %q, "namespace": %q, "resourceVersion": "1"}, "spec": {%s "rules": [{"host": %q,
+const ingressOf = `{"metadata": {"name": %q, "namespace": %q, "resourceVersion": "1", "creationTimestamp": %q}, "spec": {%s "rules": [{"host": %q,
 	"http": {"paths": [{"path": "/", "backend": {"serviceName": %q, "servicePort": 80}}]}}]}}`
+
+const older, younger = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
 
 // api is an API server of 1.9 that refuses this account everything about Secrets, and remembers that it was asked.
 func api(t *testing.T) (*httptest.Server, func() bool) {
@@ -23,15 +25,17 @@ func api(t *testing.T) (*httptest.Server, func() bool) {
 	asked := false
 	lists := map[string]string{
 		"/api/v1/services": list("v1", "ServiceList",
-			fmt.Sprintf(service, "a-web", "team"), fmt.Sprintf(service, "web", "team-a")),
+			fmt.Sprintf(service, "a-web", "team"), fmt.Sprintf(service, "web", "team-a"),
+			fmt.Sprintf(service, "web", "a")),
 		"/api/v1/endpoints": list("v1", "EndpointsList",
-			fmt.Sprintf(points, "a-web", "team", "10.0.0.1"), fmt.Sprintf(points, "web", "team-a", "10.0.0.2")),
+			fmt.Sprintf(points, "a-web", "team", "10.0.0.1"), fmt.Sprintf(points, "web", "team-a", "10.0.0.2"),
+			fmt.Sprintf(points, "web", "a", "10.0.0.3")),
 		"/apis/extensions/v1beta1/ingresses": list("extensions/v1beta1", "IngressList",
-			fmt.Sprintf(ingressOf, "x", "team", `"tls": [{"secretName": "own"}],`, "a.test", "a-web"),
-			fmt.Sprintf(ingressOf, "x", "team-a", "", "b.test", "web"),
-			// With names that run into one another this was the route of x in team-a.
-			fmt.Sprintf(ingressOf, "x-team", "a", "", "b.test", "none"),
-			fmt.Sprintf(ingressOf, "x-team-a", "b", "", "test", "none")),
+			fmt.Sprintf(ingressOf, "x", "team", older, `"tls": [{"secretName": "own"}],`, "a.test", "a-web"),
+			fmt.Sprintf(ingressOf, "x", "team-a", older, "", "b.test", "web"),
+			// With names that run into one another this was the route of x in team-a; and it is the younger one of the host's.
+			fmt.Sprintf(ingressOf, "x-team", "a", younger, "", "b.test", "web"),
+			fmt.Sprintf(ingressOf, "x-team-a", "b", older, "", "test", "none")),
 	}
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
