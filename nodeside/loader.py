@@ -62,6 +62,8 @@ def packed(value):
 
 def main(call, params, sources):
     """Call MODULE.FUNCTION with what is in a text of JSON; the modules are packed as runner/ask.py packs them."""
+    # What is called here is in the site, whatever proxy the node's environment names.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "*"
     texts = json.loads(zlib.decompress(base64.b64decode(sources)).decode("utf-8"))
     sys.meta_path.insert(0, Sent(texts))
     module, _, function = call.rpartition(".")

@@ -12,6 +12,7 @@ import subprocess
 
 from . import blank, naming, ownership
 from .machine import Machine
+from .rotation import rotates
 
 
 def run(argv):
@@ -84,10 +85,9 @@ def every(given, machine=None):
             serial=machine.serial(number),
             wwn=machine.wwn(number),
             model=machine.text(base + "/device/model") or machine.udev(number).get("ID_MODEL"),
-            # What a loop device lies on is not known.
-            rotational=None
-            if kernel.startswith("loop")
-            else {"0": False, "1": True}.get(machine.text(base + "/queue/rotational")),
+            rotational=rotates(
+                kernel, machine.text(base + "/queue/rotational"), machine.text(base + "/device/model")
+            ),
             size=report["size"] or int(machine.text(base + "/size")) * 512,
             content=content(machine, device),
             numbers=number,

@@ -133,7 +133,23 @@ def admission(_):
         "webhooks": dict((w["name"], webhook(w)) for o in found for w in o.get("webhooks") or []),
         "policies": dict((p["metadata"]["name"], p["spec"]) for p in policies),
         "passed": sorted(n["metadata"]["name"] for n in listed(passed)),
+        "shared_hosts": shared_hosts(listed("/apis/extensions/v1beta1/ingresses")),
     }
+
+
+def shared_hosts(ingresses):
+    """Host to the Ingresses of several namespaces that name it, oldest first; without those that have router.priority."""
+    found = {}
+    for one in ingresses:
+        meta = one["metadata"]
+        if "traefik.ingress.kubernetes.io/router.priority" in (meta.get("annotations") or {}):
+            continue
+        key = [meta.get("creationTimestamp", ""), meta["namespace"], meta["name"]]
+        for rule in one["spec"].get("rules") or []:
+            found.setdefault((rule.get("host") or "").lower(), []).append(key)
+    found.pop("", None)
+    several = dict((h, sorted(keys)) for h, keys in found.items() if len(set(k[1] for k in keys)) > 1)
+    return dict((h, ["%s/%s" % (k[1], k[2]) for k in keys]) for h, keys in several.items())
 
 
 def listed(path):

@@ -15,12 +15,17 @@ from .system import LONG_LINE, call, fetch, must, slurp
 
 
 def calico_pool(_):
-    """Pools and blocks of pods' addresses: network to [addresses, in use]."""
+    """Pools and blocks of addresses, network to [addresses, in use]; address of each node's tunnel, "" for none."""
     out = must(["/usr/local/sbin/avadm-calicoctl", "ipam", "show", "--show-blocks"], 30)
     row = r"^\|\s*(IP Pool|Block)?\s*\|\s*(\S+/\d+)\s*\|\s*(\S+)\s*\|\s*(\S+) \("
     found = {"pools": {}, "blocks": {}}
     for kind, network, total, used in re.findall(row, out, re.M):
         found["pools" if kind == "IP Pool" else "blocks"][network] = [int(float(total)), int(float(used))]
+    nodes = json.loads(must(["/usr/local/sbin/avadm-calicoctl", "get", "nodes", "-o", "json"], 30))["items"]
+    found["tunnels"] = {
+        node["metadata"]["name"]: (node["spec"].get("bgp") or {}).get("ipv4IPIPTunnelAddr") or ""
+        for node in nodes
+    }
     return found
 
 

@@ -1,6 +1,7 @@
 """Writes what the shipper of logs has sent, keeps and lost, for the node exporter. Python 2.7 or later.
 
 avadm_log_shipper_stats.py CONTROL SOCKET OUT STORE...: stores in the order of the configuration's destinations.
+A store has several destinations, of which the counters are summed up.
 """
 
 from __future__ import print_function, unicode_literals
@@ -20,7 +21,7 @@ COUNTERS = {
         "Lines that the store will not get: the buffer was full.",
     ),
 }
-DESTINATION = re.compile(r"^dst\.http;d_(\d+)#\d+;.*;(\w+);(\d+)$")
+DESTINATION = re.compile(r"^dst\.http;d_(\d+)(?:_\d+)?#\d+;.*;(\w+);(\d+)$")
 
 
 def metrics(text, stores):

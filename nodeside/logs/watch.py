@@ -224,6 +224,7 @@ FACTS = {
     "vl_storage_is_read_only": "read_only",
     "vl_data_size_bytes": "data_bytes",
     "vl_rows_ingested_total": "taken",
+    "vl_rows_dropped_total": "dropped",
 }
 
 

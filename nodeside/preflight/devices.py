@@ -6,6 +6,7 @@ import glob
 import os
 import re
 
+from ..disks.rotation import rotates
 from .system import call, read, slurp
 
 
@@ -60,8 +61,7 @@ def device(wanted, table):
         "whole": os.path.exists(base + "/queue"),
         "gib": int(slurp(base + "/size") or 0) // 2**21,
     }
-    if os.path.exists(base + "/queue/rotational") and not name.startswith("loop"):
-        fact["rotational"] = read(base + "/queue/rotational").strip() == "1"
+    fact["rotational"] = rotates(name, slurp(base + "/queue/rotational"), slurp(base + "/device/model"))
     return fact
 
 

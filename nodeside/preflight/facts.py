@@ -28,7 +28,7 @@ def collect(params):
 
     Args:
         params: packages, proxy (may hold a password), sources, keys, devices, ports, own, names, peers, ssh_port, time,
-            registries, proof, only.
+            registries, internet_proxy, proxied_registries, proof, only.
     """
     folder = call("mktemp", "-d")[1].strip() if params["sources"] or params["keys"] else None
     try:
@@ -48,6 +48,7 @@ def facts(params, options):
         "memory": machine.memory,
         "swap": machine.swap,
         "space": machine.space,
+        "inodes": machine.inodes,
         "hosts": machine.hosts,
         "listening": lambda: machine.listening(set(params["ports"])),
         "devices": lambda: devices.devices(params["devices"]),
@@ -64,7 +65,9 @@ def facts(params, options):
         "filters": lambda: net.filters(call),
         "time_sources": lambda: sources.time_sources(params["time"]),
         "package_sources": lambda: sources.package_sources(call, params["proxy"], options),
-        "registries": lambda: sources.registries(params["registries"]),
+        "registries": lambda: sources.registries(
+            params["registries"], params["internet_proxy"], params["proxied_registries"]
+        ),
     }
     found, errors = {}, {}
 

@@ -74,6 +74,15 @@ def space():
     return free
 
 
+def inodes():
+    """Inodes free for root on the same file systems; None where a file system has no fixed number."""
+    free = {}
+    for path in space():
+        state = os.statvfs(path)
+        free[path] = state.f_favail if state.f_files else None
+    return free
+
+
 def hosts():
     """Name to addresses, as /etc/hosts has it."""
     names = {}

@@ -56,8 +56,14 @@ def time_source(server):
     return "ok"
 
 
-def registries(wanted):
-    """Image registry to ``ok`` or what is wrong: it answers over TLS, whether it lets anybody in or not."""
+def registries(wanted, proxy=None, proxied=()):
+    """Image registry to ``ok`` or what is wrong: it answers over TLS, whether it lets anybody in or not.
+
+    Args:
+        wanted: name to the certificate of its authority; "" for one that the system knows.
+        proxy: URL of the HTTP proxy to the internet, which is looked at as well.
+        proxied: names of the registries that are reached by it.
+    """
     import ssl
 
     try:
@@ -67,9 +73,12 @@ def registries(wanted):
         from urllib2 import HTTPError, HTTPSHandler, ProxyHandler, build_opener
 
     def ask(name):
+        if name == proxy:
+            return connects(proxy)
         context = ssl.create_default_context(cadata=wanted[name] or None)
+        through = {"https": proxy} if name in proxied else {}
         try:
-            build_opener(ProxyHandler({}), HTTPSHandler(context=context)).open(
+            build_opener(ProxyHandler(through), HTTPSHandler(context=context)).open(
                 "https://%s/v2/" % name, timeout=8
             )
         except HTTPError as error:
@@ -78,7 +87,17 @@ def registries(wanted):
             return str(getattr(error, "reason", error)) or type(error).__name__
         return "ok"
 
-    return at_once(ask, sorted(wanted))
+    return at_once(ask, sorted(wanted) + ([proxy] if proxy else []))
+
+
+def connects(url):
+    """Return ``ok`` where something listens at the host and port of a URL, else what is wrong."""
+    host, _colon, port = url.partition("://")[2].partition("/")[0].partition(":")
+    try:
+        socket.create_connection((host, int(port or 80)), 5).close()
+    except (OSError, IOError) as error:
+        return str(error)
+    return "ok"
 
 
 def package_sources(call, proxy, options):

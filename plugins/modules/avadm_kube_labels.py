@@ -9,7 +9,7 @@ short_description: Manage labels and taints of a Kubernetes node
 description:
   - What was made here is noted in the node's annotation C(avadm.io/kept). So a label or taint that is not wanted any more is
     removed, and those of another making are left alone.
-  - Runs on the node itself, whose kubelet may change its own node and no other.
+  - Runs on a master, which root's C(kubectl) can ask. The node itself may not change them.
 options:
   name:
     description: The node's name in Kubernetes.
@@ -27,7 +27,7 @@ options:
   kubeconfig:
     description: How the API is reached.
     type: path
-    default: /etc/kubernetes/kubelet.kubeconfig
+    default: /root/.kube/config
   timeout:
     description: Seconds that the node may take to register.
     type: int
@@ -40,6 +40,7 @@ EXAMPLES = r"""
     name: comp1
     labels: {avadm.io/rack: rack1}
     taints: ["nvidia.com/gpu=:NoSchedule"]
+  delegate_to: mast1
 """
 
 RETURN = r"""
@@ -57,6 +58,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 KEPT = "avadm.io/kept"
 PAUSE_S = 3
+UNREGISTERED = "the node is not registered yet"
 
 
 class LabelsError(Exception):
@@ -164,7 +166,9 @@ class Labels(object):
         while True:
             try:
                 return self.once(labels, taints, dry)
-            except LabelsError:
+            except LabelsError as error:
+                if dry and "(NotFound)" in str(error):
+                    return [UNREGISTERED]
                 if dry or self.clock() >= end:
                     raise
             self.sleep(PAUSE_S)
@@ -177,14 +181,14 @@ def main():
             "name": {"type": "str", "required": True},
             "labels": {"type": "dict", "default": {}},
             "taints": {"type": "list", "elements": "str", "default": []},
-            "kubeconfig": {"type": "path", "default": "/etc/kubernetes/kubelet.kubeconfig"},
+            "kubeconfig": {"type": "path", "default": "/root/.kube/config"},
             "timeout": {"type": "int", "default": 180},
         },
         supports_check_mode=True,
     )
     given = module.params
     if module.check_mode and not os.path.exists(given["kubeconfig"]):
-        module.exit_json(changed=True, differing=["the node is not registered yet"])
+        module.exit_json(changed=True, differing=[UNREGISTERED])
     node = Labels(module.run_command, given["name"], given["kubeconfig"])
     labels = {name: "%s" % value for name, value in given["labels"].items()}
     try:

@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 DOCUMENTATION = r"""
 ---
 module: avadm_private_mounts
-short_description: Find processes that hold a private copy of the host's file systems (K1)
+short_description: Find processes that hold a private copy of the host's file systems
 description:
   - A container that mounts the host's root recursively and privately keeps every file system of the host
     mounted, also after the host has unmounted it. An RBD volume then stays mapped, and data were lost so.
@@ -124,7 +124,7 @@ def main():
     count, findings = scan(module.params["command"])
     if findings and module.params["fail"]:
         module.fail_json(
-            msg="A process holds a private copy of the host's file systems (K1): %s. A volume that the host"
+            msg="A process holds a private copy of the host's file systems: %s. A volume that the host"
             " unmounts stays mapped. Remedy: stop that process; run it as a service of the host, or mount the"
             " host's root with propagation rslave."
             % "; ".join("%(command)s (pid %(pid)d) at %(mount_point)s" % f for f in findings),
