@@ -111,7 +111,7 @@ def _may(job: Job, target: Target, seen: Seen, own: str, report: NodeReport) -> 
             remedy=by_hand,
         )
     elif not job.allow_reboot:
-        report.add("boot", BootstrapState.OK, f"to be rebooted with {lacks}")
+        report.add("boot", BootstrapState.PENDING, f"to be rebooted with {lacks}")
         report.warning = Finding(
             check="bootstrap-boot",
             what=f"{target.node} must be rebooted with {lacks}.",

@@ -10,10 +10,11 @@ from avadm.findings import Finding
 
 
 class BootstrapState(StrEnum):
-    """How a step, or a node, ended."""
+    """How a step, or a node, ended; pending: something is left to the administrator."""
 
     OK = "ok"
     CHANGED = "changed"
+    PENDING = "pending"
     FAILED = "failed"
 
 
@@ -54,11 +55,10 @@ class NodeReport:
 
     @property
     def state(self) -> BootstrapState:
-        """Failed where a step failed, changed where one changed something, else ok."""
+        """Failed where a step failed, pending where one is, changed where one changed something, else ok."""
         states = {s.state for s in self.steps.values()}
-        return next(
-            (s for s in (BootstrapState.FAILED, BootstrapState.CHANGED) if s in states), BootstrapState.OK
-        )
+        order = (BootstrapState.FAILED, BootstrapState.PENDING, BootstrapState.CHANGED)
+        return next((s for s in order if s in states), BootstrapState.OK)
 
     @property
     def let_in(self) -> bool:

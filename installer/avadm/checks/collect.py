@@ -15,6 +15,7 @@ from avadm.disks.approvals import approvals
 from avadm.render.core import keyring, late_packages, packages
 from avadm.runner.ask import ask, mapping
 from avadm.runner.fleet import Fleet, Result
+from avadm.site import internet
 from avadm.site.model import Node, Site
 from avadm.site.profile import Profile
 from nodeside.preflight import facts as asking
@@ -64,6 +65,7 @@ def _parameters(
     site: Site, profile: Profile, node: Node, asked: list[Peer], only: Collection[str] | None
 ) -> dict[str, Any]:
     """Return what a node is asked with."""
+    pulls = bool({"master", "worker"} & set(node.roles))
     foreign = {r.name: r.ca for r in site.components.kubernetes.registries}
     return {
         "packages": packages(site, node, profile) + late_packages(site, node, profile),
@@ -77,7 +79,9 @@ def _parameters(
         "peers": [asdict(p) for p in asked],
         "ssh_port": site.ssh.port,
         "time": site.time.servers,
-        "registries": foreign if {"master", "worker"} & set(node.roles) else {},
+        "registries": foreign if pulls else {},
+        "internet_proxy": site.packages.internet_proxy if pulls else None,
+        "proxied_registries": [name for name in foreign if internet.proxy_for(name, site, profile)],
         "proof": approvals(site, node) if node.devices and (only is None or "proof" in only) else None,
         "only": None if only is None else sorted(only),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +16,7 @@ from avadm.cli.options import only as only_option
 from avadm.cli.output import console, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_FOUND_BAD, EXIT_GOOD
+from avadm.quantity import quantity
 from avadm_validation.suites import ALONE, NAMES
 
 if TYPE_CHECKING:
@@ -62,11 +64,19 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
         print_json({"suite": ", ".join(NAMES), "kind": kind, "checks": data})
         return EXIT_GOOD
     table = Table("check", "what", "criteria")
+    chinese = _chinese()
+    between = "\n" if console.is_terminal else "; "
     for c in checks:
         lines = [f"{x.metric} {x.op} {fmt(x.threshold)} {x.unit} ({x.scope})" for x in criteria.needed(c.ID)]
-        table.add_row(c.ID, f"{c.TITLE[0]}\n{c.TITLE[1]}", "\n".join(lines), end_section=True)
+        table.add_row(c.ID, c.TITLE[1] if chinese else c.TITLE[0], between.join(lines), end_section=True)
     print_table(table, whole=("check",))
     return EXIT_GOOD
+
+
+def _chinese() -> bool:
+    """Return whether the user's language is Chinese, by the variables of the locale in their order."""
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return next((name for name in names if name), "").startswith("zh")
 
 
 @accept.command()
@@ -78,6 +88,11 @@ def list_checks(as_json: bool, kind: Literal["stated", "lab"]) -> int:
 )
 @only_option("only", "Only this check (with the preconditions); may be repeated.")
 @click.option("--effort", type=click.Choice(["quick", "full"]), default="full", help="How much to measure.")
+@click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    help="Language of titles and targets in the report: English, or Chinese where your locale is.",
+)
 @click.option("--seed", type=int, help="Seed of random choices, to repeat a run.")
 @click.option("--break-lock", is_flag=True, help="Remove the lock of another run that is known to be dead.")
 @click.option(
@@ -92,6 +107,7 @@ def run(
     suite: str,
     only: tuple[str, ...],
     effort: Literal["quick", "full"],
+    language: Literal["en", "zh"] | None,
     seed: int | None,
     break_lock: bool,
     allow_inconclusive: bool,
@@ -134,6 +150,7 @@ def run(
                 suite=suite,
                 effort=effort,
                 seed=seed,
+                language=language or ("zh" if _chinese() else "en"),
                 progress=step,
                 finished=done,
             )
@@ -185,7 +202,7 @@ class _Progress:
 
     def step(self, step: Progress) -> None:
         """Show what is being done now."""
-        much = f", {step.repetitions} repetitions" if step.repetitions > 1 else ""
+        much = f", {quantity(step.repetitions, 'repetition')}" if step.repetitions > 1 else ""
         text = f"{step.check}: {step.text}{much}" + (f", {step.seconds:.0f} s" if step.seconds >= 1 else "")
         elapsed = time.monotonic() - self._begun
         if self._status:
@@ -224,7 +241,8 @@ def undecided(report: Report) -> str:
         f"\n  {c.id}: {c.reasons[0]}" for c in report.checks if c.verdict == "INCONCLUSIVE" and c.reasons
     )
     return (
-        f"Nothing failed, but {len(open_)} of {len(report.checks)} checks could not be decided (INCONCLUSIVE): they were not "
+        f"Nothing failed, but {len(open_)} of {quantity(len(report.checks), 'check')} could not be decided "
+        "(INCONCLUSIVE): they were not "
         f"measured, or varied too much, or the machine was too busy.{causes}\n"
         f"Measure them again on an idle machine: avadm accept run --effort full {again}"
     )
@@ -235,11 +253,12 @@ def _headline(result: CheckResult) -> str:
 
     if result.measured is None:
         return result.reasons[0] if result.reasons else ""
-    head = next((m for m in result.metrics if m.criterion and m.verdict is not None), None)
-    name = next(
-        (m.name for m in result.metrics if m.mean == result.measured and m.criterion),
-        head.name if head else "",
-    )
+    judged = [m for m in result.metrics if m.criterion and m.verdict is not None]
+    # The one that decided: of its verdict, in its unit, with its value.
+    deciding = [
+        m for m in judged if (m.verdict, m.unit, m.mean) == (result.verdict, result.unit, result.measured)
+    ]
+    name = next((m.name for m in (*deciding, *judged)), "")
     text = f"{name} {fmt(result.measured)} {result.unit}"
     if result.op and result.threshold is not None:
         text += f" ({result.op} {fmt(result.threshold)})"

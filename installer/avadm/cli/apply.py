@@ -22,6 +22,7 @@ from avadm.engine.run import apply as run
 from avadm.engine.saved_plan import load
 from avadm.errors import EXIT
 from avadm.plan.phases import select
+from avadm.quantity import quantity
 from avadm.records.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def confirm_first(site_file: SiteFile) -> None:
     nodes = site_file.site.nodes
     disks = sum(len(n.devices) for n in nodes)
     click.echo(
-        f"Nothing is installed on site {site_file.site.name} yet. avadm will install {len(nodes)} nodes "
-        f"({compact(n.name for n in nodes)}) and create OSDs on {disks} approved disks that are blank. "
+        f"Nothing is installed on site {site_file.site.name} yet. avadm will install {quantity(len(nodes), 'node')} "
+        f"({compact(n.name for n in nodes)}) and create OSDs on {quantity(disks, 'approved disk')} that are blank. "
         "`avadm plan` shows the phases.",
         err=True,
     )

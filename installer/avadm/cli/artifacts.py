@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ from avadm.cli.progress_model import duration
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
+from avadm.site import internet
 
 if TYPE_CHECKING:
     from avadm.artifacts.make import Source
@@ -60,7 +62,9 @@ def artifacts() -> None:
 def build(app: App, names: tuple[str, ...], jobs: int, again: bool, as_json: bool) -> int:
     """Build artifacts from published source, pinned and checked, where the cache has them not.
 
-    A build needs Go 1.21 or newer and the Go module proxy. Running it again does what is left to do.
+    A build needs Go 1.21 or newer, and downloads from the Go module proxy, PyPI, npm, Maven and Debian: through the HTTP
+    proxy of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY), or packages.internet_proxy of the site file.
+    Running it again does what is left to do.
     """
     return _make(app, "build", names, jobs, again, {}, as_json)
 
@@ -178,13 +182,22 @@ def _make(
     checksums: dict[str, str],
     as_json: bool,
 ) -> int:
+    from avadm.artifacts import proxy
     from avadm.artifacts.commands import LocalCommands
     from avadm.artifacts.make import Maker
 
     chosen = _chosen(app, names)
     store = ArtifactStore.default()
     with display([a.name for a in chosen], stderr if as_json else console) as shown:
-        maker = Maker(store, source, shown, LocalCommands(), checksums=checksums, again=again)
+        maker = Maker(
+            store,
+            source,
+            shown,
+            LocalCommands(),
+            checksums=checksums,
+            again=again,
+            environment=proxy.environment(os.environ, _proxy(app)),
+        )
         made, findings = maker.make(chosen, jobs)
     if as_json:
         rows = [_row(a, store, None) for a in chosen]
@@ -211,6 +224,15 @@ def _needed_if_known(app: App) -> set[str] | None:
         return {a.name for a in needed(app.site_file(draft=True).site)}
     except AvadmError:
         return None
+
+
+def _proxy(app: App) -> dict[str, str]:
+    """Return the variables of the site's proxy; none where there is no good site file, without which NAME can be built."""
+    try:
+        site_file = app.site_file(draft=True)
+    except AvadmError:
+        return {}
+    return internet.environment(site_file.site, site_file.profile)
 
 
 def _row(artifact: Artifact, store: ArtifactStore, wanted: set[str] | None) -> dict[str, Any]:

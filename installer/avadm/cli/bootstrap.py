@@ -16,6 +16,7 @@ from avadm.cli.output import print_findings, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Finding
+from avadm.quantity import quantity
 
 if TYPE_CHECKING:
     import paramiko
@@ -210,22 +211,28 @@ def _print(key: ControllerKey, reports: list[NodeReport]) -> None:
 
     if key.created:
         console.print(f"Made the controller's key {key.path}.")
-    changed = [r for r in reports if r.state is BootstrapState.CHANGED]
+    changed = [r for r in reports if any(s.state is BootstrapState.CHANGED for s in r.steps.values())]
+    pending = [r for r in reports if r.state is BootstrapState.PENDING]
     failed = [r for r in reports if r.state is BootstrapState.FAILED]
     marks = {
         BootstrapState.OK: "[green]✓[/green]",
         BootstrapState.CHANGED: "[yellow]changed[/yellow]",
+        BootstrapState.PENDING: "[yellow]reboot[/yellow]",
         BootstrapState.FAILED: "[red]failed[/red]",
     }
-    if changed or failed:
+    if changed or failed or pending:
         table = Table("node", *(s.replace("_", " ") for s in STEPS), "")
         for r in reports:
             cells = (marks[r.steps[s].state] if s in r.steps else "-" for s in STEPS)
             table.add_row(r.node, *cells, r.steps["python"].detail if "python" in r.steps else "")
-        print_table(table, whole=("node", "host key", "key", "root", "python"))
+        print_table(table, whole=("node", "host key", "key", "root", "python", "boot"))
     if failed:
-        console.print(f"{len(failed)} of {len(reports)} nodes are not ready; the reasons follow.")
+        console.print(f"Not ready: {len(failed)} of {quantity(len(reports), 'node')}; the reasons follow.")
+        return
+    done = f"Ready: {quantity(len(reports) - len(pending), 'node')}; {len(changed)} changed"
+    if pending:
+        console.print(f"{done}. To be rebooted first: {', '.join(r.node for r in pending)}.")
     elif changed:
-        console.print(f"{len(reports)} nodes are ready; {len(changed)} changed. Next: avadm preflight")
+        console.print(f"{done}. Next: avadm preflight")
     else:
-        console.print(f"{len(reports)} nodes are ready; nothing to do.")
+        console.print(f"Ready: {quantity(len(reports), 'node')}; nothing to do.")

@@ -61,7 +61,7 @@ def list_(app: App, limit: str | None, as_json: bool) -> int:
 @click.option(
     "--device-class",
     type=click.Choice(["ssd", "hdd", "nvme"]),
-    help="CRUSH device class, where the kernel is wrong (behind a RAID controller).",
+    help="CRUSH device class, where the kernel is wrong (behind a RAID controller) or does not know (virtual disks).",
 )
 @JSON
 @pass_app
@@ -72,14 +72,14 @@ def approve(app: App, node: str, disks: tuple[str, ...], device_class: str | Non
     cluster already, is taken; the node itself is not changed.
     """
     from avadm.disks.approve import approve as write
-    from avadm.disks.approve import entry, refusals
+    from avadm.disks.approve import entry, refusals, unknown_kinds
     from avadm.engine.lock import locked
     from avadm.records.ledger import state_folder
 
     site_file = app.site_file(draft=True)
     chosen = _choose(site_file, _fleet(site_file), _node(site_file.site, node), disks)
     new = [d for d in chosen if not d.report["approved"]]
-    if bad := refusals(new):
+    if bad := refusals(new) + ([] if device_class else unknown_kinds(new)):
         raise AvadmError(bad)
     diff, entries = "", [entry(d, device_class) for d in new]
     if new:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 from rich.table import Table
@@ -16,14 +16,20 @@ from rich.text import Text
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr, visible
 from avadm.cli.tables import print_table
+from avadm.cli.times import DURATION
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD
+from avadm.quantity import quantity
 
 if TYPE_CHECKING:
+    import tenacity
+
     from avadm.doctor.base import Check, Result
     from avadm.doctor.model import Snapshot
 
 SHOWN = 4
 """Different pieces of evidence of one check that are told."""
+AGAIN_S = 15
+"""Seconds between two rounds of `--wait`: what Prometheus tells is not newer than its scrape interval."""
 _MARK = {"bad": ("✗", "bold red"), "unknown": ("?", "magenta"), "warn": ("!", "yellow"), "ok": ("✓", "green")}
 
 
@@ -32,14 +38,25 @@ _MARK = {"bad": ("✗", "bold red"), "unknown": ("?", "magenta"), "warn": ("!", 
 @click.option(
     "--only", metavar="ID", multiple=True, help="Only this check, or topic; may be given more than once."
 )
+@click.option(
+    "--wait",
+    "wait_s",
+    type=DURATION,
+    default=0,
+    metavar="TIME",
+    help="While something is bad, ask again until this time (5m) has passed: for a site that has just been changed.",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the checks.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_app
-def doctor(app: App, bundle: Path | None, only: tuple[str, ...], only_list: bool, as_json: bool) -> int:
+def doctor(
+    app: App, bundle: Path | None, only: tuple[str, ...], wait_s: int, only_list: bool, as_json: bool
+) -> int:
     """Ask every node once and say what is wrong, changing nothing.
 
-    With BUNDLE, a file of `avadm support collect`, nobody is asked: what was collected is judged. Exit status 1 when
-    something is bad; 2 when nothing is, but something could not be looked at; warnings are shown only.
+    With BUNDLE, a file of `avadm support collect`, nobody is asked: what was collected is judged. With --wait the last
+    answer counts, and what was bad before is named while it waits. Exit status 1 when something is bad; 2 when nothing
+    is, but something could not be looked at; warnings are shown only.
     """
     from avadm.doctor.base import run
     from avadm.doctor.checks import choose
@@ -48,13 +65,50 @@ def doctor(app: App, bundle: Path | None, only: tuple[str, ...], only_list: bool
     checks = choose(only)
     if only_list:
         return _list(checks, as_json)
-    snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
-    results = run(snapshot, checks)
+    if bundle and wait_s:
+        raise click.UsageError("--wait asks the nodes again; a bundle never changes. Leave one of them out.")
+
+    def look() -> tuple[Snapshot, list[Result]]:
+        snapshot = read(bundle) if bundle else _ask(app, checks if only else None, quiet=as_json)
+        return snapshot, run(snapshot, checks)
+
+    snapshot, results = _until_good(look, wait_s)
     if as_json:
         print_json({"checks": [r.as_dict() for r in results]})
     else:
         _print(snapshot, checks, results)
     return exit_status(snapshot, results)
+
+
+def _until_good(
+    look: Callable[[], tuple[Snapshot, list[Result]]], wait_s: int
+) -> tuple[Snapshot, list[Result]]:
+    """Return the first look that is good, or the last one once `wait_s` seconds have passed."""
+    import tenacity
+
+    def wanting(seen: tuple[Snapshot, list[Result]]) -> bool:
+        return exit_status(*seen) != EXIT_GOOD
+
+    def tell(state: tenacity.RetryCallState) -> None:
+        seen = [f"{r.id}: {r.evidence}" for r in _seen(state)[1] if r.status in ("bad", "unknown")]
+        more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
+        left = wait_s - (state.seconds_since_start or 0)
+        first = visible(seen[0] if seen else "no node has answered")
+        stderr.print(f"waiting, {left:.0f} s left: {first}{more}", markup=False, highlight=False)
+
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_result(wanting),
+        stop=tenacity.stop_after_delay(wait_s),
+        wait=tenacity.wait_fixed(AGAIN_S),
+        before_sleep=tell,
+        retry_error_callback=_seen,
+    )(look)
+
+
+def _seen(state: tenacity.RetryCallState) -> tuple[Snapshot, list[Result]]:
+    """Return what the last look found; it is asked only after one."""
+    seen: tuple[Snapshot, list[Result]] = cast("tenacity.Future", state.outcome).result()
+    return seen
 
 
 def exit_status(snapshot: Snapshot, results: Sequence[Result]) -> int:
@@ -81,7 +135,7 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
     fleet, only = app.fleet(), None if checks is None else parts(checks)
     if quiet or not stderr.is_terminal:
         return collect(site_file, fleet, only, cleaner)
-    with stderr.status(f"asking {len(site_file.site.nodes)} nodes") as shown:
+    with stderr.status(f"asking {quantity(len(site_file.site.nodes), 'node')}") as shown:
         waiting = {n.name for n in site_file.site.nodes}
 
         def told(name: str, done: int, of: int) -> None:
@@ -89,7 +143,7 @@ def _ask(app: App, checks: Sequence[Check] | None, *, quiet: bool) -> Snapshot:
 
             waiting.discard(name)
             shown.update(
-                f"{done} of {of} nodes have answered"
+                f"{done} of {quantity(of, 'node')} have answered"
                 + (f", waiting for {compact(waiting)}" if waiting else "")
             )
 
@@ -103,11 +157,9 @@ def _list(checks: Sequence[Check], as_json: bool) -> int:
         ]
         print_json({"checks": rows})
         return EXIT_GOOD
-    table = Table(
-        "check", "topic", "what it finds", "requirement", box=None, pad_edge=False, header_style="dim"
-    )
+    table = Table("check", "topic", "what it finds", box=None, pad_edge=False, header_style="dim")
     for c in checks:
-        table.add_row(c.id, c.topic, c.title, c.requirement)
+        table.add_row(c.id, c.topic, c.title)
     print_table(table, whole=("check", "topic"))
     return EXIT_GOOD
 
@@ -128,7 +180,8 @@ def _print(snapshot: Snapshot, checks: Sequence[Check], results: Sequence[Result
     counts = {s: len({r.id for r in results if r.status == s}) for s in names}
     words = f"{counts['bad']} bad, {counts['warn']} to watch, {counts['unknown']} not known"
     console.print(
-        f"\n{len(snapshot.nodes)} nodes, {len({r.id for r in results})} checks, {snapshot.seconds:.1f} s: {words}."
+        f"\n{quantity(len(snapshot.nodes), 'node')}, {quantity(len({r.id for r in results}), 'check')}, "
+        f"{snapshot.seconds:.1f} s: {words}."
     )
 
 
@@ -142,10 +195,8 @@ def _block(status: str, some: Sequence[Result]) -> Text:
         compact(places) if all(re.fullmatch(r"[a-z0-9-]+", p) for p in places) else "; ".join(places[:SHOWN])
     )
     where += f" and {len(places) - SHOWN} more" if len(places) > SHOWN and "; " in where else ""
-    name = ids[0] if len(ids) == 1 else f"{len(ids)} checks"
+    name = ids[0] if len(ids) == 1 else quantity(len(ids), "check")
     head = Text.assemble((f"{mark} {name}", style), "  ", (visible(where), "bold"))
-    if first.requirement and len(ids) == 1:
-        head.append(f"  {first.requirement}", style="dim")
     same = len(places) == 1 or len({r.evidence for r in some}) == 1
     said = list(dict.fromkeys(r.evidence if same else f"{r.where}: {r.evidence}" for r in some))
     lines = [_folded(text) for text in said[:SHOWN]]

@@ -47,4 +47,6 @@ def kubectl(app: App, arguments: tuple[str, ...]) -> None:
                 remedy=f"{remedy} On a master, root has kubectl: `avadm ssh {site_file.site.with_role('master')[0].name}`.",
             )
     argv = [str(program), "kubectl", f"--kubeconfig={config}", *arguments]
-    os.execv(argv[0], argv)  # noqa: S606 - replaced by kubectl, which owns the terminal from here
+    # The API's address is the site's own, whatever proxy this shell has for others.
+    direct = {**os.environ, "no_proxy": "*", "NO_PROXY": "*"}
+    os.execve(argv[0], argv, direct)  # noqa: S606 - replaced by kubectl, which owns the terminal from here

@@ -15,6 +15,7 @@ from avadm.cli.output import console, print_json, stderr
 from avadm.cli.tables import print_table
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.quantity import quantity
 
 if TYPE_CHECKING:
     from avadm.lab.lab import Lab
@@ -183,7 +184,7 @@ def up(
         console.print(f"  {line}")
     if changed.what:
         console.print(
-            f"The lab {it.config.name} is up: {len(it.nodes)} nodes ({seconds:.1f} s), site {it.folder.site}"
+            f"The lab {it.config.name} is up: {quantity(len(it.nodes), 'node')} ({seconds:.1f} s), site {it.folder.site}"
         )
     else:
         console.print(f"The lab {it.config.name} is up; nothing changed ({seconds:.1f} s)")

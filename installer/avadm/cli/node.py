@@ -11,6 +11,7 @@ from avadm.cli.main import App, pass_app
 from avadm.cli.output import console, print_json, stderr
 from avadm.errors import AvadmError
 from avadm.findings import Finding
+from avadm.quantity import quantity
 
 if TYPE_CHECKING:
     from avadm.kube.masters import Masters
@@ -82,7 +83,9 @@ def drain(
         return
     for one in done:
         console.print(
-            Text(f"{one.node} drained: {len(one.evicted)} pods evicted in {one.seconds:.0f} s; cordoned.")
+            Text(
+                f"{one.node} drained: {quantity(len(one.evicted), 'pod')} evicted in {one.seconds:.0f} s; cordoned."
+            )
         )
 
 

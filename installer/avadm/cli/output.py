@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,14 +53,28 @@ def visible(text: str) -> str:
     )
 
 
+def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, dict[str, str]]]:
+    """Return findings as they are printed: each with host to what was found there, the same one on several hosts once.
+
+    Several of one host stay apart, even where only what was found differs.
+    """
+    groups: dict[Finding, list[dict[str, str]]] = {}
+    for finding in findings:
+        parts = groups.setdefault(
+            replace(finding, host=None, found="" if finding.host else finding.found), [{}]
+        )
+        if finding.host:
+            part = next((p for p in parts if p.get(finding.host, finding.found) == finding.found), None)
+            if part is None:
+                parts.append(part := {})
+            part[finding.host] = finding.found
+    return [(finding, part) for finding, parts in groups.items() for part in parts]
+
+
 def print_findings(findings: Sequence[Finding], to: Console = stderr) -> None:
     """Print findings, the same one on several hosts once, errors last so that they stay on the screen."""
-    groups: dict[Finding, dict[str, str]] = defaultdict(dict)
-    for finding in findings:
-        key = replace(finding, host=None, found="" if finding.host else finding.found)
-        groups[key] |= {finding.host: finding.found} if finding.host else {}
     order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
-    for finding, found in sorted(groups.items(), key=lambda g: order.index(g[0].severity)):
+    for finding, found in sorted(grouped(findings), key=lambda g: order.index(g[0].severity)):
         mark, style = _MARK[finding.severity]
         to.print(Text(f"{mark} {visible(finding.what)}", style=style))
         for line in _lines(finding, found):

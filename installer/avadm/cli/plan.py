@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from avadm.artifacts.need import Missing
 from avadm.cli.main import App, pass_app
 from avadm.cli.output import as_dicts, console, print_findings, print_json, stderr
 from avadm.cli.progress_model import first_line
@@ -24,6 +25,7 @@ from avadm.engine.saved_plan import keep
 from avadm.errors import EXIT, EXIT_GOOD, AvadmError
 from avadm.findings import Finding, Severity
 from avadm.plan.phases import ScheduledPhase
+from avadm.quantity import quantity
 from avadm.records.summary import RunSummary
 
 if TYPE_CHECKING:
@@ -115,12 +117,10 @@ def plan(
         verdicts = prove(context, asker, steps)
     lacking = artifacts_missing(site_file.site, [s for s in steps if not verdicts[s.name].proven])
     if deep and lacking:
-        raise AvadmError(lacking)
+        raise AvadmError([one.finding() for one in lacking])
     if out:
         keep(context, phases, limited, steps, verdicts).save(out)
-    notices = [replace(f, severity=Severity.WARNING) for f in lacking] + (
-        [_unstable(out)] if lacking and out else []
-    )
+    unstable = [_unstable(out)] if lacking and out else []
     rows = [_row(context, s, verdicts[s.name]) for s in steps]
     command = command_line("apply", *phases, *(["--limit", limit] if limit else []))
     tried = _dry_run(context, steps, limited, mirror, verdicts, command, as_json) if deep else None
@@ -130,7 +130,9 @@ def plan(
             "site": context.site_file.site.name,
             "phases": rows,
             "waves": waves,
-            "findings": as_dicts(notices),
+            "findings": as_dicts(
+                [*(replace(one.finding(), severity=Severity.WARNING) for one in lacking), *unstable]
+            ),
             "warnings": warned(verdicts),
         }
         if tried:
@@ -138,9 +140,10 @@ def plan(
         print_json(data)
     else:
         _print(steps, rows, verdicts, note, tried)
-        print_findings(notices)
-        again = command_line("apply", "--plan", str(out)) if out else command
-        console.print(Text(f"\nNothing was changed. To do it: {again}"))
+        print_findings(_folded(lacking) + unstable)
+        again = command if lacking or not out else command_line("apply", "--plan", str(out))
+        first = "avadm artifacts build, then " if lacking else ""
+        console.print(Text(f"\nNothing was changed. To do it: {first}{again}"))
     ctx.exit(EXIT[tried["result"]] if tried else EXIT_GOOD)
 
 
@@ -228,6 +231,24 @@ def _row(context: SiteContext, step: ScheduledPhase, verdict: Verdict) -> dict[s
         "runs_on": [] if verdict.proven else list(narrowed(step, verdict).hosts),
     }
     return {**step.as_dict(), **about, "hosts_state": states}
+
+
+def _folded(lacking: list[Missing]) -> list[Finding]:
+    """Return one warning for all missing artifacts: they have one remedy."""
+    if not lacking:
+        return []
+    what = (
+        f"{quantity(len(lacking), 'artifact')} missing: `avadm apply` refuses the phases that install them."
+    )
+    return [
+        replace(
+            lacking[0].finding(),
+            what=what,
+            where="avadm artifacts list",
+            found=", ".join(one.title for one in lacking),
+            severity=Severity.WARNING,
+        )
+    ]
 
 
 def _table(steps: list[ScheduledPhase], rows: list[dict[str, Any]]) -> Table:

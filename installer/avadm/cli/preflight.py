@@ -19,6 +19,7 @@ from avadm.cli.output import console, print_json
 from avadm.cli.tables import print_table
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_FOUND_BAD, EXIT_GOOD, AvadmError
 from avadm.findings import Severity, errors
+from avadm.quantity import quantity
 
 if TYPE_CHECKING:
     from avadm.checks.base import Check
@@ -178,9 +179,9 @@ def _print(outcome: PreflightResult) -> None:
     bad = sum(g.finding.severity is Severity.ERROR for g in groups)
     waived = sum(map(len, outcome.waived.values()))
     console.print(
-        f"{len(outcome.nodes)} nodes, {len(outcome.found)} checks, {outcome.seconds:.1f} s: "
-        + (f"{bad} errors to mend first" if bad else "nothing stands in the way")
-        + (f"; {waived} findings waived." if waived else ".")
+        f"{quantity(len(outcome.nodes), 'node')}, {quantity(len(outcome.found), 'check')}, {outcome.seconds:.1f} s: "
+        + (f"{quantity(bad, 'error')} to mend first" if bad else "nothing stands in the way")
+        + (f"; {quantity(waived, 'finding')} waived." if waived else ".")
     )
 
 
@@ -192,8 +193,8 @@ def _headline(group: Group) -> str:
     values = sorted(group.found.items(), key=lambda v: -v[1])
     several = len(values) > 1
     found = ", ".join(f"{value} ({n}×)" if several and n > 1 else value for value, n in values[:SHOWN])
-    found += f" and {len(values) - SHOWN} others" if len(values) > SHOWN else ""
-    count = f"{len(group.hosts)} nodes: " if len(group.hosts) > 1 else ""
+    found += f" and {quantity(len(values) - SHOWN, 'other')}" if len(values) > SHOWN else ""
+    count = f"{quantity(len(group.hosts), 'node')}: " if len(group.hosts) > 1 else ""
     wanted = f", wanted {f.wanted}" if f.wanted else ""
     where = f": {compact(group.hosts)}" if group.hosts else ""
     return f"{count}{f.check} {found}{wanted}{where}"

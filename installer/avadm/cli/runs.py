@@ -16,6 +16,7 @@ from avadm.cli.tables import print_table
 from avadm.engine.prune import DAYS, KEEP, candidates, prune
 from avadm.engine.summary import of_run
 from avadm.errors import DAMAGE, AvadmError
+from avadm.quantity import quantity
 from avadm.records import summary as summaries
 from avadm.records.runfolder import LATEST, RunFolder, find_run, list_runs
 
@@ -109,7 +110,7 @@ def _show(folder: RunFolder, as_json: bool) -> None:
         for row in data["changes"][:CHANGES_SHOWN]:
             console.print(Text(f"  {row['phase']}: {row['task']} on {short(row['hosts'])}"))
         if (more := len(data["changes"]) - CHANGES_SHOWN) > 0:
-            console.print(f"  … and {more} more tasks")
+            console.print(f"  … and {quantity(more, 'more task')}")
     if data["slowest"]:
         heading("Slowest tasks")
         for slow in data["slowest"][:10]:
@@ -136,4 +137,4 @@ def prune_(keep: int, days: int, dry_run: bool, as_json: bool) -> None:
         return
     for run in found:
         console.print(Text(f"{'would remove' if dry_run else 'removed'} {run.id}"))
-    console.print(f"{len(found)} of {len(list_runs()) + (0 if dry_run else len(found))} runs.")
+    console.print(f"{len(found)} of {quantity(len(list_runs()) + (0 if dry_run else len(found)), 'run')}.")

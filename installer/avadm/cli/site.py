@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
 
 from avadm import paths
 from avadm.cli.main import App, pass_app
-from avadm.cli.output import as_dicts, console, heading, print_findings, print_json
+from avadm.cli.output import as_dicts, console, grouped, heading, print_findings, print_json
 from avadm.cli.site_init import init
 from avadm.errors import EXIT_COULD_NOT_RUN, EXIT_GOOD
 from avadm.findings import Severity, errors
+from avadm.quantity import quantity
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 FILE = click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -45,15 +47,15 @@ def check(app: App, file: Path | None, as_json: bool) -> int:
         print_json({"site": str(path), "ok": not bad, "draft": draft, "findings": as_dicts(findings)})
         return EXIT_COULD_NOT_RUN if bad else EXIT_GOOD
     print_findings(findings)
-    warnings = sum(f.severity is Severity.WARNING for f in findings)
-    tally = f"{_count(len(bad), 'error')}, {_count(warnings, 'warning')}"
+    printed = Counter(finding.severity for finding, _ in grouped(findings))
+    tally = f"{quantity(printed[Severity.ERROR], 'error')}, {quantity(printed[Severity.WARNING], 'warning')}"
     if site_file is None or bad:
         console.print(f"{path}: {tally}", markup=False)
         return EXIT_COULD_NOT_RUN
     nodes = len(site_file.site.nodes)
-    good = "good as a draft, without devices," if site_file.draft else "good"
+    good = "good as a draft without devices" if site_file.draft else "good"
     console.print(
-        f"{path}: {good} ({_count(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False
+        f"{path}: {good} ({quantity(nodes, 'node')}, profile {site_file.profile.name}; {tally})", markup=False
     )
     return EXIT_GOOD
 
@@ -126,8 +128,8 @@ def render(app: App, file: Path | None, folder: Path, as_json: bool) -> None:
         return
     console.print(f"Written: {rendered.folder}", markup=False)
     for group, names in rendered.groups.items():
-        console.print(f"  {group:<16}{_count(len(names), 'node')}", markup=False)
-    console.print("\nBy hand, in the folder of avadm:", markup=False)
+        console.print(f"  {group:<16}{quantity(len(names), 'node')}", markup=False)
+    console.print(f"\nBy hand, in {paths.home()}:", markup=False)
     console.print(f"  ansible-playbook {' '.join(rendered.ansible_args())} playbooks/base.yml", markup=False)
 
 
@@ -153,7 +155,7 @@ def use(file: Path) -> None:
         ) from error
     console.print(f"Default site: {path}", markup=False)
     if bad := errors(findings):
-        console.print(f"It still has {_count(len(bad), 'error')}: see `avadm site check`.", markup=False)
+        console.print(f"It still has {quantity(len(bad), 'error')}: see `avadm site check`.", markup=False)
 
 
 @site.command()
@@ -198,10 +200,6 @@ def _profiles(as_json: bool) -> None:
     console.print(
         "\nAll versions and packages: --json. What was run of each: docs/support-matrix.md.", markup=False
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 site.add_command(init)

@@ -20,6 +20,7 @@ from avadm.engine.mirror import Mirror
 from avadm.engine.prepare import SiteContext
 from avadm.engine.status import advice
 from avadm.engine.status import status as read_status
+from avadm.quantity import quantity
 from avadm.records.runfolder import list_runs
 
 _STYLE = {"done": "green", "failed": "bold red", "running": "cyan", "stale": "yellow", "pending": "dim"}
@@ -83,7 +84,8 @@ def _print_lock(lock: dict[str, Any], note: str) -> None:
     for holder in lock["holders"]:
         console.print(Text(f"\nAt work   {named(holder)}"))
     if silent := lock["silent"]:
-        text = f"\n! {len(silent)} of the {len(lock['nodes'])} nodes that keep the lock do not answer: {short(list(silent))}"
+        of = quantity(len(lock["nodes"]), "node")
+        text = f"\n! No answer from {len(silent)} of {of} with the lock: {short(list(silent))}"
         console.print(Text(text, style="yellow"))
 
 

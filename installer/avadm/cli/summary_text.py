@@ -9,6 +9,7 @@ from rich.text import Text
 from avadm.cli.progress_model import duration, first_line
 from avadm.cli.tables import print_table
 from avadm.engine.remedies import own
+from avadm.quantity import quantity
 from avadm.records.summary import FailureSummary, RunSummary
 
 _STYLE = {
@@ -50,27 +51,27 @@ def headline(data: RunSummary) -> str:
     if data["result"] == "failed":
         hosts = sorted({f["host"] for f in data["failures"] if f["host"]})
         bad = [p["name"] for p in data["phases"] if p["state"] in ("failed", "waiting")]
-        where = f" on {len(hosts)} of {len(data['hosts'])} nodes" if hosts else ""
+        where = f" on {len(hosts)} of {quantity(len(data['hosts']), 'node')}" if hosts else ""
         what = f"not done: {', '.join(bad)}" if bad else "every phase is done on the other nodes"
         return f"Failed{where} after {took}; {what}."
     if data.get("check"):
-        return f"Dry run: {data['changed']} tasks would change something; nothing was changed."
+        return f"Dry run: {quantity(data['changed'], 'task')} would change something; nothing was changed."
     if not data["changed"]:
         proven = data["phases"] and all(p["state"] == "unchanged" for p in data["phases"])
         how = ", proven without running it again" if proven else ""
         return f"Nothing changed: everything was right already{how} ({took})."
-    return f"Done in {took}: {data['changed']} tasks changed something on {_changed_hosts(data)} nodes."
+    return f"Done in {took}: {quantity(data['changed'], 'task')} changed something on {quantity(_changed_hosts(data), 'node')}."
 
 
 def _verdict(data: RunSummary, took: str) -> str:
     """Return the result of an acceptance run, whose phases are checks and their states verdicts."""
     checks = data["phases"]
     if data["result"] == "canceled":
-        return f"Stopped after {took}: {len(checks)} checks were begun, there is no report."
+        return f"Stopped after {took}: {quantity(len(checks), 'check')} begun, there is no report."
     bad = [f"{c['name']} {c['state']}" for c in checks if c["state"] not in ("PASS", "PROJECTED", "EXCEPTED")]
     if data["result"] == "failed":
         return f"Not accepted after {took}: {', '.join(bad)}."
-    return f"Accepted in {took}: {len(checks)} checks, every one PASS, PROJECTED or EXCEPTED."
+    return f"Accepted in {took}: {quantity(len(checks), 'check')}, every one PASS, PROJECTED or EXCEPTED."
 
 
 def _changed_hosts(data: RunSummary) -> int:

@@ -32,7 +32,9 @@ def print_table(table: Table, *, whole: Collection[str], to: Console = console) 
         # A log has no use for a row that is broken into several lines.
         for column in table.columns:
             column.no_wrap = True
-        table.width = full
+        # Nor has a program that reads it one for frames.
+        table.box, table.pad_edge = None, False
+        table.width = _width(table, to)
         to.print(table, crop=False)
         return
     if full <= to.width:

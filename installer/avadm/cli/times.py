@@ -1,4 +1,4 @@
-"""The one grammar of --since and --until: how long ago, or a time. `ava.cli.times` reads the same."""
+"""The one grammar of times: --since and --until, and how long to wait. `ava.cli.times` reads the same instants."""
 
 from __future__ import annotations
 
@@ -32,4 +32,20 @@ class Instant(click.ParamType[float]):
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
+class Duration(click.ParamType[int]):
+    """A text such as `90s` or `5m` that becomes seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seconds; BadParameter where the text is no duration."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d{1,6})([smhd])", str(value).strip())
+        if match is None:
+            self.fail(f"Invalid duration {value!r}: expected 90s, 15m or 2h.", param, ctx)
+        return int(match[1]) * UNITS[match[2]]
+
+
 INSTANT = Instant()
+DURATION = Duration()

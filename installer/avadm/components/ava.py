@@ -26,7 +26,7 @@ ISSUER = "ava"
 """Who gives out these tokens, as they say."""
 METRICS_CLIENT = "metrics-client-ava"
 """The same for Prometheus, which it asks what runs use."""
-IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch")
+IMAGES = ("ava-base", "ava-tensorflow", "ava-pytorch", "ava-tensorflow-cuda", "ava-pytorch-cuda")
 """Artifacts that are images of users' containers; the site file chooses among them."""
 PARTS = ("api", "operator", "scheduler")
 """Its deployments, which differ in nothing but what they run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from avadm.components import ava
 from avadm.components.commands import jar
 from avadm.components.model import Component, Founded, Packages, Peer, Phase, Port, Program, Question
 from avadm.site import cache
@@ -11,7 +10,7 @@ from avadm.site.model import Node, Site
 MASTER, WORKER, CLIENT = "cache-master", "cache-worker", "cache-client"
 """Duties: the node runs a master, a worker; it mounts the cache."""
 ANYBODY = "whoever names a user (SIMPLE authentication)"
-"""Who is let in at a port that pods and nodes reach: whoever comes is believed to be who they say."""
+"""Who is let in at a port that nodes reach: whoever comes is believed to be who they say. Pods reach none of them."""
 READER = "cache-reader"
 """Duty: the node runs a master or a worker, which reads an HDFS."""
 MEMBER = "cache-member"
@@ -36,11 +35,6 @@ def mounting(site: Site) -> list[Node]:
     return cache.clients(site) if knobs and knobs.fuse else []
 
 
-def _platform(site: Site) -> int | None:
-    """Return the port at which the platform asks masters; None where its pods have no cache."""
-    return cache.MASTER_WEB_PORT if ava.cache(site) else None
-
-
 COMPONENT = Component(
     phase=Phase(
         "cache",
@@ -62,41 +56,25 @@ COMPONENT = Component(
         MEMBER: cache.members,
     },
     packages={MEMBER: Packages(base=("alluxio",))},
-    ports=(
-        *(
-            Port(
-                number=number,
-                program="java",
-                what=what,
-                duty=duty,
-                peers=peers,
-                who=ANYBODY if Peer.NODES in peers else "all",
-                always=number != cache.JOURNAL_PORT,
-            )
-            for number, what, duty, peers in (
-                (cache.MASTER_PORT, "the cache's master", "alluxio_master", (Peer.NODES,)),
-                (
-                    cache.MASTER_WEB_PORT,
-                    "the master's metrics and REST",
-                    "alluxio_master",
-                    (Peer.NODES,),
-                ),
-                (cache.JOURNAL_PORT, "masters' journal", "alluxio_master", ("alluxio_master",)),
-                (cache.WORKER_PORT, "the cache's workers", "alluxio_worker", (Peer.NODES,)),
-                (cache.WORKER_WEB_PORT, "the worker's metrics and REST", "alluxio_worker", (Peer.NODES,)),
-            )
-        ),
-        # The node's filter cannot tell one pod from another; users' pods are held off by their own network policies.
+    ports=tuple(
         Port(
-            number=_platform,
-            usual=cache.MASTER_WEB_PORT,
+            number=number,
             program="java",
-            what="how much of data sets is cached, for the platform",
-            duty="alluxio_master",
-            peers=(Peer.PODS,),
-            who=ANYBODY,
-            taken=False,
-        ),
+            what=what,
+            duty=duty,
+            peers=peers,
+            who=ANYBODY if Peer.NODES in peers else "all",
+            always=number != cache.JOURNAL_PORT,
+        )
+        # None for pods: the master's REST gives contents of files. The platform asks it through the API server
+        # (ava/storage/cached.py).
+        for number, what, duty, peers in (
+            (cache.MASTER_PORT, "the cache's master", "alluxio_master", (Peer.NODES,)),
+            (cache.MASTER_WEB_PORT, "the master's metrics and REST", "alluxio_master", (Peer.NODES,)),
+            (cache.JOURNAL_PORT, "masters' journal", "alluxio_master", ("alluxio_master",)),
+            (cache.WORKER_PORT, "the cache's workers", "alluxio_worker", (Peer.NODES,)),
+            (cache.WORKER_WEB_PORT, "the worker's metrics and REST", "alluxio_worker", (Peer.NODES,)),
+        )
     ),
     programs=(
         Program("alluxio-master", (MASTER,), jar("avadm-alluxio-master")),

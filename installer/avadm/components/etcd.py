@@ -77,7 +77,11 @@ COMPONENT = Component(
         Port(number=METRICS, program="etcd", what="etcd's metrics", duty="etcd", at=At.LOOPBACK, taken=False),
     ),
     programs=(
-        Program("etcd", ("etcd",), ("curl", "--silent", *_CLIENT, f"https://127.0.0.1:{CLIENTS}/version")),
+        Program(
+            "etcd",
+            ("etcd",),
+            ("curl", "--silent", "--noproxy", "*", *_CLIENT, f"https://127.0.0.1:{CLIENTS}/version"),
+        ),
     ),
     leaves=leaves,
     certificates=("/etc/etcd/pki/*.crt",),

@@ -39,6 +39,23 @@ def refusals(disks: Sequence[Disk]) -> list[Finding]:
     ]
 
 
+def unknown_kinds(disks: Sequence[Disk]) -> list[Finding]:
+    """Return the disks of virtual machines whose kind the kernel does not know: a guess would choose their CRUSH class."""
+    return [
+        Finding(
+            check="disk-class",
+            what="Whether this disk rotates is not known: it is virtual.",
+            where=disk.report["path"] or disk.report["real"],
+            found="no device class",
+            wanted="the class of what is behind it",
+            remedy="Add --device-class ssd, hdd or nvme; all OSDs of a site have the same.",
+            host=disk.node,
+        )
+        for disk in disks
+        if disk.report["rotational"] is None and not disk.report["kernel"].startswith("loop")
+    ]
+
+
 def entry(disk: Disk, device_class: str | None = None) -> dict[str, str]:
     """Return a disk's entry under ``devices``; its class as the kernel tells it where none is given."""
     made = dict(disk.report["approval"])

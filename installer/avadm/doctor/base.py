@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from avadm.doctor.model import Snapshot
 from avadm.errors import DAMAGE
+from avadm.quantity import quantity
 
 
 class Status(StrEnum):
@@ -117,7 +118,7 @@ def _nodes(snapshot: Snapshot, check: Check, asked: Sequence[str]) -> list[Resul
         well += not troubles
         found += troubles
     if well == len(asked):
-        words = f"{well} nodes" if well > 1 else asked[0]
+        words = quantity(well, "node") if well > 1 else asked[0]
         found.append(_result(check, Status.OK, words, check.good))
     return found
 

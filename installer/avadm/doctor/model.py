@@ -53,6 +53,7 @@ class SiteFacts(_Data):
         versions: component to the version prefix that the profile wants.
         addresses: virtual address to the role whose nodes hold it together.
         pods: network of pods.
+        tunnels: network of the nodes' tunnel addresses; "" where no packets are wrapped.
         mount: where clients mount cephfs; "" for none.
         disk_percent: free space in percent below which kubelet evicts pods.
         snapshot_minutes: minutes between two snapshots of etcd.
@@ -64,6 +65,7 @@ class SiteFacts(_Data):
     versions: dict[str, str] = {}
     addresses: dict[str, str] = {}
     pods: str = ""
+    tunnels: str = ""
     mount: str = ""
     disk_percent: float = 10.0
     snapshot_minutes: int = 60

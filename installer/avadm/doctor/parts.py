@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from avadm.components import COMPONENTS, Question, always, given, held, listeners
 from avadm.doctor import places
 from avadm.doctor.model import SiteFacts, SiteNode
-from avadm.render.kube_nodes import DNS_OFFSET
+from avadm.render.kube_nodes import DNS_OFFSET, tunnels
 from avadm.render.monitoring_tls import READER_FILES, read_guarded
 from avadm.render.packet_filter import texts
 from avadm.risks.register import least_packages, rules
@@ -56,6 +56,7 @@ def site_facts(site_file: SiteFile) -> SiteFacts:
         versions=dict(site_file.profile.versions),
         addresses={str(address): virtual.duty for virtual, address in held(site)},
         pods=str(site.network.pods),
+        tunnels=str(tunnels(site) or ""),
         mount=filesystem.mount if filesystem else "",
         disk_percent=knobs.kubernetes.eviction.disk_percent,
         snapshot_minutes=knobs.kubernetes.etcd.snapshot_minutes,

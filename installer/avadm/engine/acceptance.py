@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
@@ -27,6 +27,9 @@ from avadm_validation.measuring.runner import Runner, class_of, now
 from avadm_validation.protocol.load import words
 from avadm_validation.protocol.model import CheckResult, Report
 
+if TYPE_CHECKING:
+    from avadm.report.text import Language
+
 Effort = Literal["quick", "full"]
 
 
@@ -39,10 +42,11 @@ def run(
     suite: str = "all",
     effort: Effort = "full",
     seed: int | None = None,
+    language: Language = "en",
     progress: Callable[[Progress], None] = lambda step: None,
     finished: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
-    """Measure, judge, and write the report into ``FOLDER/report``.
+    """Measure, judge, and write the report into ``FOLDER/report``; its titles are in ``language``.
 
     Raises:
         AvadmError: another run holds the site, or the clients cannot be used at all.
@@ -96,7 +100,7 @@ def run(
         checks=checks,
     )
     report = runner.manifest.seal(report, report_folder)
-    _write(report, report_folder)
+    _write(report, report_folder, language)
     return report
 
 
@@ -119,7 +123,7 @@ def verified(where: Path) -> tuple[Report, list[str]]:
     return report, registry.verified(report, path.parent)
 
 
-def _write(report: Report, folder: Path) -> None:
+def _write(report: Report, folder: Path, language: Language) -> None:
     from avadm.report import write
 
-    write(report, folder)
+    write(report, folder, language)

@@ -14,6 +14,7 @@ from avadm.engine.recorder import Recorder
 from avadm.errors import AvadmError
 from avadm.findings import Finding, errors
 from avadm.plan.phases import ScheduledPhase
+from avadm.quantity import quantity
 from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.ansible import PlaybookResult, PlaybookRun, PlaybookRunner
 from avadm.runner.events import Event, Kind
@@ -138,7 +139,9 @@ class Engine:
             if not hosts and step.proven:
                 del waiting[name]
                 progress.done.add(name)
-                message = f"proven unchanged on {len(step.proven)} nodes; the others cannot be reached"
+                message = (
+                    f"proven unchanged on {quantity(len(step.proven), 'node')}; the others cannot be reached"
+                )
                 self._recorder(Event(time.time(), name, Kind.UNCHANGED, message=message, hosts=step.proven))
                 continue
             if not hosts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from avadm import paths
-from avadm.artifacts.need import missing
+from avadm.artifacts.need import Missing, missing
 from avadm.engine.digest import Digests, same
 from avadm.engine.fingerprint import Fingerprints
 from avadm.engine.lock_nodes import LockNodes, Seen
@@ -113,7 +113,7 @@ def newest(
     return context, mirror, note
 
 
-def artifacts_missing(site: Site, steps: Sequence[ScheduledPhase]) -> list[Finding]:
+def artifacts_missing(site: Site, steps: Sequence[ScheduledPhase]) -> list[Missing]:
     """Return what steps install and the cache has not, by the records of the cache alone."""
     return missing(site, (s.phase for s in steps), deep=False)
 
@@ -124,8 +124,8 @@ def refuse_missing(site: Site, steps: Sequence[ScheduledPhase]) -> None:
     Raises:
         AvadmError: with each of them.
     """
-    if findings := missing(site, (s.phase for s in steps)):
-        raise AvadmError(findings)
+    if lacking := missing(site, (s.phase for s in steps)):
+        raise AvadmError([one.finding() for one in lacking])
 
 
 def _digests(site_file: SiteFile) -> Digests:

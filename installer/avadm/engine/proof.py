@@ -11,6 +11,7 @@ from avadm.engine.digest import same, told_alone
 from avadm.engine.fingerprint import WHOLE, WRONG, Answers, Asker, Fingerprints, Print
 from avadm.engine.prepare import SiteContext
 from avadm.plan.phases import ScheduledPhase
+from avadm.quantity import quantity
 from avadm.records.ledger import Ledger, PhaseState
 from avadm.runner.manages import UNPROVEN, kind, readable
 
@@ -79,8 +80,8 @@ class Verdict:
         """What was proven, for people."""
         parts = [f"{n} {name}" for k, name in COUNTED.items() if (n := self.counts.get(k, 0))]
         if others := sum(n for k, n in self.counts.items() if k not in COUNTED):
-            parts.append(f"{others} settings")
-        return f"proven: {', '.join(parts)} on {self.hosts} hosts"
+            parts.append(quantity(others, "setting"))
+        return f"proven: {', '.join(parts)} on {quantity(self.hosts, 'host')}"
 
 
 def difference(item: str, recorded: str, found: str) -> str:

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from avadm.engine.summary import Summary
+from avadm.quantity import quantity
 from avadm.records.runfolder import RunFolder
 from avadm.runner.events import Event, Kind
 
@@ -95,7 +96,7 @@ def log_lines(event: Event) -> str:
         case Kind.TASK_START:
             return f"{stamp}---- {event.task}\n"
         case Kind.PHASE_START:
-            return f"{stamp}==== start on {len(event.hosts)} hosts: {' '.join(event.hosts)}\n"
+            return f"{stamp}==== start on {quantity(len(event.hosts), 'host')}: {' '.join(event.hosts)}\n"
         case Kind.PHASE_END:
             return f"{stamp}==== {event.message} after {event.seconds or 0:.1f} s\n"
         case Kind.UNCHANGED | Kind.BECAUSE:

@@ -26,6 +26,7 @@ from avadm.engine.recorder import Display, Recorder
 from avadm.engine.saved_plan import SavedPlan, keep, refuse_other
 from avadm.engine.summary import Summary
 from avadm.plan.phases import ScheduledPhase, make_plan
+from avadm.quantity import quantity
 from avadm.records import summary as summaries
 from avadm.records.ledger import state_folder
 from avadm.records.runfolder import RunFolder, discard
@@ -140,7 +141,9 @@ def apply(site_file: SiteFile, fleet: Fleet, request: Request, notes: Notes, sho
             data = {**about, **Summary().as_dict(), "log": None, "next": request.command}
     with suppress(OSError):
         if old := prune():
-            notes(f"Removed the folders of {len(old)} old runs (`avadm runs prune` says which stay).")
+            notes(
+                f"Removed the folders of {quantity(len(old), 'old run')} (`avadm runs prune` says which stay)."
+            )
     return data
 
 

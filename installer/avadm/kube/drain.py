@@ -10,6 +10,7 @@ from typing import Any
 from avadm.errors import AvadmError
 from avadm.findings import Finding, Severity
 from avadm.kube.masters import Masters
+from avadm.quantity import quantity
 
 SLICE_S = 10  # between two looks at what is left
 TRIES = 3  # calls in a row that may fail while a node is drained: the API may be moving to another master
@@ -93,7 +94,7 @@ def drain(
     try:
         masters.ask("cordon", names)
         for one in every:
-            tell(f"{one.node}: {len(seen[one.node]['going'])} pods to evict")
+            tell(f"{one.node}: {quantity(len(seen[one.node]['going']), 'pod')} to evict")
             _one(masters, one, allowed, tell, begun, clock, sleep)
     except AvadmError as error:
         raise AvadmError([*error.findings, *_put_back(masters, ours, names, begun)]) from error
@@ -164,7 +165,7 @@ def _speaks_against(name: str, seen: Mapping[str, Any]) -> list[Finding]:
 
 
 def _late(name: str, left: str, pods: Sequence[Mapping[str, str]], allowed: Allowed) -> Finding:
-    what = f"The node is not drained after {allowed.timeout:g} s: {len(pods)} pods are left."
+    what = f"The node is not drained after {allowed.timeout:g} s: {quantity(len(pods), 'pod')} left."
     remedy = (
         "The same command goes on where it stands (--timeout gives it longer); "
         f"`avadm node uncordon {name}` gives up."

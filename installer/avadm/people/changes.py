@@ -113,6 +113,10 @@ def _user(file: PeopleFile, i: int, user: User, there: Present) -> Iterator[Chan
         old = getattr(before, key)
         if old != new and not (key == "email" and old.lower() == new):
             yield Change(name, f"{key}: {_said(old)} → {_said(new)}", where, _changed(user.name, key, new))
+    email = wanted["email"]
+    if before.email_confirmed is False and before.email.lower() == email:
+        # The file vouches for it; an administrator who sets an address confirms it.
+        yield Change(name, f"email: confirm {email}", where, _changed(user.name, "email", email))
     keys = there.keys.get(user.name, {})
     for key, value in user.ssh_keys.items():
         if keys.get(key) != bare(value):

@@ -18,6 +18,7 @@ class Person:
     admin: bool
     state: str
     default_group: str | None
+    email_confirmed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ def read(ava: Client, people: People, also: frozenset[str] = frozenset()) -> Pre
     Raises:
         Refused: it does not answer, or not this caller.
     """
-    users = {u.name: Person(u.email, u.admin, u.state, u.default_group) for u in ava.users()}
+    users = {
+        u.name: Person(u.email, u.admin, u.state, u.default_group, u.email_confirmed) for u in ava.users()
+    }
     quotas = {g.name: g.quota.model_dump() for g in ava.groups(all=True)}
     grouped = {g.name for g in people.groups} | _matching(quotas, also)
     keyed = {u.name for u in people.users if u.ssh_keys} | _matching(users, also)

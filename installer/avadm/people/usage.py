@@ -9,14 +9,18 @@ from typing import Literal
 
 from ava.client import Client
 
-COLUMNS = ("user", "group", "runs", "gpu_hours", "cpu_hours", "memory_gib_hours")
+HOURS = ("gpu_hours", "cpu_hours", "memory_gib_hours", "reserved_gpu_hours")
+COLUMNS = ("user", "group", "runs", *HOURS)
 DECIMALS = 4
 """Of hours, as the platform gives them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was used; ``user`` or ``group`` is "" where it is summed over them. Hours of cards, cores and GiB."""
+    """What was used; ``user`` or ``group`` is "" where it is summed over them. Hours of cards, cores and GiB.
+
+    Used while pods had their nodes; ``reserved_gpu_hours`` from admission on, as quotas count.
+    """
 
     user: str
     group: str
@@ -24,6 +28,7 @@ class Row:
     gpu_hours: float
     cpu_hours: float
     memory_gib_hours: float
+    reserved_gpu_hours: float
 
     def shown(self) -> dict[str, str | int]:
         """Return the row as it is exported: hours with four decimals."""
@@ -55,10 +60,10 @@ def report(
         Refused: the platform has something against it (no such month, not the caller's to know).
     """
     found = ava.usage(month=month)
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0, 0.0])
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, *(0.0 for _ in HOURS)])
     for row in found.rows:
         key = ("" if by == "group" else row.user, "" if by == "user" else row.group)
-        parts = (row.runs, row.gpu_hours, row.cpu_hours, row.memory_gib_hours)
+        parts = (row.runs, *(getattr(row, name) for name in HOURS))
         sums[key] = [before + more for before, more in zip(sums[key], parts, strict=True)]
     rows = [
         Row(user, group, int(values[0]), *(round(float(v), DECIMALS) for v in values[1:]))

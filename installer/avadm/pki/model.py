@@ -47,8 +47,8 @@ for _name in Authority.__annotations__:
 
 
 def key_variable(owner: str) -> str:
-    """Return the vault variable that holds an owner's private key."""
-    return "vault_pki_key_" + re.sub(r"[^a-z0-9]+", "_", owner.lower())
+    """Return the vault variable that holds an owner's private key; one of each owner, so `a-b` and `a--b` differ."""
+    return "vault_pki_key_" + re.sub(r"[^a-z0-9]", "_", owner.lower())
 
 
 @dataclass(frozen=True, slots=True)

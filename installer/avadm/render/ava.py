@@ -30,6 +30,7 @@ from avadm.components.database import AUTHORITY, nodes
 from avadm.pki.model import Authority
 from avadm.render import Given, Vars, database, logs, volumes
 from avadm.render.addons import REGISTRY_PORT
+from avadm.render.kube_nodes import tunnels
 from avadm.render.volumes import classes
 from avadm.site import places
 from avadm.site.cache import MASTER_WEB_PORT
@@ -110,13 +111,12 @@ def render(given: Given, out: Vars) -> None:
         "ava_gate_secret": f"{{{{ {GATE_SECRET} }}}}",
         "ava_jump_secret": f"{{{{ {JUMP_SECRET} }}}}",
         "ava_jump_host_key": f"{{{{ {JUMP_HOST_KEY} }}}}",
-        "ava_pods": str(site.network.pods),
         "ava_masters": [str(n.address) for n in site.with_role("master")],
         "ava_api_addresses": _servers(site),
         "ava_ingress_addresses": [str(n.address) for n in site.with_role("ingress")],
         "ava_dns_addresses": [str(n.address) for n in site.with_role("dns")],
         "ava_openings": _openings(site),
-        "ava_tunnelled": site.network.ipip != "never",
+        "ava_tunnels": [str(found)] if (found := tunnels(site)) else [],
         "ava_log_stores": logs.stores(site),
         "ava_log_user": logs.USER,
         "ava_log_secrets": [p.compiled().pattern for p in logs.SECRETS] if site.components.logs else [],
@@ -133,6 +133,12 @@ def render(given: Given, out: Vars) -> None:
     cached = site.components.alluxio.mounts if site.components.alluxio and cache(site) else []
     out.all["ava_hdfs_stores"] = [mount.path.strip("/") for mount in cached if mount.hdfs]
     out.all["ava_disks"] = "local" in volumes.classes(site)
+    space = {
+        "home": knobs.space.home_gib,
+        "data_set": knobs.space.data_set_gib,
+        "owner": knobs.space.owner_gib,
+    }
+    out.all["ava_space"] = {name: gib * 2**30 for name, gib in space.items() if gib}
     if idle := knobs.workbenches.idle_hours:
         out.all["ava_idle"] = {"hours": idle, "warn_hours": knobs.workbenches.warn_hours}
     # Each workbench has a name, and so an origin, of its own; the gate knows which.
@@ -179,6 +185,7 @@ def _code(site: Site) -> list[dict[str, Any]]:
     knobs = site.components.ava
     own = [IPv4Network(a) for a in (*(n.address for n in site.nodes), *(a for _, a in held(site)))]
     own += [site.network.pods, site.network.services, LINK_LOCAL]
+    own += [site.network.tunnels] if site.network.tunnels else []
     return [
         {
             "cidr": str(network),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Any
 
 from avadm.pki.certs import key_pem
@@ -59,6 +60,7 @@ def render(given: Given, out: Vars) -> None:
         "calico_server": api,
         "calico_mtu": (site.network.mtu or 1500) - (0 if site.network.ipip == "never" else IPIP_BYTES),
         "calico_ipip": {"never": "Never", "cross_subnet": "CrossSubnet"}[site.network.ipip],
+        "calico_tunnels": str(tunnels(site) or ""),
         "calico_as_number": site.network.bgp.as_number,
         "calico_mesh": mesh(site),
         "calico_peers": peers(site),
@@ -74,6 +76,11 @@ def render(given: Given, out: Vars) -> None:
     for node in places.kube_nodes(site):
         marks = {"kube_node_labels": labels(node, site, profile), "kube_node_taints": taints(node, site)}
         out.host(node.name).update(_node(node, site, store) | marks)
+
+
+def tunnels(site: Site) -> IPv4Network | None:
+    """Return the network of the nodes' tunnel addresses; None where no packets are wrapped."""
+    return None if site.network.ipip == "never" else site.network.tunnels
 
 
 def mesh(site: Site) -> bool:

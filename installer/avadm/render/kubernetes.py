@@ -6,6 +6,7 @@ from typing import Any
 
 from avadm.render import Given, Vars
 from avadm.render.monitoring import PORTS
+from avadm.site import internet
 
 RUNTIME: dict[str, dict[str, Any]] = {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}
 
@@ -19,6 +20,11 @@ def render(given: Given, out: Vars) -> None:
         "docker_packages": profile.packages.get("docker", []),
         "docker_storage_driver": profile.features.get("docker_storage_driver", "overlay2"),
     }
+    if site.packages.internet_proxy:
+        out.all |= {
+            "docker_proxy": site.packages.internet_proxy,
+            "docker_no_proxy": internet.exceptions(site, profile),
+        }
     nodes = site.with_role("gpu")
     if not nodes:
         return

@@ -15,8 +15,11 @@ from avadm.site.places import log_stores
 USER = "avadm"
 SECRETS = (*PATTERNS, *LINE_PATTERNS)
 """What is masked in every line."""
-"""Name under which nodes write and people read."""
 PASSWORD = "vault_logs_password"  # noqa: S105  the variable's name
+"""Password of USER, under which people, AVA's API and the log watch read. A site has it longer than the next one."""
+SHIPPER = "shipper"
+SHIPPER_PASSWORD = "vault_logs_shipper_password"  # noqa: S105  the variable's name
+"""Account under which nodes write, and which reads nothing: each node has it."""
 PASSWORD_BYTES = 24
 """Random bytes of the generated password."""
 RULES = ("logs", "log_troubles")
@@ -43,14 +46,15 @@ def render(given: Given, out: Vars) -> None:
     authority = certificates.trusted(Authority.LOGS)
     patterns: list[str] = [p.pcre() for p in SECRETS]
     found = stores(site)
-    out.secrets[PASSWORD] = lambda: secrets.token_urlsafe(PASSWORD_BYTES)
+    for name in (PASSWORD, SHIPPER_PASSWORD):
+        out.secrets[name] = lambda: secrets.token_urlsafe(PASSWORD_BYTES)
     out.all |= {
         "log_shipper_packages": list(profile.packages.get("log_shipper", [])),
         "log_shipper_config_version": str(profile.features.get("syslog_ng_config", "3.35")),
         "log_shipper_limits": list(profile.features.get("log_shipper_limits", [])),
         "log_shipper_stores": found,
-        "log_shipper_user": USER,
-        "log_shipper_password": "{{ " + PASSWORD + " }}",
+        "log_shipper_user": SHIPPER,
+        "log_shipper_password": "{{ " + SHIPPER_PASSWORD + " }}",
         "log_shipper_ca_certificate": authority,
         "log_shipper_secrets": patterns,
         "log_shipper_buffer_mib": logs.buffer_mib,
@@ -66,6 +70,8 @@ def render(given: Given, out: Vars) -> None:
             "log_store_disk_gib": logs.disk_gib,
             "log_store_user_name": USER,
             "log_store_password": "{{ " + PASSWORD + " }}",
+            "log_store_shipper_name": SHIPPER,
+            "log_store_shipper_password": "{{ " + SHIPPER_PASSWORD + " }}",
             "log_store_ca_certificate": authority,
             "log_store_certificate": certificates.leaf(f"log-store-{node.name}"),
             "log_store_key": key_pem(key_variable(f"log-store-{node.name}")),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from avadm.report.text import Language
 from avadm_validation.protocol.model import Report
 
 
-def write(report: Report, folder: Path) -> list[Path]:
-    """Write every form of a report into a folder; return the paths, JSON then HTML first."""
+def write(report: Report, folder: Path, language: Language = "en") -> list[Path]:
+    """Write every form of a report into a folder, HTML and Markdown in a language; return the paths, JSON then HTML first."""
     from avadm.report import html, junit, markdown
 
     return [
         report.dump(folder),
-        html.write(report, folder / "report.html"),
-        markdown.write(report, folder / "report.md"),
+        html.write(report, folder / "report.html", language),
+        markdown.write(report, folder / "report.md", language),
         junit.write(report, folder / "junit.xml"),
     ]

@@ -8,11 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from avadm import __version__
 from avadm.report import charts, text
+from avadm.report.text import Language
 from avadm_validation.protocol.model import Report, Verdict
 
 
-def render(report: Report) -> str:
-    """Return the page as HTML."""
+def render(report: Report, language: Language = "en") -> str:
+    """Return the page as HTML, titles and targets in a language."""
     environment = Environment(
         loader=PackageLoader("avadm.report"),
         autoescape=select_autoescape(default=True),
@@ -29,6 +30,7 @@ def render(report: Report) -> str:
     }
     return environment.get_template("report.html.j2").render(
         report=report,
+        language=language,
         plots=plots,
         overview=charts.overview(report),
         text=text,
@@ -38,7 +40,7 @@ def render(report: Report) -> str:
     )
 
 
-def write(report: Report, path: Path) -> Path:
+def write(report: Report, path: Path, language: Language = "en") -> Path:
     """Write the page and return its path."""
-    path.write_text(render(report), encoding="utf-8")
+    path.write_text(render(report, language), encoding="utf-8")
     return path

@@ -32,7 +32,7 @@ def _case(report: Report, check: CheckResult) -> TestCase:
     measured = text.number(check.measured, check.unit)
     case.system_out = (
         f"measured {measured} {text.interval(check.ci95, check.unit)}, "
-        f"wanted {text.wanted(check.op, check.threshold, check.unit)}, class {check.class_}"
+        f"threshold {text.wanted(check.op, check.threshold, check.unit)}, class {check.class_}"
     )
     return case
 

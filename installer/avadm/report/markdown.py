@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from avadm.report import text
+from avadm.report.text import Language
 from avadm_validation.protocol.model import Report
 
 
@@ -15,8 +16,8 @@ def _cell(value: object) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
-def render(report: Report) -> str:
-    """Return the report as Markdown."""
+def render(report: Report, language: Language = "en") -> str:
+    """Return the report as Markdown, titles and targets in a language."""
     # Markdown is not HTML: escaping as HTML would spoil "≥" and "&"; cells are escaped by their own filter.
     environment = Environment(  # noqa: S701
         loader=PackageLoader("avadm.report"),
@@ -25,10 +26,10 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = _cell
-    return environment.get_template("report.md.j2").render(report=report, text=text)
+    return environment.get_template("report.md.j2").render(report=report, text=text, language=language)
 
 
-def write(report: Report, path: Path) -> Path:
+def write(report: Report, path: Path, language: Language = "en") -> Path:
     """Write report.md and return its path."""
-    path.write_text(render(report), encoding="utf-8")
+    path.write_text(render(report, language), encoding="utf-8")
     return path

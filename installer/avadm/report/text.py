@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from math import isinf, isnan
+from typing import Literal
 
 from avadm_validation.protocol.load import Machine, words
 from avadm_validation.protocol.model import CheckResult, Metric, Report, Verdict
+
+Language = Literal["en", "zh"]
+"""Language of titles and targets; everything else of a report is English."""
 
 # Byte rates are stated in decimal units (1 GB/s = 1e9 B/s), as networks and disks are sold.
 _STEPS = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
@@ -65,16 +69,44 @@ def _rate(unit: str) -> bool:
 
 
 def wanted(op: str | None, threshold: float | None, unit: str) -> str:
-    """Return a threshold with its operator, e.g. ``≥ 5,000 files/s``; a dash without one."""
-    return f"{_OPS[op]} {number(threshold, unit)}" if op and threshold is not None else "–"
+    """Return a threshold with its operator, e.g. ``≥ 5,000 files/s`` or ``must be yes``; a dash without one."""
+    if not op or threshold is None:
+        return "–"
+    return f"{'must be' if unit == 'bool' else _OPS[op]} {number(threshold, unit)}"
 
 
-def stated(check: CheckResult) -> str:
-    """Return the specification's number and whether it was judged."""
+def suites(report: Report) -> str:
+    """Return the suites that were run, e.g. ``storage and platform suites``."""
+    return f"{report.suite} suite{'s' if ' and ' in report.suite else ''}"
+
+
+def name(report: Report) -> str:
+    """Return what the report is of, e.g. ``site lab, storage suite``."""
+    return f"site {report.site}, {suites(report)}"
+
+
+def title(of: CheckResult | Metric, language: Language = "en") -> str:
+    """Return the title of a check or metric; the English one where it has no Chinese one."""
+    return (of.title_zh if language == "zh" else "") or of.title
+
+
+def judged(report: Report) -> bool:
+    """Return whether any of the specification's targets was judged."""
+    return any(check.stated.judged for check in report.checks if check.stated)
+
+
+def stated_heading(report: Report) -> str:
+    """Return the heading of the column of the specification's targets."""
+    return "Specification" if judged(report) else "Specification (not judged here)"
+
+
+def stated(check: CheckResult, report: Report, language: Language = "en") -> str:
+    """Return the specification's target, and that it was not judged where others of the report were."""
     if check.stated is None:
         return "–"
-    text = check.stated.text or number(check.stated.threshold, check.stated.unit)
-    return text if check.stated.judged else f"{text} (not judged here)"
+    own = check.stated.text_zh if language == "zh" else ""
+    text = own or check.stated.text or number(check.stated.threshold, check.stated.unit)
+    return text if check.stated.judged or not judged(report) else f"{text} (not judged here)"
 
 
 def when(epoch: float) -> str:

@@ -61,6 +61,11 @@ _KINDS = {
         "The connection broke off.",
         "Run it again; if it stays, look at the node's network, load and log.",
     ),
+    Why.LATE: (
+        "not finished within {timeout:g} s",
+        "The node lets us in, but what was started there did not finish within {timeout:g} s.",
+        "Check the node's load, disks and package source (`avadm ssh NODE uptime`), then run it again.",
+    ),
     Why.NO_ROOT: (
         "no root",
         "The login {user} cannot become root without a password ({said}).",

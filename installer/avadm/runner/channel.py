@@ -18,6 +18,11 @@ CHUNK = 1 << 16  # bytes read at once
 GRACE = 2.0  # seconds: between an exit status and the last output; also before a kill after the time-out
 NOT_FOUND = 127  # the shell's exit status for a command that is not there
 REFUSED_TOO = "Unable to open channel."
+NO_PROXY = "env no_proxy='*' NO_PROXY='*'"
+"""Before each command: what it calls is in the site, whatever proxy /etc/environment of a node names.
+
+apt keeps its proxy: it takes `*` for a name.
+"""
 LATE = 5.0  # seconds beyond the time-out that the node has to end the command itself
 
 
@@ -49,7 +54,7 @@ def wrap(command: str, user: str, timeout: float) -> str:
     124), and kills what ignores TERM after GRACE seconds (137).
     """
     sudo = "" if user == "root" else "sudo -n "
-    return f"{sudo}timeout -k {GRACE:g} {timeout:g} sh -c {shlex.quote(command)}"
+    return f"{sudo}timeout -k {GRACE:g} {timeout:g} {NO_PROXY} sh -c {shlex.quote(command)}"
 
 
 def refused_root(user: str, got: Output) -> Reason | None:

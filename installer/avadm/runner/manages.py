@@ -206,7 +206,8 @@ _KINDS: dict[str, Callable[[Args], Iterator[str]]] = {
     "avadm_calico_pool": lambda args: iter([f"ippool {args['name']}"]),
     "avadm_gpu_libraries": _libraries,
     "avadm_calico_routes": lambda args: iter(["routes calico"]),
-    "avadm_kube_labels": lambda args: iter([f"labels {args['kubeconfig']} {args['name']}"]),
+    # Set through a master, and looked at on the node, which may read its own.
+    "avadm_kube_labels": lambda args: iter([f"labels /etc/kubernetes/kubelet.kubeconfig {args['name']}"]),
     "avadm_docker_image": lambda args: iter([f"image {args['name']}"]),
     # Its data: a member that has none any more is not what was left behind.
     "avadm_etcd_member": lambda args: iter([f"file {args['data_dir']}/member"]),

@@ -123,8 +123,7 @@ class SshFleet:
                     )
                 late = time.monotonic() - clock >= timeout
                 if got.rc is None or (late and got.rc in (TIMED_OUT, KILLED)):
-                    text = f"time-out: not done after {timeout:g} s"
-                    return result(TIMED_OUT, got.stdout, got.stderr, Reason(Why.LATE, text))
+                    return result(TIMED_OUT, got.stdout, got.stderr, late_reason(timeout))
                 return result(got.rc, got.stdout, got.stderr, channel.refused_root(held.target.user, got))
 
     def map(
@@ -184,6 +183,11 @@ class SshFleet:
             if self._credentials is None:
                 self._credentials = Credentials([load_key(self._key)] if self._key else [])
             return self._credentials
+
+
+def late_reason(timeout: float) -> Reason:
+    """Return the reason of a command that did not end within its time."""
+    return Reason(Why.LATE, f"time-out: not done after {timeout:g} s", timeout=timeout)
 
 
 def lost(when: str, target: Target, error: Exception) -> Reason:

@@ -57,7 +57,7 @@ class HdfsStore(Model):
 class CacheMount(Model):
     """An under store, and where in the cache it is seen; exactly one of cephfs, s3 and hdfs."""
 
-    path: str = Field(pattern=r"^/[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+    path: str = Field(pattern=r"^/[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=128)
     """Folder at the root of the cache."""
     cephfs: str | None = Field(default=None, pattern=r"^/[^\s]*[^\s/]$")
     """Folder of the shared file system, which is made where it is not there; not the file system's own root."""

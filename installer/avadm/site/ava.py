@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from avadm.site.ava_services import Certificate, Ldap, Notices, Oidc
 from avadm.site.values import Model, Real, Subnet, Whole
@@ -56,6 +56,7 @@ class Workbenches(Model):
 
 
 Space = Annotated[Whole, Field(ge=0, le=2**20)]
+Amount = Annotated[Whole, Field(ge=1, le=2**30)]
 
 
 class ImageSpace(Model):
@@ -71,6 +72,23 @@ class ImageSpace(Model):
     """Of single users and groups, in place of that: `users/NAME` or `groups/GROUP` to GiB."""
 
 
+class FolderSpace(Model):
+    """Limits of the shared file system, GiB, where none is chosen for a home or a data set; absent: no limit."""
+
+    home_gib: Amount | None = None
+    """Of each home; an administrator can choose another for one user (`ava data space home NAME --limit`)."""
+    data_set_gib: Amount | None = None
+    """Of each new data set for which its owner names no limit; existing ones keep theirs."""
+    owner_gib: Amount | None = None
+    """Of all data sets of one owner together, as far as their limits count; needs `data_set_gib`."""
+
+    @model_validator(mode="after")
+    def _every_data_set_has_a_limit(self) -> Self:
+        if self.owner_gib is not None and not self.data_set_gib:
+            raise ValueError("owner_gib needs data_set_gib: a data set without a limit counts for nothing")
+        return self
+
+
 class Ava(Model):
     """The platform, AVA: its own processes run as pods on workers without GPUs, its data lie in the database `ava`."""
 
@@ -82,10 +100,14 @@ class Ava(Model):
     """Processes of each kind: of the API all serve, of the others one leads."""
     registration: bool = True
     """Whether people may register themselves; an administrator still approves each."""
-    images: list[Literal["ava-base", "ava-tensorflow", "ava-pytorch"]] = ["ava-base"]
+    images: list[
+        Literal["ava-base", "ava-tensorflow", "ava-pytorch", "ava-tensorflow-cuda", "ava-pytorch-cuda"]
+    ] = ["ava-base"]
     """Images of users' containers that are put into the site's registry; code from git wants ava-base."""
     image_space: ImageSpace = ImageSpace()
     """What images of users' own may take of the image registry's disk."""
+    space: FolderSpace = FolderSpace()
+    """What homes and data sets may take of the shared file system."""
     git: list[GitServer] = []
     """Servers from which code of trainings may be cloned; none: no training has its code from git."""
     nfs_servers: list[NfsServer] = []

@@ -17,7 +17,7 @@ class Entity:
     @property
     def secret(self) -> str:
         """The vault variable that holds its key; one for each entity, so that a new node adds its own."""
-        return "vault_ceph_key_" + re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
+        return "vault_ceph_key_" + re.sub(r"[^a-z0-9]", "_", self.name.lower()).strip("_")
 
     @property
     def key(self) -> str:

@@ -15,7 +15,7 @@ from avadm.site.values import Address, Model, NodeName, Real, Whole
 class RbdPool(Model):
     """A pool of block images."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)
     """Pool name."""
     share: Real = Field(default=0.5, gt=0, le=1)
     """Expected share of the cluster's data, for computing placement groups."""
@@ -24,13 +24,13 @@ class RbdPool(Model):
 class Cephfs(Model):
     """The shared file system."""
 
-    name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$")
+    name: str = Field(default="cephfs", pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)
     """File system name."""
     active_mds: Whole = Field(default=1, ge=1)
     """Ranks that serve at once; every other mds node stands by."""
     share: Real = Field(default=0.4, gt=0, le=1)
     """Expected share of the cluster's data, for computing placement groups."""
-    mount: str = Field(default="/mnt/cephfs", pattern=r"^/")
+    mount: str = Field(default="/mnt/cephfs", pattern=r"^/", max_length=128)
     """Mount point on client nodes."""
 
 
@@ -162,7 +162,7 @@ class Kubernetes(Model):
 class LogFile(Model):
     """Log files of one component."""
 
-    component: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    component: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=63)
     """What the lines are kept under."""
     folder: str = Field(pattern=r"^/")
     """Folder of the files."""
@@ -171,7 +171,7 @@ class LogFile(Model):
 
 
 class Logs(Model):
-    """Logs of all nodes and pods in one place (I8)."""
+    """Logs of all nodes and pods in one place."""
 
     stores: list[NodeName] = Field(min_length=1)
     """Nodes that keep the logs; each keeps all of them, so that with two the loss of one loses nothing."""

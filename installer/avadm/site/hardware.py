@@ -1,4 +1,4 @@
-"""The least that a node's machine must have: its roles' minima, of the profile and of the site file (P3 to P10)."""
+"""The least that a node's machine must have: its roles' minima, of the profile and of the site file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def minimum(site: Site, profile: Profile, node: Node) -> Hardware:
 
 
 def kinds(node: Node) -> list[HardwareRole]:
-    """Return the roles by which a node is measured; `cpu` is no role of its own (P10)."""
+    """Return the roles by which a node is measured; `cpu` is no role of its own."""
     found: list[HardwareRole] = [*node.roles]
     if "worker" in node.roles and not {"gpu", "master", "dns"} & set(node.roles):
         found.append("cpu")

@@ -67,7 +67,7 @@ CheckId = Literal[
 
 
 class LoadBalancer(Model):
-    """Addresses of Services of the type LoadBalancer: where users reach workbenches by ssh and the like (I11)."""
+    """Addresses of Services of the type LoadBalancer: where users reach workbenches by ssh and the like."""
 
     first: Address
     """First address of a range of the management subnet that nobody else has."""
@@ -85,7 +85,7 @@ class Network(Model):
     """Address plan of the machine room."""
 
     management: Subnet
-    """Subnet of all nodes (P1); also ceph's public network."""
+    """Subnet of all nodes; also ceph's public network."""
     storage: Subnet | None = None
     """Ceph's cluster (replication) network; the management subnet where there is none."""
     mtu: Whole | None = Field(default=None, ge=1280, le=9216)
@@ -101,7 +101,7 @@ class Network(Model):
     api_vip: Address | None = None
     """Address of the management subnet that the masters hold together: where the Kubernetes API is reached."""
     ingress_vip: Address | None = None
-    """Address of the management subnet that the ingress nodes hold together: where users reach the platform (I11)."""
+    """Address of the management subnet that the ingress nodes hold together: where users reach the platform."""
     load_balancer: LoadBalancer | None = None
     """Addresses of Services of the type LoadBalancer; without it such Services wait for one."""
     route_reflectors: list[NodeName] = []
@@ -109,9 +109,11 @@ class Network(Model):
     bgp: Bgp = Bgp()
     """Sessions with the switches on site, which then know the way to each pod (H3)."""
     rack_prefix: Whole | None = Field(default=None, ge=1, le=30)
-    """Where racks are routed: prefix length of one rack's part of the management subnet, e.g. 24; else one segment (P1)."""
+    """Where racks are routed: prefix length of one rack's part of the management subnet, e.g. 24; else one segment."""
     ipip: Ipip = "never"
     """Whether packets of pods travel inside packets of nodes between routed racks whose routers do not know pods."""
+    tunnels: Subnet | None = None
+    """With ipip: addresses of tunnels, one for each master and worker, from which nodes reach pods of other racks."""
     filter: PacketFilter = PacketFilter()
     """Packet filter of each node."""
     vpc: list[Subnet] = []
@@ -119,7 +121,7 @@ class Network(Model):
     vswitches: list[Subnet] = []
     """Networks of that cloud's virtual switches (H2); each lies inside one VPC network."""
     domain: str
-    """Second-level domain of the site (P11); nodes are NAME.DOMAIN."""
+    """Second-level domain of the site; nodes are NAME.DOMAIN."""
 
 
 class Jump(Model):
@@ -165,7 +167,11 @@ class Packages(Model):
     """Where nodes get packages."""
 
     proxy: str | None = None
-    """HTTP proxy for the package manager, e.g. http://10.0.0.5:3142."""
+    """HTTP proxy for the nodes' package manager, e.g. http://10.0.0.5:3142."""
+    internet_proxy: str | None = None
+    """HTTP proxy for docker's pulls from outside the site and for `avadm artifacts build`, e.g. http://10.0.0.5:3128."""
+    no_proxy: list[str] = []
+    """Names, domains (.example.org) and addresses outside the site's own that are reached without `internet_proxy`."""
     sources: list[str] | None = None
     """Lines of sources.list that replace the nodes' own; untouched where absent."""
     keys: dict[NodeName, str] = {}
@@ -281,9 +287,9 @@ class Site(Model):
     packages: Packages = Packages()
     """Package sources."""
     nodes: list[Node] = Field(min_length=1, max_length=256)
-    """The machines (P1: at most 256)."""
+    """The machines, at most 256."""
     hardware: dict[HardwareRole, Hardware] = {}
-    """Role to the least that its machines have, before the profile's figures (P3 to P10); cpu is a worker without GPUs."""
+    """Role to the least that its machines have, before the profile's figures; cpu is a worker without GPUs."""
     waivers: list[Waiver] = []
     """Findings of preflight that are waived."""
     components: Components = Components()

@@ -79,7 +79,7 @@ class ExternalStore(Model):
 
 
 class ObjectStore(Model):
-    """Objects by the S3 protocol (I3): gateways of the site's own ceph, or a store that others run."""
+    """Objects by the S3 protocol: gateways of the site's own ceph, or a store that others run."""
 
     provider: Literal["ceph-rgw", "external"] = "ceph-rgw"
     """Who serves: nodes with the role rgw, or `external`."""

@@ -40,10 +40,10 @@ class Profile(BaseModel):
         systemd: its release; no unit may have what only a later one knows.
         python: interpreter on the nodes.
         ceph_python: interpreter that has ceph's bindings; None where that is ``python`` too.
-        versions: component to version prefix, compared with what runs (I7).
+        versions: component to version prefix, compared with what runs.
         packages: Ansible role name to the package names that it installs.
         sources: name to a package source, where packages come from others than the distribution.
-        hardware: role to the least that its machines have (P3 to P10).
+        hardware: role to the least that its machines have.
         counts: role to the numbers of nodes that the specification knows.
         kernel_arguments: role to the arguments that the kernel of a node with that role is booted with.
         features: capability to choice, e.g. ``ceph_osd_backend: lvm``.

@@ -7,17 +7,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, ip_network, summarize_address_range
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from avadm.errors import AvadmError
+from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site import profile as profiles
+from avadm.sitefile.load import DRAFT, SiteFile, examine
 
 MAX_NODES = 256
 """P1."""
 DEFAULT_PROFILE = "debian-12"
 """What a new site file proposes."""
+_IPV6 = re.compile(r"\[?[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,32 @@ class NewNode:
     name: str
     address: IPv4Address
     roles: tuple[str, ...] = ()
+    gpus: tuple[int, str] | None = None
+    """Number and model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Addresses of the management subnet that no node has; None where nothing needs one."""
+
+    ingress: IPv4Address | None = None
+    api: IPv4Address | None = None
+    database: IPv4Address | None = None
+    objects: IPv4Address | None = None
+    first: IPv4Address | None = None
+    """Of the range for Services of the type LoadBalancer."""
+    last: IPv4Address | None = None
+
+    def named(self) -> dict[str, str]:
+        """Return key of the site file to address, in the file's order."""
+        found = {
+            "network.api_vip": self.api,
+            "network.ingress_vip": self.ingress,
+            "network.load_balancer": self.first and f"{self.first} to {self.last}",
+            "components.object_store.vip": self.objects,
+            "components.database.vip": self.database,
+        }
+        return {key: str(value) for key, value in found.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +71,16 @@ class NewSite:
     profile: str = DEFAULT_PROFILE
     user: str = "root"
     time_servers: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    """What is installed beside storage and monitoring; see `parts.PARTS`."""
+    addresses: Addresses = Addresses()
+    log_stores: tuple[str, ...] = ()
 
 
 def parse_node(text: str) -> NewNode:
     """Return the node that ``NAME=ADDRESS[:role,role…]`` describes."""
     name, _, rest = text.partition("=")
+    _refuse_ipv6(rest, text)
     address, _, roles = rest.partition(":")
     return NewNode(
         name.strip(), _address(address, text), tuple(r.strip() for r in roles.split(",") if r.strip())
@@ -60,24 +96,30 @@ def parse_addresses(text: str) -> list[NewNode]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else re.split(r"[,\s]+", text)
     except (OSError, UnicodeDecodeError) as error:
-        raise _bad("The list of addresses cannot be read.", text, str(error)) from error
+        raise invalid("The list of addresses cannot be read.", text, str(error)) from error
     nodes: list[NewNode] = []
     for line in (raw.partition("#")[0].strip() for raw in lines):
         words = line.split()
         if not words:
             continue
         if len(words) > 2:
-            raise _bad("This line holds more than a name and an address.", line, line)
+            raise invalid("This line holds more than a name and an address.", line, line)
+        for word in words:
+            _refuse_ipv6(word, line)
         named = [w for w in words if not w[0].isdigit() or not re.fullmatch(r"[0-9./-]+", w)]
-        addresses = _range(next((w for w in words if w not in named), ""), line)
+        if len(named) == len(words):
+            raise invalid(
+                "There is no IPv4 address here.", text, line, "an address, a range, or the name of a file"
+            )
+        addresses = _range(next(w for w in words if w not in named), line)
         if named and len(addresses) > 1:
-            raise _bad("A name goes with one address, not with a range.", line, line)
+            raise invalid("A name goes with one address, not with a range.", line, line)
         nodes += [NewNode(named[0] if named else "", a) for a in addresses]
     if not nodes:
-        raise _bad("There is no address in this list.", text, "nothing", "at least one address")
+        raise invalid("There is no address in this list.", text, "nothing", "at least one address")
     if len(nodes) > MAX_NODES:
-        raise _bad(
-            "These are more nodes than a site may have (P1).", text, str(len(nodes)), f"at most {MAX_NODES}"
+        raise invalid(
+            "These are more nodes than a site may have.", text, str(len(nodes)), f"at most {MAX_NODES}"
         )
     width = len(str(len(nodes)))
     return [n if n.name else replace(n, name=f"node{i:0{width}}") for i, n in enumerate(nodes, 1)]
@@ -118,27 +160,6 @@ def propose(nodes: Sequence[NewNode]) -> list[NewNode]:
     return [replace(n, roles=tuple(roles[i])) for i, n in enumerate(nodes)]
 
 
-def with_kubernetes(nodes: Sequence[NewNode]) -> dict[str, tuple[str, ...]]:
-    """Return node name to its roles if the site gets Kubernetes too: of nodes that mount the storage and do not store.
-
-    From six of them on three are masters (P7), else one; the rest are workers. Empty where there are fewer than four, or
-    where nodes have roles of Kubernetes already. Masters are kept from metadata servers where that can be, and from
-    alertmanagers: Calico's controllers listen on the mesh's port.
-    """
-    homes = [n for n in nodes if "client" in n.roles and "osd" not in n.roles]
-    fit = sorted((n for n in homes if "alertmanager" not in n.roles), key=lambda n: "mds" in n.roles)
-    if len(homes) < 4 or not fit or any({"etcd", "master", "worker"} & set(n.roles) for n in nodes):
-        return {}
-    masters = fit[:3] if len(homes) >= 6 and len(fit) >= 3 else fit[:1]
-    roles = {n.name: (*n.roles, "etcd", "master") for n in masters}
-    workers = [n for n in homes if n.name not in roles]
-    for i, node in enumerate(workers):
-        dns = i < (3 if len(workers) >= 3 else 1)
-        services = (("dns", dns), ("ingress", i < 2), ("registry", i == 0))
-        roles[node.name] = (*node.roles, "worker", *(name for name, here in services if here))
-    return roles
-
-
 def text_of(new: NewSite) -> str:
     """Return the commented site file."""
     loader = PackageLoader("avadm.sitefile", "templates")
@@ -151,22 +172,21 @@ def text_of(new: NewSite) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["yaml"] = _quoted
-    has_mds = any("mds" in n.roles for n in new.nodes)
+    profile = profiles.load(new.profile)
+    copies = 3 if new.parts and sum("osd" in n.roles for n in new.nodes) >= 3 else 2
     return environment.get_template("site.yml.j2").render(
         new=new,
-        has_mds=has_mds,
-        kubernetes=with_kubernetes(new.nodes),
-        system=profiles.load(new.profile).system,
-        boots=bool(profiles.load(new.profile).kernel_arguments),
+        has_mds=any("mds" in n.roles for n in new.nodes),
+        copies=copies,
+        system=profile.system,
+        boots=bool(profile.kernel_arguments),
+        lists=bool(profile.features.get("objects_list_v2", True)),
     )
 
 
-def write(path: Path, text: str, *, force: bool) -> None:
-    """Write a site file; AvadmError where there is one already, unless forced."""
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
+def refuse_existing(path: Path) -> None:
+    """Raise AvadmError where there is a file already."""
+    if path.exists():
         raise AvadmError.of(
             check="file-exists",
             what="The file exists already.",
@@ -174,13 +194,32 @@ def write(path: Path, text: str, *, force: bool) -> None:
             found="a file",
             wanted="a new name",
             remedy="Name another file, or write over it with --force.",
-        ) from error
+        )
+
+
+def judge(name: str, text: str) -> tuple[SiteFile | None, list[Finding]]:
+    """Return what `site check` finds in a text, as if it were in a file of that name; a draft is good."""
+    with TemporaryDirectory(prefix="avadm-") as folder:
+        path = Path(folder) / name
+        path.write_text(text, encoding="utf-8")
+        return examine(path, DRAFT)
+
+
+def write(path: Path, text: str, *, force: bool) -> None:
+    """Write a site file; AvadmError where there is one already, unless forced."""
+    if not force:
+        refuse_existing(path)
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
     except OSError as error:
         raise AvadmError.of(
             check="file-unwritable",
             what="The file cannot be written.",
             where=str(path),
             found=error.strerror or str(error),
+            wanted="a folder that this user may write to",
+            remedy="Correct the folder's owner or mode, or name another file.",
         ) from error
 
 
@@ -189,11 +228,17 @@ def _quoted(value: object) -> str:
     return flow.strip()[1:-1]
 
 
+def _refuse_ipv6(text: str, whole: str) -> None:
+    """Raise AvadmError for what begins as an IPv6 address does."""
+    if _IPV6.match(text.strip()):
+        raise invalid("IPv6 is not supported.", whole, text, "an IPv4 address such as 10.0.0.11")
+
+
 def _address(text: str, whole: str) -> IPv4Address:
     try:
         return IPv4Address(text.strip())
     except ValueError as error:
-        raise _bad(
+        raise invalid(
             "This is no IPv4 address.", whole, text.strip() or "nothing", "such as 10.0.0.11"
         ) from error
 
@@ -204,9 +249,13 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
         try:
             net = IPv4Network(text)
         except ValueError as error:
-            raise _bad("This is not an IPv4 network.", whole, text, "such as 10.0.0.0/28") from error
+            raise invalid("This is not an IPv4 network.", whole, text, "such as 10.0.0.0/28") from error
         if net.num_addresses > 4 * MAX_NODES:
-            raise _bad("This range is larger than a site.", whole, f"{net.num_addresses} addresses")
+            raise invalid(
+                "This range is larger than a site.",
+                whole,
+                quantity(net.num_addresses, "address", "addresses"),
+            )
         return list(net.hosts())
     start, dash, end = text.partition("-")
     first = _address(start, whole)
@@ -214,18 +263,19 @@ def _range(text: str, whole: str) -> list[IPv4Address]:
         return [first]
     last = _address(end if "." in end else f"{start.rpartition('.')[0]}.{end}", whole)
     if not 0 <= int(last) - int(first) < MAX_NODES:
-        raise _bad(
+        raise invalid(
             "This range is empty or larger than a site.",
             whole,
             text,
-            f"1 to {MAX_NODES} addresses, first to last",
+            f"1 to {quantity(MAX_NODES, 'address', 'addresses')}, first to last",
         )
     return [a for net in summarize_address_range(first, last) for a in net]
 
 
-def _bad(what: str, where: str, found: str, wanted: str = "") -> AvadmError:
+def invalid(what: str, where: str, found: str, wanted: str = "", *, check: str = "node-list") -> AvadmError:
+    """Return the error of a value that `site init` was given."""
     return AvadmError.of(
-        check="node-list",
+        check=check,
         what=what,
         where=where,
         found=found,

@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
+from avadm.quantity import quantity
 from avadm.site.model import Device, Node
 
 # What our own OSDs leave on a device: not "in use by something else". With the back end raw it is bluestore's
@@ -64,7 +65,7 @@ def _one(node: Node, device: Device, fact: dict[str, Any]) -> list[Finding]:
         remedy = "Compare with `lsblk -o NAME,SERIAL,WWN,SIZE` and `ls -l /dev/disk/by-id` on the node."
         return [_finding(node, device, "The device is not there.", "none", "one", remedy)]
     if fact["matches"] > 1:
-        many = f"{fact['matches']} devices"
+        many = quantity(fact["matches"], "device")
         remedy = "Name it by a by-id path (multipath shows one disk as several)."
         return [_finding(node, device, "The name fits several devices.", many, "one", remedy)]
     found = []

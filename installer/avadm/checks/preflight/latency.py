@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding, Severity
+from avadm.quantity import quantity
 
 LOSS = 0.2  # share of ten requests; one lost is told as a warning
 # A pair is an outlier beyond the nodes' median by this many standard deviations (1.4826 x the median absolute deviation), if
@@ -110,7 +111,7 @@ def _unusual(context: PreflightContext, here: list[Pair]) -> Fault:
     most = context.site.network.max_latency_ms
     return Fault(
         "Round trips between nodes are longer than is usual here.",
-        f"about {usual:.2f} ms, as most of {len(here)} pairs",
+        f"about {usual:.2f} ms, as most of {quantity(len(here), 'pair')}",
         "Look at cable, switch port and path of the node, and at what loads it.",
         Severity.WARNING,
         [(p, f"{p.best:.2f} ms") for p in here if p.best is not None and limit < p.best <= most],
@@ -128,7 +129,7 @@ def findings(check: str, fault: Fault, here: Iterable[Pair], where: str) -> list
     def finding(some: list[tuple[Pair, str]], host: str | None, total: int) -> Finding:
         shown = ", ".join(f"{pair} {value}" for pair, value in some[:SHOWN])
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
-        count = f"{len(some)} of its {total} pairs: " if host else ""
+        count = f"{len(some)} of its {quantity(total, 'pair')}: " if host else ""
         return Finding(
             check=check,
             what=fault.what,

@@ -10,7 +10,7 @@ def judge(context: PreflightContext) -> list[Finding]:
     """Return an error per node with another name, or without an address that the site file gives it."""
     found = []
     for node, name in context.each("hostname"):
-        if name.split(".")[0].lower() != node.name:
+        if name.split(".")[0] != node.name:  # in capitals too: daemons and CRUSH are called by it
             found.append(
                 Finding(
                     check="names",

@@ -1,4 +1,4 @@
-"""Interfaces: on the site file's subnet, full duplex, fast enough, and with the MTU that the whole network has (P1, P3)."""
+"""Interfaces: on the site file's subnet, full duplex, fast enough, and with the MTU that the whole network has."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _prefix(context: PreflightContext, nics: list[Nic]) -> Iterator[Finding]:
                 "The interface has another netmask than the site file's network.",
                 f"/{nic.fact['prefix']}",
                 f"/{length} ({wanted})",
-                "Correct the netmask, or the network in the site file: all nodes are in one subnet (P1) unless "
+                "Correct the netmask, or the network in the site file: all nodes are in one subnet unless "
                 "network.rack_prefix says how long that of a rack is.",
                 Severity.ERROR,
             )

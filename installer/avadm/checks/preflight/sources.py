@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from avadm.checks.base import Check, PreflightContext
 from avadm.findings import Finding
 
@@ -28,7 +30,7 @@ def _silent(title: str, fact: str, *, check: str, what: str, where: str, wanted:
     return Check(check, title, (fact,), judge)
 
 
-REGISTRIES = _silent(
+_REGISTRIES = _silent(
     "image registries of others answer",
     "registries",
     check="registries",
@@ -37,6 +39,26 @@ REGISTRIES = _silent(
     wanted="200, or 401 of one that asks who pulls",
     remedy="Check components.kubernetes.registries in the site file (name, ca), DNS, and the way there.",
 )
+
+
+def _registries(context: PreflightContext) -> list[Finding]:
+    """Judge registries, and the proxy to the internet, which is asked among them."""
+    proxy = context.site.packages.internet_proxy or ""
+    return [
+        replace(
+            f,
+            what=f"The proxy to the internet, {proxy}, does not answer.",
+            where="packages.internet_proxy",
+            wanted="a connection",
+            remedy="Check packages.internet_proxy in the site file, and the firewall between the node and the proxy.",
+        )
+        if proxy and f.where == f"https://{proxy}/v2/"
+        else f
+        for f in _REGISTRIES.judge(context)
+    ]
+
+
+REGISTRIES = replace(_REGISTRIES, judge=_registries)
 TIME = _silent(
     "time servers answer",
     "time_sources",

@@ -9,6 +9,8 @@ from avadm.site.model import Node
 # MiB. Packages and logs of a full node took 1.2 GiB in the lab; ceph's monitors stop below 5 % free, and a
 # Prometheus keeps about 2 bytes a sample.
 STOP = {"/": 1024, "/var/lib": 1024, "/tmp": 64}  # noqa: S108  looked at, not written to
+# As many as that space has on a new ext4, one for each 16 KiB.
+INODES = {path: mib * 64 for path, mib in STOP.items()}
 COMFORT = {"mon": 15 * 1024, "prometheus": 20 * 1024}
 
 
@@ -18,24 +20,29 @@ def judge(context: PreflightContext) -> list[Finding]:
     for node, space in context.each("space"):
         for path, wanted in STOP.items():
             if path in space and space[path] < wanted:
-                found.append(_finding(node, path, space[path], wanted, Severity.ERROR))
+                found.append(_finding(node, path, f"{space[path]} MiB", f"{wanted} MiB", Severity.ERROR))
         wanted = sum(COMFORT.get(role, 0) for role in node.roles)
         if STOP["/var/lib"] <= space.get("/var/lib", 0) < wanted:
-            found.append(_finding(node, "/var/lib", space["/var/lib"], wanted, Severity.WARNING))
+            free = f"{space['/var/lib']} MiB"
+            found.append(_finding(node, "/var/lib", free, f"{wanted} MiB", Severity.WARNING))
+    for node, inodes in context.each("inodes"):
+        for path, wanted in INODES.items():
+            if (left := inodes.get(path)) is not None and left < wanted:
+                found.append(_finding(node, path, f"{left} inodes", f"{wanted} inodes", Severity.ERROR))
     return found
 
 
-def _finding(node: Node, path: str, free: int, wanted: int, severity: Severity) -> Finding:
+def _finding(node: Node, path: str, free: str, wanted: str, severity: Severity) -> Finding:
     return Finding(
         check="space",
-        what=f"There is little free space on the file system of {path}.",
+        what=f"The file system of {path} is nearly full.",
         where=path,
-        found=f"{free} MiB free",
-        wanted=f"at least {wanted} MiB",
+        found=f"{free} free",
+        wanted=f"at least {wanted}",
         remedy="Make room (apt-get clean, old logs), or give that folder a larger file system.",
         severity=severity,
         host=node.name,
     )
 
 
-CHECK = Check("space", "room for packages and data", ("space",), judge)
+CHECK = Check("space", "room for packages and data", ("space", "inodes"), judge)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from avadm.doctor.base import Check, Trouble, bad, unknown
+from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
 
 URL = "https://127.0.0.1:10261/review"
@@ -38,6 +38,24 @@ WEBHOOKS: dict[str, tuple[str, dict[str, Any], tuple[tuple[str, str], ...], str]
         (("CREATE", "endpoints"), ("UPDATE", "endpoints")),
         "endpoints may point at addresses that are no pod's",
     ),
+    "pods.admission.avadm.io": (
+        "Ignore",
+        GUARDED,
+        (("CREATE", "pods"), ("UPDATE", "pods")),
+        "a tenant's pod may choose its address, that of a node's tunnel among others",
+    ),
+    "nodes.admission.avadm.io": (
+        "Fail",
+        {},
+        (("CREATE", "nodes"), ("UPDATE", "nodes"), ("DELETE", "nodes")),
+        "a stolen worker may change its labels and taints, and get the pods of the platform",
+    ),
+    "node-status.admission.avadm.io": (
+        "Ignore",
+        {},
+        (("UPDATE", "nodes/status"),),
+        "a stolen worker may change its labels by way of its status",
+    ),
     "volumes.admission.avadm.io": (
         "Fail",
         {},
@@ -56,7 +74,7 @@ OPEN_PODS = "a tenant's pod may be as privileged as its node"
 HARMLESS = {"configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"}
 PLUGINS = {
     "PodSecurityPolicy": OPEN_PODS,
-    "ValidatingAdmissionWebhook": "no webhook is asked: externalIPs, endpoints, Ingresses and volumes are open",
+    "ValidatingAdmissionWebhook": "no webhook is asked: externalIPs, endpoints, Ingresses, labels of nodes and volumes are open",
     "NodeRestriction": "a worker's root may change other nodes and their pods",
     "DenyEscalatingExec": "who may exec gets into privileged pods",
     "EventRateLimit": "events of one tenant may fill etcd",
@@ -119,6 +137,13 @@ def _policy(policies: Any) -> Iterator[Trouble]:
         yield bad(f"the PodSecurityPolicy {POLICY} allows {', '.join(given)}: {OPEN_PODS}", "cluster")
 
 
+def _hosts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    for host, (owner, *others) in sorted(data["shared_hosts"].items()):
+        namespace = owner.partition("/")[0]
+        ignored = [name for name in others if name.partition("/")[0] != namespace]
+        yield warn(f"host {host} is served for {owner} alone, not for {', '.join(ignored)}", "cluster")
+
+
 def _plugins(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     flags = data["flags"].get("kube-apiserver")
     if flags is None:
@@ -143,6 +168,19 @@ CHECKS = (
         "site",
         "I7",
         "registered as wanted",
+    ),
+    Check(
+        "ingress-hosts",
+        "admission",
+        "a host that Ingresses of two namespaces name: the ingress serves the oldest one's",
+        "Delete the host from the Ingress that must not have it. Administrators who share a host between namespaces "
+        "set the annotation traefik.ingress.kubernetes.io/router.priority on each Ingress.",
+        "admission",
+        _hosts,
+        ("master",),
+        "site",
+        "I7",
+        "each host in one namespace",
     ),
     Check(
         "admission-plugins",

@@ -8,6 +8,7 @@ from typing import Any
 from avadm.components.ava import PARTS
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 RESTARTS = 5
 """So many of a kind's pods together are worth telling."""
@@ -21,11 +22,11 @@ def _pods(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         if wanted is None:
             yield bad("it is not deployed", part)
         elif not found["ready"]:
-            yield bad(f"none of {wanted} pods is ready", part)
+            yield bad(f"none of {quantity(wanted, 'pod')} ready", part)
         elif found["ready"] < wanted:
-            yield warn(f"{found['ready']} of {wanted} pods are ready", part)
+            yield warn(f"{found['ready']} of {quantity(wanted, 'pod')} ready", part)
         elif found["restarts"] >= RESTARTS:
-            yield warn(f"its pods were restarted {found['restarts']} times", part)
+            yield warn(f"its pods were restarted {quantity(found['restarts'], 'time')}", part)
 
 
 def _acts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -51,7 +52,7 @@ def _ledger(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, (given, have) in sorted(data["over"].items()):
-        yield bad(f"{given} GPUs are given, it has {have}", name)
+        yield bad(f"{quantity(given, 'GPU')} given, it has {have}", name)
     told = [s.part(n.name, "ava_ledger") for n in s.site.with_role("database")]
     charged: dict[str, int] = next(
         (found["runs"] for found in told if found and found["primary"] and not found["said"]), {}
@@ -59,7 +60,9 @@ def _gpus(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for run, count in sorted(data["runs"].items()):
         # A run that only one of both knows began or ended between the two questions.
         if run in charged and count > charged[run]:
-            yield bad(f"its pods hold {count} GPUs, it is charged for {charged[run]}", f"run {run}")
+            yield bad(
+                f"its pods hold {quantity(count, 'GPU')}, it is charged for {charged[run]}", f"run {run}"
+            )
 
 
 CHECKS = (

@@ -11,6 +11,7 @@ from avadm.components.cache import READER as CACHE_READER
 from avadm.components.cache import WORKER as CACHE_WORKER
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 LEADER = 0
 """Master_RoleId of the one that leads: RaftPeerRole of Apache Ratis; only masters that elect have it."""
@@ -44,7 +45,11 @@ def _leader(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         yield unknown(f"none that answers leads; {', '.join(blind)} did not say", ", ".join(blind))
     else:
         words = [f"{n}: {said}" for n, said in deaf.items()]
-        count = f"none of {len(pages)} masters leads" if len(pages) > 1 else "the only master does not lead"
+        count = (
+            f"none of {quantity(len(pages), 'master')} leads"
+            if len(pages) > 1
+            else "the only master does not lead"
+        )
         yield bad("; ".join([count, *words]), ", ".join(deaf or pages))
 
 
@@ -56,7 +61,7 @@ def _workers(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     values, wanted = pages[leaders[0]]["values"], len(s.site.with_role(CACHE_WORKER))
     serve, lost = int(values["Cluster_Workers"]), int(values.get("Cluster_LostWorkers", 0))
     if serve < wanted or lost:
-        text = f"{leaders[0]} counts {serve} workers, the site file has {wanted}"
+        text = f"{leaders[0]} counts {quantity(serve, 'worker')}, the site file has {wanted}"
         yield warn(text + (f"; {lost} are lost" if lost else ""), "cluster")
 
 

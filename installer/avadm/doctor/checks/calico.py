@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 FREE_WARN = 0.1
 LEAKED, LEAKED_SHARE = 16, 0.25
@@ -15,19 +16,20 @@ LEAKED, LEAKED_SHARE = 16, 0.25
 
 
 def _exhausted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
-    for pool, (total, used) in sorted(data["pools"].items()):
+    pools = {p: numbers for p, numbers in data["pools"].items() if p != s.site.tunnels}
+    for pool, (total, used) in sorted(pools.items()):
         own = {b: v for b, v in data["blocks"].items() if _inside(b, pool)}
         size = max((t for t, _ in own.values()), default=0)
         most = total // size if size else 0
         free = total - used
-        text = f"pool {pool}: {used} of {total} addresses are in use, in {len(own)} of {most} blocks"
+        text = f"pool {pool}: {used} of {quantity(total, 'address', 'addresses')} are in use, in {len(own)} of {most} blocks"
         if free <= 0:
             yield bad(f"{text}: no pod gets an address", "cluster")
         elif own and len(own) >= most and (empty := _without(s, len(own))):
-            yield warn(f"{text}: {empty} nodes can have no block of their own", "cluster")
+            yield warn(f"{text}: {quantity(empty, 'node')} can have no block of their own", "cluster")
         elif free < FREE_WARN * total:
             yield warn(text, "cluster")
-    if not data["pools"]:
+    if not pools:
         yield bad("there is no pool: no pod gets an address", "cluster")
 
 
@@ -46,10 +48,10 @@ def _leaked(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if kube is None:
         yield unknown("Kubernetes could not be asked how many pods have an address", "cluster")
         return
-    used = sum(u for _, u in data["pools"].values())
+    used = sum(u for pool, (_, u) in data["pools"].items() if pool != s.site.tunnels)
     pods = sum(row["addressed"] for row in kube["counts"].values())
     if used - pods > max(LEAKED, LEAKED_SHARE * used):
-        yield warn(f"{used} addresses are taken, {pods} pods have one", "cluster")
+        yield warn(f"{quantity(used, 'address', 'addresses')} taken, by {quantity(pods, 'pod')}", "cluster")
 
 
 def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -58,6 +60,19 @@ def _pool(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             f"no pool is {s.site.pods}, the site file's network of pods (there is {', '.join(sorted(data['pools']))})",
             "cluster",
         )
+
+
+def _tunnels(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
+    if not s.site.tunnels:
+        return
+    if s.site.tunnels not in data["pools"]:
+        yield bad(f"no pool is {s.site.tunnels}, the site file's network of tunnels", "cluster")
+    network = IPv4Network(s.site.tunnels)
+    for name, address in sorted(data["tunnels"].items()):
+        if not address:
+            yield bad("the tunnel has no address", name)
+        elif IPv4Address(address) not in network:
+            yield bad(f"the tunnel's address is {address}, outside {network}", name)
 
 
 def _ready(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -133,6 +148,15 @@ CHECKS = (
         _pool,
         "K12",
         "the site file's network of pods",
+    ),
+    _addresses(
+        "calico-tunnels",
+        "tunnel addresses that policies do not trust: requests of that node to pods in other racks are refused",
+        "`avadm apply nodes` writes the pools, and calico-node then changes the address by itself; "
+        "where it does not, `journalctl -u calico-node -e` there.",
+        _tunnels,
+        "K4",
+        "each in network.tunnels, or no tunnels",
     ),
     Check(
         "calico-ready",

@@ -9,6 +9,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 BOOTS_WARN, BOOTS_BAD = 3, 5
 """Times that an OSD came up within half an hour: once is a restart, twice the mending of one."""
@@ -212,7 +213,7 @@ def _flapping(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             continue
         about = data["osds"].get(osd, {})
         where = f"osd.{osd} on {s.site.node_of(about['address'])}" if about else f"osd.{osd}"
-        text = f"it came up {times} times within half an hour" + (
+        text = f"it came up {quantity(times, 'time')} within half an hour" + (
             "" if about.get("up", 1) else ", and is down now"
         )
         yield (bad if times >= BOOTS_BAD else warn)(text, where)
@@ -227,7 +228,7 @@ def _out(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
             )
     wanted = sum(n.devices for n in s.site.nodes)
     if len(data["osds"]) < wanted:
-        yield warn(f"{len(data['osds'])} OSDs of {wanted} approved devices", "ceph")
+        yield warn(f"{quantity(len(data['osds']), 'OSD')} of {quantity(wanted, 'approved device')}", "ceph")
 
 
 def _ceph(id_: str, title: str, remedy: str, judge: Any, requirement: str, good: str) -> Check:

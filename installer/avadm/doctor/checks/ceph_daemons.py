@@ -9,6 +9,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 SESSIONS_OF_HOST = 8
 """Clients of one host: one mount each is right, a client a pod is not."""
@@ -68,10 +69,10 @@ def _clients(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for name, row in data.items():
         count = sum(row["clients"].values())
         if count > SESSIONS:
-            yield warn(f"{count} clients", f"{name} on {node}")
+            yield warn(quantity(count, "client"), f"{name} on {node}")
         for host, number in sorted(row["clients"].items()):
             if number > SESSIONS_OF_HOST:
-                yield warn(f"{host} has {number} clients of {name}", host)
+                yield warn(f"{host} has {quantity(number, 'client')} of {name}", host)
 
 
 def _mounted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

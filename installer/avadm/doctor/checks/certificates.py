@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 DAY = 86400.0
 BAD_SHARE, WARN_SHARE = 0.1, 0.25
@@ -46,7 +47,8 @@ def _authorities(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     elif count == 0:
         yield bad(f"{path} holds no certificate")
     elif count > 1:
-        yield warn(f"{path} has {count} authorities, wanted one: by the former, others than members may join")
+        held = quantity(count, "authority", "authorities")
+        yield warn(f"{path} has {held}, wanted one: by the former, others than members may join")
 
 
 CHECKS = (

@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 SIZE_WARN, SIZE_BAD = 0.7, 0.9
 SYNC_S = 0.5
@@ -36,12 +37,13 @@ def _members(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
                 f"`ansible-playbook playbooks/etcd-replace.yml` puts {name} in again.",
             )
     if len(data["members"]) > len(wanted):
-        yield warn(f"{len(data['members'])} members, the site file has {len(wanted)}", "cluster")
+        yield warn(f"{quantity(len(data['members']), 'member')}, the site file has {len(wanted)}", "cluster")
     spare = len(answers) - (len(wanted) // 2 + 1)
     if len(wanted) > 1 and spare <= 0:
         missing = ", ".join(n for n in wanted if n not in answers)
         yield bad(
-            f"{len(answers)} of {len(wanted)} members answer: the loss of one more stops Kubernetes", missing
+            f"{len(answers)} of {quantity(len(wanted), 'member')} answer: the loss of one more stops Kubernetes",
+            missing,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 HELD = 0.1
 """Share of a GPU's memory in use that is worth telling where no pod asks for a GPU."""
@@ -22,7 +23,7 @@ def _devices(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     if data["said"]:
         yield bad(f"the driver does not answer: {data['said']}")
     elif len(data["seen"]) < wanted:
-        yield bad(f"the driver sees {len(data['seen'])} GPUs, the site file has {wanted}")
+        yield bad(f"the driver sees {quantity(len(data['seen']), 'GPU')}, the site file has {wanted}")
 
 
 def _memory(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

@@ -8,6 +8,7 @@ from typing import Any
 from avadm.doctor.base import Check, Judge, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
 from avadm.doctor.parts import WINDOW_MINUTES, patterns
+from avadm.quantity import quantity
 
 
 def _judge(row: Mapping[str, str]) -> Judge:
@@ -17,7 +18,9 @@ def _judge(row: Mapping[str, str]) -> Judge:
     def judge(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         seen = data.get(row["id"])
         if seen and seen["count"] >= int(row["from"]) and seen["age_s"] <= late:
-            yield tell(f"{seen['count']} lines within {WINDOW_MINUTES} minutes, the last: {seen['last']}")
+            yield tell(
+                f"{quantity(seen['count'], 'line')} within {WINDOW_MINUTES} minutes, the last: {seen['last']}"
+            )
 
     return judge
 

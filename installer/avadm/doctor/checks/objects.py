@@ -9,6 +9,7 @@ from avadm.components.objects import GATEWAY
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.checks.figures import late
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 FULL = 0.9
 """Share of a quota; as the alert ObjectQuotaNearFull."""
@@ -37,7 +38,7 @@ def _address(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     told = [found for n in s.site.with_role(GATEWAY) if (found := s.part(n.name, "objects")) is not None]
     well = sum(not _words(found["gateway"]) for found in told)
     if well:
-        yield bad(f"{wrong}; {well} of {len(told)} gateways answer at their own addresses")
+        yield bad(f"{wrong}; {well} of {quantity(len(told), 'gateway')} answer at their own addresses")
     else:
         yield bad(f"{wrong}; no gateway answers at its own address either", remedy=_GATEWAY_REMEDY)
 

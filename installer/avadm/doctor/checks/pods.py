@@ -7,6 +7,7 @@ from typing import Any
 
 from avadm.doctor.base import Check, Trouble, bad, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 SHOWN = 20
 """Pods of one check that are told one by one."""
@@ -39,7 +40,10 @@ def _pending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _crashing(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for pod in [p for p in data["pods"] if p["waiting"] in CRASHES][:SHOWN]:
-        yield warn(f"{pod['waiting']}, started again {pod['restarts']} times: {pod['message']}", _name(pod))
+        yield warn(
+            f"{pod['waiting']}, started again {quantity(pod['restarts'], 'time')}: {pod['message']}",
+            _name(pod),
+        )
 
 
 def _images(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -58,7 +62,9 @@ def _evicted(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
 
 def _killed(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for pod in [p for p in data["pods"] if p["killed"]][:SHOWN]:
-        yield warn(f"killed at its memory limit, started again {pod['restarts']} times", _name(pod))
+        yield warn(
+            f"killed at its memory limit, started again {quantity(pod['restarts'], 'time')}", _name(pod)
+        )
 
 
 def _ending(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
@@ -70,7 +76,9 @@ def _mounts(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
     for reason in ("FailedMount", "FailedAttachVolume"):
         if reason in data["events"]:
             event = data["events"][reason]
-            yield warn(f"{reason}, {event['count']} pods lately: {event['message']}", event["object"])
+            yield warn(
+                f"{reason}, {quantity(event['count'], 'pod')} lately: {event['message']}", event["object"]
+            )
 
 
 def _signals(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

@@ -8,6 +8,7 @@ from typing import Any
 from avadm.components import COMPONENTS
 from avadm.doctor.base import Check, Trouble, bad, unknown, warn
 from avadm.doctor.model import Snapshot
+from avadm.quantity import quantity
 
 OURS = (
     "alertmanager",
@@ -47,12 +48,14 @@ def _units(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:
         if u["active"] == "failed" or u["sub"] == "auto-restart":
             yield (bad if ours else warn)(state, remedy=remedy)
         elif u["active"] == "deactivating" and ours:
-            stuck = "If it does not end at all, its process hangs in the kernel: restart the node (K5)."
+            stuck = "If it does not end at all, its process hangs in the kernel: restart the node."
             yield bad(state, remedy=f"{remedy} {stuck}")
         elif u["enabled"] and u["active"] == "inactive" and u["condition"] and u["type"] in LONG:
             yield (bad if ours else warn)(f"{state} although it is enabled", remedy=remedy)
         elif u["restarts"] > RESTARTS and ours:
-            yield warn(f"{name} was started again {u['restarts']} times by systemd", remedy=remedy)
+            yield warn(
+                f"{name} was started again {quantity(u['restarts'], 'time')} by systemd", remedy=remedy
+            )
 
 
 def _ports(s: Snapshot, node: str, data: Any) -> Iterator[Trouble]:

@@ -130,6 +130,7 @@ def make_ready(
 ) -> None:
     """Wait for sshd, set root's password, prove that the disks are the lab's own; AvadmError where not."""
     container = name(config, node)
+    shims.weigh(config, node)
     seen = flags.wait_sshd(docker, container)
     if seen != "active":
         raise AvadmError(

@@ -54,6 +54,10 @@ LOOP_RULES = ("b 7:* rwm", "c 10:237 rwm")
 LOOPS = 64
 """Loop devices that a node can open; the kernel gives out the first free one of the machine."""
 
+WEIGHT = 2
+"""How many processes of this machine a node weighs. With one, kubelets beside thirty busy processes miss their heartbeat (40 s)
+and the platform's pods are taken for dead; with many, the controller starves while nodes are under load."""
+
 _VOLUMES = {"master": ("docker", "kubelet"), "worker": ("docker", "kubelet"), "etcd": ("etcd",)}
 """Role to the folders of /var/lib that are volumes: overlay on overlay does not work, etcd's data outlives a node."""
 
@@ -71,10 +75,26 @@ _GPU_FILES = {"nvidia-persistenced.service": ("etc/systemd/system/nvidia-persist
 def cgroup(config: Config, node: LabNode) -> str:
     """Return the cgroup in which docker makes a node's own.
 
-    At the top, where a node has the weight of a process of this machine: below docker's one group all nodes together
-    would have that of one, and starve beside whoever installs them.
+    At the top: below docker's one group all nodes together would have the weight of one process of this machine, and
+    starve beside whatever else runs there.
     """
     return f"/avadm-{config.name}-{node.name}"
+
+
+def weigh(config: Config, node: LabNode, root: Path = Path("/sys/fs/cgroup")) -> None:
+    """Give a node that runs the CPU weight of WEIGHT processes of this machine; nothing where docker chose the cgroup.
+
+    Args:
+        config: the lab's numbers.
+        node: the node.
+        root: where this machine's cgroups are.
+    """
+    own = cgroup(config, node).lstrip("/")
+    # Version 1 counts shares of 1024 a process, version 2 weights of 100.
+    for path, unit in ((root / "cpu" / own / "cpu.shares", 1024), (root / own / "cpu.weight", 100)):
+        # Not made where it is missing: it is the kernel's file.
+        with suppress(FileNotFoundError), path.open("r+") as file:
+            file.write(str(WEIGHT * unit))
 
 
 def suit(nodes: Sequence[LabNode], root: Path = Path("/sys/fs/cgroup")) -> None:

@@ -17,10 +17,11 @@ MORE = (
 )
 SIZE = "6G"
 """Of the root disk; its file has holes."""
+TREE = "tree"
 ADDRESS, GATEWAY, PREFIX = "10.79.250.2", "10.79.250.1", 24
 
 # The initrd holds what finds the root disk and nothing else: the whole takes minutes to unpack without KVM.
-_BEFORE = """set -e
+INITRD = """set -e
 mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/etc/initramfs-tools/hooks"
 echo MODULES=list > "$1/etc/initramfs-tools/conf.d/vm"
 printf '#!/bin/sh\\n[ "$1" = prereqs ] && exit 0\\n. /usr/share/initramfs-tools/hook-functions\\n'\
@@ -51,6 +52,30 @@ def do(proc: Proc, doing: str, argv: Sequence[str], timeout: float = 60.0) -> st
     return must(proc.run(argv, timeout=timeout), doing, "Read the message.").stdout
 
 
+def debian(proc: Proc, folder: Path, variant: str, include: str, before: str, after: str) -> None:
+    """Unpack Debian 12 into the subfolder TREE of a folder, and put its kernel and initrd beside it.
+
+    Args:
+        proc: runs commands.
+        folder: it is there, and has no TREE yet.
+        variant: mmdebstrap's.
+        include: further packages, with commas.
+        before: script that runs before these are installed; the tree is its first argument.
+        after: script that runs at the end.
+    """
+    tree = folder / TREE
+    command = [
+        "mmdebstrap", f"--variant={variant}", f"--include={include}", "--aptopt=Acquire::Languages \"none\"",
+        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=force-unsafe-io", f"--essential-hook={before}", f"--customize-hook={after}",
+        "bookworm", str(tree),
+    ]  # fmt: skip
+    do(proc, "Making the machine's file system", command, timeout=1800)
+    boot = tree / "boot"
+    shutil.copy(next(iter(boot.glob("vmlinuz-*"))), folder / "vmlinuz")
+    shutil.copy(next(iter(boot.glob("initrd.img-*"))), folder / "initrd")
+
+
 def packages(profile: Profile) -> str:
     """Return what the disk has, as mmdebstrap takes it: no package is fetched by the machine itself."""
     return ",".join(sorted({*of_roles(profile), *MORE.split(",")}))
@@ -63,7 +88,7 @@ def of_roles(profile: Profile) -> list[str]:
 
 def digest(profile: Profile) -> str:
     """Return 12 hex digits that change with the recipe."""
-    text = "\0".join((packages(profile), SIZE, _BEFORE, _AFTER, ADDRESS))
+    text = "\0".join((packages(profile), SIZE, INITRD, _AFTER, ADDRESS))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -76,7 +101,8 @@ def ensure(proc: Proc, folder: Path, profile: Profile) -> Path:
     home = folder / digest(profile)
     if (home / "root.img").exists():
         return home
-    making, tree = home.with_suffix(".making"), home.with_suffix(".making") / "tree"
+    making = home.with_suffix(".making")
+    tree = making / TREE
     if making.exists():
         shutil.rmtree(making)
     making.mkdir(parents=True)
@@ -87,16 +113,7 @@ def ensure(proc: Proc, folder: Path, profile: Profile) -> Path:
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "vm", "-f", str(making / name)],
         )
     after = _AFTER.format(keys=making, address=ADDRESS, prefix=PREFIX)
-    command = [
-        "mmdebstrap", "--variant=apt", f"--include={packages(profile)}", "--aptopt=Acquire::Languages \"none\"",
-        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
-        "--dpkgopt=force-unsafe-io", f"--essential-hook={_BEFORE}", f"--customize-hook={after}",
-        "bookworm", str(tree),
-    ]  # fmt: skip
-    do(proc, "Making the machine's file system", command, timeout=1800)
-    boot = tree / "boot"
-    shutil.copy(next(iter(boot.glob("vmlinuz-*"))), making / "vmlinuz")
-    shutil.copy(next(iter(boot.glob("initrd.img-*"))), making / "initrd")
+    debian(proc, making, "apt", packages(profile), INITRD, after)
     do(
         proc,
         "Making the machine's disk",

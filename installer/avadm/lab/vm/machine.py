@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -84,20 +84,27 @@ def running(proc: Proc, home: Path, work: Path) -> Iterator[None]:
             disk.truncate(DISK_BYTES)
     key = (home / "host_key.pub").read_text(encoding="ascii").split()
     (home / "known_hosts").write_text(f"{ADDRESS} {key[0]} {key[1]}\n", encoding="ascii")
-    with network(proc), (work / "qemu.log").open("wb") as log:
-        qemu = subprocess.Popen(
-            command(home, work), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+    with network(proc), qemu(command(home, work), work / "qemu.log"):
+        yield
+
+
+@contextmanager
+def qemu(command: Sequence[str], log: Path) -> Iterator[None]:
+    """Have qemu run for as long as the block lasts; what it prints goes to ``log``."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
         )
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
         try:
-            yield
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(qemu.pid, signal.SIGTERM)
-            try:
-                qemu.wait(20)
-            except subprocess.TimeoutExpired:
-                qemu.kill()
-                qemu.wait()
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def reached(proc: Proc, home: Path, work: Path, boot: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site.components import Account
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
@@ -92,7 +93,7 @@ def used(draft: Draft) -> Iterator[Finding]:
             "accounts-unused",
             ACCOUNTS,
             "There is no Kubernetes: no node has the role master.",
-            f"{len(accounts)} accounts",
+            quantity(len(accounts), "account"),
             "1, 3 or 5 master, or no accounts",
             "Give nodes the roles of Kubernetes, or remove accounts.",
         )

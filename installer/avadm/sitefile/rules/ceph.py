@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site.cephx import Entity, fs_entity, rbd_entity
 from avadm.site.components import Ceph
 from avadm.site.object_pools import shares as objects
@@ -34,7 +35,7 @@ def replicas(draft: Draft) -> Iterator[Finding]:
                 "replicas-too-many",
                 (*CEPH, "replicas"),
                 f"There are fewer {ceph.failure_domain}s with OSDs than copies.",
-                f"{ceph.replicas} replicas, {len(domains)}: {', '.join(sorted(domains))}",
+                f"{quantity(ceph.replicas, 'replica')}, {len(domains)}: {', '.join(sorted(domains))}",
                 f"at least {ceph.replicas} {ceph.failure_domain}s with the role osd",
                 "Add OSD nodes, lower replicas, or set failure_domain: host.",
             )
@@ -43,8 +44,8 @@ def replicas(draft: Draft) -> Iterator[Finding]:
                 "racks-without-reserve",
                 (*CEPH, "failure_domain"),
                 "After the loss of a rack its copies cannot be made anew: no other rack may take them.",
-                f"{ceph.replicas} replicas, {len(domains)} racks with OSDs: {', '.join(sorted(domains))}",
-                f"at least {ceph.replicas + 1} racks with the role osd",
+                f"{quantity(ceph.replicas, 'replica')}, {quantity(len(domains), 'rack')} with OSDs: {', '.join(sorted(domains))}",
+                f"at least {quantity(ceph.replicas + 1, 'rack')} with the role osd",
                 "Spread the OSD nodes over one rack more, or set failure_domain: host.",
             )
     low, all_ = ceph.min_replicas, ceph.replicas

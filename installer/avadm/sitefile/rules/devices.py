@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site.model import Device
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
@@ -113,7 +114,7 @@ def osd_devices(draft: Draft) -> Iterator[Finding]:
                 "devices-without-osd",
                 ("nodes", i, "devices"),
                 f"{node.name} has devices but not the role osd.",
-                f"{len(node.devices)} devices, roles: {', '.join(node.roles) or 'none'}",
+                f"{quantity(len(node.devices), 'device')}, roles: {', '.join(node.roles) or 'none'}",
                 "the role osd, or no devices",
                 "Add the role, or remove the devices.",
                 node.name,

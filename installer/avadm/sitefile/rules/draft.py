@@ -61,6 +61,7 @@ class Draft:
             "storage": net.storage,
             "pods": net.pods,
             "services": net.services,
+            "tunnels": net.tunnels,
         }
         for key, value in single.items():
             if value is not None and self.ok("network", key):

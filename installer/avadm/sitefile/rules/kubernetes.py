@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 
 from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site.object_pools import etcd_copies
 from avadm.site.places import registry_name
 from avadm.sitefile.rules.draft import Draft
@@ -37,7 +38,7 @@ def quorums(draft: Draft) -> Iterator[Finding]:
         return
     reasons = {
         "etcd": "An even number of etcd members survives no more losses than one fewer.",
-        "master": "Masters come in odd numbers (P7).",
+        "master": "Masters come in odd numbers.",
     }
     for role, reason in reasons.items():
         nodes = draft.site.with_role(role)
@@ -196,7 +197,7 @@ def load_balancer(draft: Draft) -> Iterator[Finding]:
             path,
             "This is no range of addresses." if size < 1 else "This range is too large.",
             f"{pool.first} to {pool.last}",
-            f"first up to last, at most {RANGE} addresses",
+            f"first up to last, at most {quantity(RANGE, 'address', 'addresses')}",
             "Correct first or last.",
         )
         return

@@ -1,4 +1,4 @@
-"""Rules over where logs are kept (I8)."""
+"""Rules over where logs are kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stores(draft: Draft) -> Iterator[Finding]:
         yield draft.warning(
             "log-store-alone",
             path,
-            "With one store, its loss is the loss of all logs (I8).",
+            "With one store, its loss is the loss of all logs.",
             logs.stores[0],
             "2 stores",
             "Name a second node.",

@@ -99,6 +99,7 @@ def _name(path: KeyPath) -> str:
         "storage": "The storage network",
         "pods": "The pod network",
         "services": "The service network",
+        "tunnels": "The tunnel network",
         "vpc": "A VPC network",
         "vswitches": "A virtual switch",
     }

@@ -142,7 +142,7 @@ def clients(draft: Draft) -> Iterator[Finding]:
 
 
 def monitoring(draft: Draft) -> Iterator[Finding]:
-    """Prometheus comes as 2 or 3 replicas with Alertmanagers, or is the site's own and none is installed (I2)."""
+    """Prometheus comes as 2 or 3 replicas with Alertmanagers, or is the site's own and none is installed."""
     if not draft.whole("roles") or not draft.ok("components", "monitoring", "existing"):
         return
     counts = {r: len(draft.site.with_role(r)) for r in ("prometheus", "alertmanager", "grafana")}
@@ -162,7 +162,7 @@ def monitoring(draft: Draft) -> Iterator[Finding]:
         yield draft.error(
             "prometheus-replicas",
             NODES,
-            "Prometheus runs as two or three equal replicas (I2).",
+            "Prometheus runs as two or three equal replicas.",
             f"{counts['prometheus']}: {_names(draft, 'prometheus')}",
             "2 or 3 prometheus",
             "Give the role prometheus to two or three nodes.",

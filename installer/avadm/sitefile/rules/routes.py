@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from avadm.components import held
 from avadm.findings import Finding
+from avadm.quantity import quantity
 from avadm.site.model import Node, Site
 from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.rules.kubernetes import taken
@@ -157,6 +158,32 @@ def racks(draft: Draft) -> Iterator[Finding]:
         )
 
 
+def tunnels(draft: Draft) -> Iterator[Finding]:
+    """Nodes' tunnels have addresses apart from those of pods: policies tell the two apart by their source."""
+    net = draft.site.network
+    if not draft.ok("network") or not draft.whole("roles") or net.ipip == "never" or net.rack_prefix is None:
+        return
+    wanted = len(speakers(draft.site))
+    if net.tunnels is None:
+        yield draft.error(
+            "tunnels",
+            ("network", "ipip"),
+            "The nodes' tunnels have no addresses of their own.",
+            "no network.tunnels",
+            f"a subnet with {wanted} addresses or more",
+            "Set network.tunnels to a range that nothing else uses, e.g. a /24.",
+        )
+    elif net.tunnels.num_addresses < wanted:
+        yield draft.error(
+            "tunnels",
+            ("network", "tunnels"),
+            "There are more masters and workers than tunnel addresses.",
+            f"{net.tunnels}: {net.tunnels.num_addresses} for {quantity(wanted, 'node')}",
+            "one for each",
+            "Choose a larger range.",
+        )
+
+
 def shared(draft: Draft) -> Iterator[Finding]:
     """Who holds a virtual address together is in its subnet: other segments do not hear of it."""
     net = draft.site.network
@@ -190,4 +217,4 @@ def subnet(site: Site, node: Node) -> IPv4Network:
     return IPv4Network((node.address, length), strict=False)
 
 
-RULES = [reflectors, peers, reached, racks, shared]
+RULES = [reflectors, peers, reached, racks, tunnels, shared]

@@ -12,6 +12,8 @@ from avadm.sitefile.rules.draft import Draft
 from avadm.sitefile.source import KeyPath
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:]+:[0-9a-fA-F:]*")
+_PROXY = re.compile(r"http://[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:\d{1,5})?/?")
+_PAST = re.compile(r"\.?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _SOURCE = re.compile(r"deb(-src)?\s+(\[[^\]]*\]\s+)?\S+\s+\S+.*")
 
 
@@ -93,6 +95,45 @@ def urls(draft: Draft) -> Iterator[Finding]:
             )
 
 
+def internet_proxy(draft: Draft) -> Iterator[Finding]:
+    """The proxy to the internet and its exceptions are what docker, apt, Go, Python, npm and Maven all understand."""
+    packages = draft.site.packages
+    url, path = packages.internet_proxy, ("packages", "internet_proxy")
+    if url is not None and draft.ok(*path) and "@" in url:
+        yield draft.error(
+            "url-password",
+            path,
+            "A user or password does not belong in the site file.",
+            f"…@{url.rpartition('@')[2]}",
+            "http://HOST:PORT",
+            "Have the proxy admit the nodes and the controller by their addresses.",
+        )
+    elif url is not None and draft.ok(*path) and not _PROXY.fullmatch(url):
+        yield draft.error("url-syntax", path, "Invalid proxy.", url, "http://HOST:PORT")
+    path = ("packages", "no_proxy")
+    for i, entry in enumerate(packages.no_proxy if draft.ok(*path) else []):
+        if not _PAST.fullmatch(entry):
+            yield draft.error(
+                "no-proxy-entry",
+                (*path, i),
+                "Invalid exception of the proxy.",
+                entry,
+                "a host name, a domain such as .example.org, or an address",
+                "Write each address by itself: not all versions of docker know networks."
+                if "/" in entry
+                else "Write one name or address in each entry, without port or scheme.",
+            )
+    if packages.no_proxy and not url:
+        yield draft.warning(
+            "no-proxy-entry",
+            path,
+            "These exceptions have no effect: there is no proxy.",
+            ", ".join(packages.no_proxy),
+            "packages.internet_proxy",
+            "Set packages.internet_proxy, or remove no_proxy.",
+        )
+
+
 def package_sources(draft: Draft) -> Iterator[Finding]:
     """Lines of sources.list look like such."""
     sources = draft.site.packages.sources
@@ -168,4 +209,4 @@ def login(draft: Draft) -> Iterator[Finding]:
             )
 
 
-RULES = [time, urls, package_sources, package_keys, login]
+RULES = [time, urls, internet_proxy, package_sources, package_keys, login]
