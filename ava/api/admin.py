@@ -34,7 +34,15 @@ def create_admin(store: Store, passwords: Passwords, name: str, email: str, pass
     now = utc_now()
     user = _there(store, name)
     if user is None:
-        store.add_user(name, email, passwords.hash(password), now, admin=True, state=UserState.ACTIVE)
+        store.add_user(
+            name,
+            email,
+            passwords.hash(password),
+            now,
+            admin=True,
+            state=UserState.ACTIVE,
+            email_confirmed=True,
+        )
         done = "made"
     else:
         same = passwords.matches(store.password(name), password)

@@ -14,16 +14,14 @@ from fastapi import Request
 
 from ava.api.identity import caller as by_request
 from ava.api.identity import services_of
-from ava.domain.model import Kind, Phase
+from ava.api.scopes import refusal
 from ava.domain.problems import Problem, Refused, missing
-from ava.domain.serving import address
 from ava.store.interface import Store
 
 WHO = "x-ava-user"
 """Header that tells a service who calls; what a client sends under this name never reaches it."""
 FRESH = 5.0
 """Seconds for which an answer is given again: so long a member who was taken out may still call."""
-PAGE = 1000
 MOST = 100_000
 """Answers kept at once."""
 
@@ -44,7 +42,7 @@ class Callers:
         with self._lock:
             # A name that is not known may be that of a service of a moment ago.
             if now - self._read > (FRESH if label in self._groups else 1.0):
-                self._groups, self._read = self._services(), now
+                self._groups, self._read = dict(self.store.addresses()), now
             return self._groups.get(label)
 
     def remembered(self, label: str, digest: str) -> str | None:
@@ -57,16 +55,6 @@ class Callers:
         if len(self._allowed) >= MOST:
             self._allowed = {}
         self._allowed[label, digest] = (self._clock() + FRESH, user)
-
-    def _services(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        after: str | None = None
-        while True:
-            page = self.store.runs(kind=Kind.SERVICE, phase=Phase.ADMITTED, after=after, limit=PAGE)
-            found |= {address(run.owner, run.name): run.group for run in page.items}
-            after = page.next
-            if after is None:
-                return found
 
 
 def _callers(request: Request) -> Callers:
@@ -104,6 +92,8 @@ def caller(request: Request) -> str:
                 "Make a token with `ava tokens make` and send it.",
             ),
         )
+    if who.scopes is not None and "runs" not in who.scopes:
+        raise refusal(who.scopes, ["runs"])
     if (known := callers.remembered(label, who.digest)) is not None:
         return known
     if who.user.name not in {member.name for member in services.store.members(group)}:

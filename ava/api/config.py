@@ -71,6 +71,8 @@ class Limits(Strict):
         login_name: refused log-ins of one account from all addresses, after which clients that it does not know are slowed down.
         login_slow: log-ins of such an account from clients that it does not know.
         registration: registrations of one address.
+        confirmation_account, confirmation_address, confirmation_site: mails that ask to confirm an address, by the account, by
+            the address and of the whole site.
         submit: runs of one user.
         change: other changes of one user.
         streams: logs that one user follows at once.
@@ -81,6 +83,9 @@ class Limits(Strict):
     login_name: Rate = "200/hour"
     login_slow: Rate = "30/minute"
     registration: Rate = "10/hour"
+    confirmation_account: Rate = "5/day"
+    confirmation_address: Rate = "5/day"
+    confirmation_site: Rate = "100/hour"
     submit: Rate = "300/minute"
     change: Rate = "600/minute"
     streams: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -213,6 +218,16 @@ class Oidc(Strict):
     ca: Path | None = None
 
 
+class EmailConfirmation(Strict):
+    """The site sends mail (the operator does), so users confirm their addresses.
+
+    Attributes:
+        address: AVA's own, ``https://HOST``, which links in mails begin with.
+    """
+
+    address: Annotated[str, Field(pattern=r"^https?://[^\s/]+$")]
+
+
 class UserRegistry(Strict):
     """The site's registry as users push to it.
 
@@ -241,8 +256,8 @@ class Config(Strict):
         sealing_key: file with a Fernet key; deploy keys and cursors are sealed with it. The same on every replica.
         trusted_proxies: networks whose X-Forwarded-For is believed.
         session_hours, token_days: until a log-in ends, and a token at most.
-        login_days: where there is ldap or oidc, tokens and ssh keys are refused so many days after their owner's last log-in,
-            until the next one, because an account may have been locked there; 0: they are not bound to log-ins.
+        login_days: where there is ldap or oidc, sessions, tokens and ssh keys are refused so many days after their owner's last
+            log-in, until the next one, because an account may have been locked there; 0: they are not bound to log-ins.
         prometheus: servers that are asked what runs use; the first that answers is believed.
         images: the images that the site offers, by the name that users write; a row needs only ``image`` where the catalogue
             knows the rest.
@@ -250,11 +265,14 @@ class Config(Strict):
         snapshots: whether data sets may be snapshots of block images: nodes mount some.
         nfs_servers: from which data sets may be read; empty: from none.
         hdfs_stores: HDFS from which data sets may be read, by the folder of the cache where each is seen.
+        data_set_quota: bytes of a new data set for which its owner names none; None: no limit.
+        owner_quota: bytes that all data sets of one owner may have together by their limits; None: no limit.
         services_domain: services have host names below it; empty: they have no addresses.
         registries: by ``HOST[:PORT]``; asked what an image runs by itself.
         user_registry: where users push images; None: they cannot.
         registration: whether people may get an account of their own (an administrator still approves each).
         registration_form: whether they may by the form, which proves nothing, also where there is ldap or oidc.
+        email_confirmation: None: the site sends no mail.
         workbenches: None: nobody gets into them.
     """
 
@@ -274,6 +292,8 @@ class Config(Strict):
     snapshots: bool = False
     nfs_servers: tuple[Server, ...] = ()
     hdfs_stores: tuple[Image, ...] = ()
+    data_set_quota: Annotated[int, Field(ge=2**20, le=2**60)] | None = None
+    owner_quota: Annotated[int, Field(ge=2**20, le=2**60)] | None = None
     registries: dict[str, Registry] = Field(default_factory=dict)
     user_registry: UserRegistry | None = None
     services_domain: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$")] = ""
@@ -284,12 +304,21 @@ class Config(Strict):
     registration_form: bool = False
     ldap: Ldap | None = None
     oidc: Oidc | None = None
+    email_confirmation: EmailConfirmation | None = None
     workbenches: Workbenches | None = None
 
     @property
     def form_open(self) -> bool:
         """Whether people may register by the form."""
         return self.registration and (self.registration_form or (self.ldap is None and self.oidc is None))
+
+    @model_validator(mode="after")
+    def _every_data_set_has_a_limit(self) -> Self:
+        if self.owner_quota is not None and self.data_set_quota is None:
+            raise ValueError(
+                "owner_quota needs data_set_quota: a data set without a limit counts for nothing"
+            )
+        return self
 
     @field_validator("images", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from ava.api.identity import digest, new_secret
@@ -12,7 +13,14 @@ SESSIONS, TOKENS = 50, 100
 """Of one user at once."""
 
 
-def make(services: Services, user: str, kind: str, until: datetime, label: str) -> tuple[str, str]:
+def make(
+    services: Services,
+    user: str,
+    kind: str,
+    until: datetime,
+    label: str,
+    scopes: Collection[str] | None = None,
+) -> tuple[str, str]:
     """Make a session (the oldest gives way) or a token; return its id and its secret.
 
     Raises:
@@ -39,7 +47,8 @@ def make(services: Services, user: str, kind: str, until: datetime, label: str) 
         for oldest in open_now[: max(0, len(open_now) - SESSIONS + 1)]:
             _end(services, user, oldest["id"])
     secret = new_secret()
-    return store.add_secret(user, kind, digest(secret), now, until=until, label=label), secret
+    id = store.add_secret(user, kind, digest(secret), now, until=until, label=label, scopes=scopes)
+    return id, secret
 
 
 def _end(services: Services, user: str, id: str) -> None:

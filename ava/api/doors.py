@@ -64,6 +64,19 @@ class Key(_Strict):
     key: Annotated[str, Field(max_length=20_000)]
 
 
+class Connection(_Strict):
+    """A connection through the ssh gateway: the key that opened it, and the workbenches that it may reach."""
+
+    key: Annotated[str, Field(max_length=20_000)]
+    definitions: Annotated[list[Text], Field(max_length=10_000)]
+
+
+class Connections(_Strict):
+    """Connections that are open through a gateway."""
+
+    connections: Annotated[list[Connection], Field(max_length=500)]
+
+
 class Sessions(_Strict):
     """Workbenches with ssh sessions through a gateway."""
 
@@ -89,6 +102,9 @@ def routes(services: Services) -> list[Route]:
     if config.jump is not None and config.jump_secret is not None:
         jump = _secret(config.jump_secret)
         found.append(Route("/door/keys", _guarded(jump, Key, doors.keys), methods=["POST"]))
+        found.append(
+            Route("/door/connections", _guarded(jump, Connections, doors.connections), methods=["POST"])
+        )
         found.append(Route("/door/sessions", _guarded(jump, Sessions, doors.sessions), methods=["POST"]))
     return found
 
@@ -131,7 +147,8 @@ class Doors:
         """Return for each cookie whether what it opened may stay open."""
         found = [self._of(cookie) for cookie in asked.cookies]
         pairs = [(who.session, who.definition) for who in found if who is not None]
-        stay = self.services.store.stay_open(pairs, self.services.clock()) if pairs else ()
+        store, least = self.services.store, presence.since(self.services)
+        stay = store.stay_open(pairs, self.services.clock(), least) if pairs else ()
         self._at_work({definition for _, definition in stay})
         return _json({"alive": [who is not None and (who.session, who.definition) in stay for who in found]})
 
@@ -141,9 +158,8 @@ class Doors:
         Every line allows connections to port 22 of workbenches of who has stored the key, by the names of their Services:
         each connection asks anew where that is now.
         """
-        try:
-            line = sshkeys.public(asked.key)
-        except Refused:
+        line = _public(asked.key)
+        if not line:
             return PlainTextResponse("")
         runs = [run for run in self.services.store.benches_of_key(line) if self._is_recent(run.owner)]
         domain = self.config.jump.domain if self.config.jump else ""
@@ -153,6 +169,15 @@ class Doors:
 
     def _is_recent(self, owner: str) -> bool:
         return presence.is_recent(self.services, self.services.store.user(owner))
+
+    def connections(self, asked: Connections) -> Response:
+        """Return for each connection through the ssh gateway whether it may stay open.
+
+        It may as long as every owner of a workbench that it reaches may log in, has logged in lately, and keeps its key.
+        """
+        pairs = [(_public(one.key), one.definitions) for one in asked.connections]
+        stay = self.services.store.keys_stay(pairs, presence.since(self.services)) if pairs else ()
+        return _json({"stay": list(stay)})
 
     def sessions(self, asked: Sessions) -> Response:
         """Keep in which workbenches somebody is by ssh, and that the gateway tells of it."""
@@ -177,9 +202,8 @@ class Doors:
     def _at(self, who: tickets.Pass) -> AtDoor:
         return self.services.store.at_door(who.session, who.definition, self.services.clock())
 
-    @staticmethod
-    def _wrong(there: AtDoor) -> int:
-        if there.user is None:
+    def _wrong(self, there: AtDoor) -> int:
+        if there.user is None or not presence.is_recent(self.services, there.user):
             return 401
         if there.owner is None:
             return 404
@@ -191,6 +215,14 @@ class Doors:
 def name(definition: str, group: str, domain: str) -> str:
     """Return the name by which the ssh gateway finds a workbench."""
     return f"{service(definition)}.{labels.namespace(group)}.svc.{domain}"
+
+
+def _public(key: str) -> str:
+    """Return a key as users' keys are stored; empty for what is no key."""
+    try:
+        return sshkeys.public(key)
+    except Refused:
+        return ""
 
 
 def _json(said: object) -> Response:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import InvalidToken
 
-from ava.api import login, registration
+from ava.api import confirmation, login, registration
 from ava.api.identity import digest, new_secret
 from ava.api.oidc import Identity, OidcDown, OidcRefused, Provider
 from ava.api.rates import network
@@ -121,9 +121,10 @@ def _account(services: Services, identity: Identity, address: str) -> User:
     """Return whose identity it is; at the first log-in an account is made, which an administrator approves."""
     store, settings = services.store, _provider(services).settings
     found = store.identified(identity.issuer, identity.subject)
-    if found is not None:
-        return found
     claims, rule = identity.claims, settings.enough
+    verified = claims.get("email_verified") is True
+    if found is not None:
+        return _confirmed(services, found, claims) if verified else found
     name, email = account_name(_text(claims, settings.name_claim)), _text(claims, "email")
     wrong = [*person_problems(name, f"claim {settings.name_claim}"), *email_problems(email, "claim email")]
     if wrong:
@@ -138,7 +139,14 @@ def _account(services: Services, identity: Identity, address: str) -> User:
     known = (identity.issuer, identity.subject)
     try:
         made = store.add_user(
-            name, email, hashed, services.clock(), state=state, identity=known, over_pending=True
+            name,
+            email,
+            hashed,
+            services.clock(),
+            state=state,
+            identity=known,
+            over_pending=True,
+            email_confirmed=verified,
         )
     except Refused as refused:
         # Two answers for one person at once: the other one made it. An account of that name is never taken over.
@@ -154,7 +162,15 @@ def _account(services: Services, identity: Identity, address: str) -> User:
         address,
         {"by": identity.issuer, "state": state.value},
     )
+    confirmation.offer(services, made)
     return made
+
+
+def _confirmed(services: Services, found: User, claims: dict[str, Any]) -> User:
+    """Return the account, its address confirmed where the provider has verified this very address."""
+    if found.email_confirmed is not None or _text(claims, "email").lower() != found.email:
+        return found
+    return services.store.confirm_email(found.name, found.email, services.clock()) or found
 
 
 def _text(claims: dict[str, Any], name: str) -> str:

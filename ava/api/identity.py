@@ -13,12 +13,13 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from ava.api import matrix, presence
+from ava.api import scopes as token_scopes
 from ava.api.services import Services
 from ava.domain.model import Group, User
 from ava.domain.problems import Problem, Refused
@@ -54,6 +55,7 @@ class Caller:
         user: None: nobody is logged in.
         kind: ``session`` or ``token``; "" for nobody.
         secret_id: the session's or token's id.
+        scopes: those of the token; None: everything that the user may.
     """
 
     services: Services
@@ -63,6 +65,7 @@ class Caller:
     secret_id: str = ""
     csrf: str = ""
     digest: str = ""
+    scopes: token_scopes.Scopes = None
 
     @property
     def me(self) -> User:
@@ -97,11 +100,12 @@ class Caller:
         what: str = "",
         where: str = "",
     ) -> None:
-        """Return if the caller may do it (roles.yml); Refused 401, 403, 404 else."""
+        """Return if the caller (roles.yml), and its token (scopes.py), may do it; Refused 401, 403, 404 else."""
         relations = self.relations(owner, group)
         if self.user is None and not matrix.allowed(action, relations):
             raise matrix.unauthenticated()
         try:
+            token_scopes.permit(self.scopes, action)
             matrix.permit(action, relations, what=what, where=where or what or "request")
         except Refused:
             # Once a minute: refused requests have no rate, and the audit log has no end.
@@ -148,7 +152,9 @@ def caller(request: Request) -> Caller:
     if head is not None:
         scheme, _, word = head.partition(" ")
         found = _SECRET.match(word.strip().removeprefix(PREFIX)) if scheme.lower() == "bearer" else None
-        return _known(services, "token", found, address)
+        known = _known(services, "token", found, address)
+        token_scopes.permit_request(known.scopes, request.method, request.url.path)
+        return known
     known = by_session(services, request.cookies.get(COOKIE), address)
     if known.user is None:
         return known
@@ -201,12 +207,16 @@ def by_session(services: Services, cookie: str | None, address: str) -> Caller:
 
 
 def _known(services: Services, kind: str, found: re.Match[str] | None, address: str) -> Caller:
-    user = services.store.who(kind, digest(found["secret"]), services.clock()) if found else None
-    if user is None or found is None:
+    bearer = services.store.bearer(kind, digest(found["secret"]), services.clock()) if found else None
+    if bearer is None or found is None:
         raise matrix.unauthenticated()
-    if kind == "token" and not presence.is_recent(services, user):
+    user, scopes = bearer
+    if not presence.is_recent(services, user):
         raise presence.too_old(services)
-    return Caller(services, address, user, kind, found["id"], csrf(found["secret"]), digest(found["secret"]))
+    if scopes is not None:
+        user = replace(user, admin=False)
+    secret = found["secret"]
+    return Caller(services, address, user, kind, found["id"], csrf(secret), digest(secret), scopes)
 
 
 def someone(who: Annotated[Caller, Depends(caller)]) -> Caller:

@@ -1,15 +1,13 @@
 """A link by which a person chooses a password: good once, for some days, and only while the account has the password it had then.
 
-It is sealed with the sealing key and kept nowhere. Whoever has it is that person to the platform, as with a password.
+Whoever has it is that person to the platform, as with a password.
 """
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
-from cryptography.fernet import InvalidToken
-
+from ava.api import links
 from ava.api.identity import digest
 from ava.api.services import Services
 from ava.domain.model import User, UserState
@@ -25,15 +23,8 @@ def make(services: Services, user: User) -> tuple[str, datetime]:
     Raises:
         Refused: 409 for an account that cannot be used, or whose password the site's directory has.
     """
-    if user.state is not UserState.ACTIVE:
-        raise conflict(
-            "account-not-active",
-            f"{user.name} cannot log in.",
-            "path.name",
-            "Approve the account first.",
-            found=user.state.value,
-            wanted="active",
-        )
+    if refused := links.inactive(user):
+        raise refused
     if elsewhere(services, user.admin):
         raise conflict(
             "password-elsewhere",
@@ -43,9 +34,7 @@ def make(services: Services, user: User) -> tuple[str, datetime]:
             found="log-in by LDAP",
             wanted="a password of AVA",
         )
-    until = services.clock() + timedelta(days=DAYS)
-    kept = digest(services.store.password(user.name))
-    return services.sealer.seal(json.dumps([_KIND, user.id, kept, until.timestamp()])), until
+    return links.make(services, _KIND, user, services.store.password(user.name), DAYS)
 
 
 def elsewhere(services: Services, admin: bool) -> bool:
@@ -55,10 +44,12 @@ def elsewhere(services: Services, admin: bool) -> bool:
 
 def use(services: Services, invitation: str, password: str) -> User:
     """Give the account this password, end what log-ins it had, and return it; Refused 403 for no invitation (any more)."""
-    user, until = _open(services, invitation)
+    link = links.read(services, _KIND, invitation)
+    if link is None:
+        raise _refused()
+    user = _invited(services, link)
     hashed = services.passwords.hash(password)
-    # Of two who use it at once one is the first.
-    if not services.store.spend(digest(f"{_KIND} {invitation}"), until):
+    if not links.spend(services, _KIND, invitation, link):
         raise _refused()
     services.store.set_user(user.name, services.clock(), password=hashed)
     for kind in ("session", "token"):
@@ -67,20 +58,14 @@ def use(services: Services, invitation: str, password: str) -> User:
     return user
 
 
-def _open(services: Services, invitation: str) -> tuple[User, datetime]:
+def _invited(services: Services, link: links.Link) -> User:
     try:
-        kind, id, kept, until = json.loads(services.sealer.open(invitation))
-    except (InvalidToken, ValueError, TypeError):
-        raise _refused() from None
-    if kind != _KIND or services.clock().timestamp() >= until:
-        raise _refused()
-    try:
-        user = services.store.user(id)
+        user = services.store.user(link.user)
     except Refused:
         raise _refused() from None
-    if user.state is not UserState.ACTIVE or digest(services.store.password(user.name)) != kept:
+    if user.state is not UserState.ACTIVE or digest(services.store.password(user.name)) != link.kept:
         raise _refused()
-    return user, datetime.fromtimestamp(until, UTC)
+    return user
 
 
 def _refused() -> Refused:

@@ -14,7 +14,7 @@ from ldap3.utils.dn import escape_rdn
 from ava.api.away import cause
 from ava.api.config import Ldap, LdapSearch
 from ava.api.directory import DirectoryDown
-from ava.domain.names import person_problems
+from ava.domain.names import is_directory_name
 
 TIMEOUT = 5
 """Seconds to connect, and to be answered."""
@@ -40,7 +40,7 @@ class LdapDirectory:
 
         An empty password would be an anonymous bind, which directories answer with success (RFC 4513, 5.1.2).
         """
-        if not password or person_problems(name, ""):
+        if not password or not is_directory_name(name):
             return False
         search = self._settings.search
         try:

@@ -13,12 +13,15 @@ from ava.api.identity import digest
 from ava.api.rates import TooMany, network
 from ava.api.services import Services
 from ava.domain.model import User, UserState
-from ava.domain.names import shown
+from ava.domain.names import account_name, is_directory_name, shown
 from ava.domain.problems import Problem, Refused
 
 log = logging.getLogger("ava.api")
 KNOWN = "__Host-ava-known"
 """Cookie: a browser in which a person has logged in. It lets nobody in."""
+DIRECTORY = "ldap"
+"""Issuer of the identities of the site's directory, of which there is one."""
+LEDGER = "ledger"
 KNOWN_SECONDS = 90 * 86400
 
 
@@ -39,14 +42,15 @@ def user(services: Services, name: str, password: str, address: str, known: str 
         Refused: 401 for what does not match, 403 for an account that waits for approval or was shut out, 429, 503.
     """
     services.rates.spend("login_address", network(address), "log-ins")
+    login, name = name, _account_of(services, name)
     familiar = _is_known(services, name, known)
     whose = f"{name} browser {digest(known)}" if familiar else f"{name} {network(address)}"
     services.rates.check("login_account", whose, "refused log-ins of this account")
     if not familiar and not services.rates.is_known(name, network(address)):
         _slow_down(services, name)
     found, kept = _account(services, name)
-    right = _matches(services, name, found, kept, password, address)
-    if not right or found is None:
+    by = _matched(services, login, found, kept, password, address)
+    if not by or found is None:
         services.rates.count("login_name", name)
         services.rates.spend("login_account", whose, "refused log-ins of this account")
         refused(services, name, address, "name-or-password")
@@ -61,11 +65,28 @@ def user(services: Services, name: str, password: str, address: str, known: str 
                 "Try again; an administrator can set a new password.",
             ),
         )
+    if by == DIRECTORY:
+        _claim(services, found, login, address)
     let_in(services, found, address)
     services.rates.remember(name, network(address))
     if kept and services.directory is None and services.passwords.outdated(kept):
         services.store.set_user(found.name, services.clock(), password=services.passwords.hash(password))
     return found
+
+
+def _account_of(services: Services, login: str) -> str:
+    """Return the name of the account that somebody means: in a directory people may have dots and underscores."""
+    return account_name(login) if services.directory is not None and is_directory_name(login) else login
+
+
+def _claim(services: Services, found: User, login: str, address: str) -> None:
+    """Return where the account is that of this person of the directory; Refused 409 where it is another's."""
+    try:
+        # Directories do not tell capitals apart.
+        services.store.claim(found.name, DIRECTORY, login.lower(), services.clock())
+    except Refused:
+        refused(services, found.name, address, "name-of-another")
+        raise
 
 
 def _is_known(services: Services, name: str, known: str) -> bool:
@@ -116,10 +137,10 @@ def _account(services: Services, name: str) -> tuple[User | None, str | None]:
         return None, None
 
 
-def _matches(
-    services: Services, name: str, found: User | None, kept: str | None, password: str, address: str
-) -> bool:
-    """Whether they match: by the directory where there is one, and then by the ledger for administrators alone.
+def _matched(
+    services: Services, login: str, found: User | None, kept: str | None, password: str, address: str
+) -> str:
+    """Return by what they match, "" for nothing: the directory where there is one, the ledger then for administrators alone.
 
     Who was locked in the directory does not get in by a password of the ledger's. The directory is asked for every name, so
     that neither time nor answer tells which of them have an account.
@@ -128,13 +149,14 @@ def _matches(
         Refused: 503 where the directory is away, and nobody's password of the ledger was given who needs none of it.
     """
     if services.directory is None:
-        return services.passwords.matches(kept, password)
-    own = services.passwords.matches(kept if found is not None and found.admin else None, password)
+        return LEDGER if services.passwords.matches(kept, password) else ""
+    mine = found is not None and found.admin and found.name == login
+    own = LEDGER if services.passwords.matches(kept if mine else None, password) else ""
     try:
-        return services.directory.knows(name, password) or own
+        return DIRECTORY if services.directory.knows(login, password) else own
     except DirectoryDown as why:
         if own:
-            return True
+            return own
         log.warning("the directory is away: %s", why)
         services.audit(
             "nobody", "sessions.open", "directory", "unreachable", address, {"why": str(why)[:300]}

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ava.api.services import Services
 from ava.domain.model import User
 from ava.domain.problems import Problem, Refused
 
 
-def is_recent(services: Services, user: User) -> bool:
-    """Whether tokens and ssh keys of a person may be used; always where the site has neither directory nor provider."""
+def since(services: Services) -> datetime | None:
+    """Return when the last login must have been; None where any will do: the site has neither directory nor provider."""
     days = services.config.login_days
     if not days or (services.directory is None and services.provider is None):
-        return True
-    return services.clock() - (user.entered or user.created) <= timedelta(days=days)
+        return None
+    return services.clock() - timedelta(days=days)
+
+
+def is_recent(services: Services, user: User) -> bool:
+    """Whether sessions, tokens and ssh keys of a person may be used."""
+    least = since(services)
+    return least is None or (user.entered or user.created) >= least
 
 
 def too_old(services: Services) -> Refused:
-    """Return the refusal of a token whose owner has not logged in lately."""
+    """Return the refusal of a token, or a session, whose owner has not logged in lately."""
     days = services.config.login_days
     return Refused(
         401,

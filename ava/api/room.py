@@ -44,7 +44,8 @@ def never(
         ]
     told = known(services)
     asked = [told[name] for name in sorted(told) if spec.cluster in (name, ANY)]
-    refusals = [could_ever_fit(spec, room, pool) for room in asked]
+    plain = None if queue_pool else pool_for(False, None, pools)
+    refusals = [could_ever_fit(spec, room, pool, plain) for room in asked]
     if not refusals or not all(refusals):
         return []
     fewest = min(refusals, key=len)

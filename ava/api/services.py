@@ -38,6 +38,9 @@ def rates(limits: Limits) -> Rates:
         login_name=limits.login_name,
         login_slow=limits.login_slow,
         registration=limits.registration,
+        confirmation_account=limits.confirmation_account,
+        confirmation_address=limits.confirmation_address,
+        confirmation_site=limits.confirmation_site,
         submit=limits.submit,
         change=limits.change,
         refusal=REFUSALS,
@@ -87,9 +90,8 @@ class Services:
 
 def services(store: Store, config: Config, sealer: Sealer, **more: Any) -> Services:
     """Return the services over a store."""
-    made: dict[str, Any] = {
-        "passwords": Passwords(),
-        "rates": rates(config.limits),
-        "registries": Registries(config.registries),
-    }
+    made: dict[str, Any] = {"rates": rates(config.limits), "registries": Registries(config.registries)}
+    # A hasher takes a hash's time to make.
+    if "passwords" not in more:
+        made["passwords"] = Passwords()
     return Services(store=store, config=config, sealer=sealer, **(made | more))

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ava.api import confirmation
 from ava.api.schemas.common import Amounts, ProblemOut, QuotaIn, QuotaOut
 from ava.api.schemas.people import AuditOut, GroupOut, SecretOut, UserOut
 from ava.api.schemas.work import DefinitionOut, PodOut, PoolOut, QueueOut, RunOut, UsageOut
+from ava.api.services import Services
 from ava.domain.model import Definition, Group, PodState, Pool, Queue, Quota, Run, Usage, User
 from ava.domain.resources import Resources
 from ava.domain.states import show
@@ -31,12 +33,13 @@ def amounts(value: Resources) -> Amounts:
     return Amounts(gpu=value.gpu, cpu=value.cpu, memory=value.memory)
 
 
-def user(value: User) -> UserOut:
+def user(services: Services, value: User) -> UserOut:
     """Return a person."""
     return UserOut(
         id=value.id,
         name=value.name,
         email=value.email,
+        email_confirmed=confirmation.state(services, value),
         uid=value.uid,
         admin=value.admin,
         state=value.state.value,
@@ -115,6 +118,7 @@ def run(value: Run, pods: Sequence[PodState], now: datetime, alive: datetime | N
         attempt=value.attempt,
         created=value.created,
         admitted=value.admitted,
+        started=value.started,
         stop=value.stop,
         finished=value.finished,
     )
@@ -147,6 +151,9 @@ def usage(value: Usage) -> UsageOut:
         gpu_hours=round(value.gpu_seconds / HOUR, 4),
         cpu_hours=round(value.cpu_seconds / 1000 / HOUR, 4),
         memory_gib_hours=round(value.memory_seconds / 2**30 / HOUR, 4),
+        reserved_gpu_hours=round(value.reserved.gpu / HOUR, 4),
+        reserved_cpu_hours=round(value.reserved.cpu / 1000 / HOUR, 4),
+        reserved_memory_gib_hours=round(value.reserved.memory / 2**30 / HOUR, 4),
     )
 
 
@@ -158,6 +165,7 @@ def secret(value: Mapping[str, Any]) -> SecretOut:
         created=value["created"],
         until=value["until"],
         used=value["used"],
+        scopes=None if value["scopes"] is None else value["scopes"].split(","),
     )
 
 

@@ -15,7 +15,7 @@ from ava.api.rules import Site, problems
 from ava.api.rules.images import meant
 from ava.domain.model import Definition, Kind, Run, User
 from ava.domain.outline import size_problems
-from ava.domain.problems import Problem, Refused, conflict
+from ava.domain.problems import Problem, Refused, conflict, taken
 from ava.domain.quota import never_fits
 from ava.domain.serving import clamp
 from ava.domain.spec import Spec
@@ -89,12 +89,20 @@ def key_of(header: str | None, field: str | None) -> str | None:
     return header if header is not None else field
 
 
+def taken_name(who: Caller, kind: Kind, name: str, spec: Spec) -> list[Problem]:
+    """Return what is wrong with a new definition's name: another definition of this kind has it."""
+    found = who.services.store.definitions(owner=who.me.name, kind=kind, name=name, limit=1, whole=True).items
+    if not found or found[0].spec == plain(spec):
+        return []
+    return list(taken(kind, name, found[0].id, "definition-exists").problems)
+
+
 @contextmanager
-def stored(who: Caller, kind: Kind, name: str, spec: Spec) -> Iterator[Definition]:
+def stored(who: Caller, kind: Kind, name: str, spec: Spec, *, replace: bool = True) -> Iterator[Definition]:
     """Store a definition for what is done inside; where that is refused, it is as it was before."""
     store, clock, owner = who.services.store, who.services.clock, who.me.name
     before = store.definitions(owner=owner, kind=kind, name=name, limit=1, whole=True).items
-    made = store.put_definition(owner, kind, name, plain(spec), clock(), replace=True)
+    made = store.put_definition(owner, kind, name, plain(spec), clock(), replace=replace)
     try:
         yield made
     except Refused:

@@ -18,6 +18,7 @@ from ava.cli.app import App
 
 # Verb to what it does; its module in ava.cli defines a command of its name.
 VERBS = {
+    "account": "Show your account; choose the group that is charged; confirm your e-mail address.",
     "admin": "What administrators do: users, groups, queues, pools, audit log.",
     "cluster": "Show nodes, GPU models and what is free now.",
     "completion": "Print the shell's completion script.",

@@ -84,6 +84,14 @@ def note(text: str) -> None:
     stderr.print(Text(visible(text)))
 
 
+def done(text: str, data: Any, json_: bool) -> None:
+    """Print what a verb has changed: as JSON on standard output where asked, else a line on standard error."""
+    if json_:
+        print_json(data)
+    else:
+        note(text)
+
+
 def cores(thousandths: int | None) -> str:
     """Return an amount of CPU."""
     return "∞" if thousandths is None else f"{thousandths / 1000:g}"

@@ -73,7 +73,7 @@ def load(path: Path, name: str | None = None) -> SpecFile:
     """
     text = _read(path)
     try:
-        data, lines, twice = yaml_nodes.read(text)
+        data, lines, twice = yaml_nodes.read(text, words="env")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}:{mark.line + 1}" if mark else str(path)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PERIOD = 1.0
 """Seconds between two looks."""
+SHORT, SHORT_FOR = 0.25, 6.0
+"""Seconds between two looks at first, and for how long: a run with its image on the node starts within a few seconds."""
 ENDED = frozenset({"succeeded", "failed", "stopped", "aborted", "timed-out", "lost"})
 
 
@@ -85,6 +87,7 @@ def follow(ava: Client, id: str, *, tail: int = 100, pod: str | None = None, raw
 def _begun(ava: Client, id: str) -> bool:
     """Wait until a run has pods that may have a log; False where it ended without any."""
     said = ""
+    began = time.monotonic()
     while True:
         run = ava.run(id)
         if run.state in ENDED:
@@ -95,7 +98,11 @@ def _begun(ava: Client, id: str) -> bool:
         if line != said:
             note(line)
             said = line
-        time.sleep(PERIOD)
+        time.sleep(_pause(began))
+
+
+def _pause(began: float) -> float:
+    return SHORT if time.monotonic() - began < SHORT_FOR else PERIOD
 
 
 def print_line(pod: str, text: str, *, several: bool, raw: bool) -> None:

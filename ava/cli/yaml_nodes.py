@@ -6,16 +6,21 @@ from typing import Any
 
 import yaml
 
+_TEXT, _NULL, _MERGE = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "merge"))
 MOST_VALUES = 20_000
 """Values of a file with its aliases written out; some lines of nested aliases would stand for billions."""
 MOST_LEVELS = 100
 """Levels of nesting; libyaml's parser ends the process at some ten thousand."""
 
 
-def read(text: str) -> tuple[Any, dict[str, int], list[tuple[str, int, int]]]:
+def read(text: str, words: str = "") -> tuple[Any, dict[str, int], list[tuple[str, int, int]]]:
     """Return a document's data, the line of each field by its place, and each key that stands twice.
 
     Such a key is given as (key, its line, the line where it stood first).
+
+    Args:
+        text: the document.
+        words: a field of the document whose keys and values are taken as they are written: ``3``, ``1.50`` and ``yes`` are text.
 
     Raises:
         yaml.YAMLError: where the text is no YAML.
@@ -30,7 +35,23 @@ def read(text: str) -> tuple[Any, dict[str, int], list[tuple[str, int, int]]]:
     lines: dict[str, int] = {}
     _mark(node, "", lines)
     twice = _twice(node)
+    if words:
+        _as_written(node, words)
     return loader.construct_document(node), lines, twice
+
+
+def _as_written(root: yaml.Node, field: str) -> None:
+    if not isinstance(root, yaml.MappingNode):
+        return
+    for key, value in root.value:
+        if key.value == field and isinstance(value, yaml.MappingNode):
+            # New nodes: an alias may stand elsewhere too, as what it is.
+            value.value = [(_word(name), _word(one)) for name, one in value.value]
+
+
+def _word(node: yaml.Node) -> yaml.Node:
+    plain = isinstance(node, yaml.ScalarNode) and node.tag not in (_NULL, _MERGE)
+    return yaml.ScalarNode(_TEXT, node.value, node.start_mark, node.end_mark) if plain else node
 
 
 def _shallow(text: str) -> None:

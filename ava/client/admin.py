@@ -42,6 +42,10 @@ class Administration(Part):
         """Give somebody else a new password; all their log-ins and tokens end."""
         self._send.send("PUT", f"/users/{name}/password", json={"new": new}, again=False)
 
+    def send_confirmation_to(self, name: str) -> UserOut:
+        """Have the link sent again by which a user confirms an e-mail address."""
+        return self._one(UserOut, "POST", f"/users/{name}/email-confirmation", again=False)
+
     def invite(self, name: str) -> InvitationOut:
         """Return an invitation by which the user chooses a password; it is shown this once."""
         return self._one(InvitationOut, "POST", f"/users/{name}/invitation", again=False)

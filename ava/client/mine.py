@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 from urllib.parse import quote
 
 from ava.api.schemas.images import PushedImageOut, PushedOut
@@ -22,6 +23,15 @@ class Mine(Part):
     def set_password(self, current: str, new: str) -> None:
         """Change one's password; all other log-ins and tokens end."""
         self._send.send("PUT", "/users/me/password", json={"current": current, "new": new}, again=False)
+
+    def send_confirmation(self) -> UserOut:
+        """Have the link sent again by which one's e-mail address is confirmed."""
+        return self._one(UserOut, "POST", "/users/me/email-confirmation", again=False)
+
+    def confirm_email(self, confirmation: str) -> UserOut:
+        """Confirm one's e-mail address by what its link has behind ``confirmation=``; it is good once."""
+        body = {"confirmation": confirmation}
+        return self._one(UserOut, "POST", "/email-confirmations", json=body, again=False)
 
     def set_default_group(self, group: str) -> UserOut:
         """Choose the group that later runs are charged to."""
@@ -43,9 +53,18 @@ class Mine(Part):
         """Return one's tokens."""
         return self._list(SecretOut, "/tokens")
 
-    def make_token(self, label: str = "", days: int = 30) -> TokenOut:
-        """Make a token."""
-        return self._one(TokenOut, "POST", "/tokens", json={"label": label, "days": days}, again=False)
+    def make_token(self, label: str = "", days: int = 30, scopes: Sequence[str] = ()) -> TokenOut:
+        """Make a token.
+
+        Args:
+            label: a note for yourself.
+            days: until it ends.
+            scopes: some of ``read``, ``runs``, ``registry``; none: it may do all that you may.
+        """
+        body: dict[str, Any] = {"label": label, "days": days}
+        if scopes:
+            body["scopes"] = list(scopes)
+        return self._one(TokenOut, "POST", "/tokens", json=body, again=False)
 
     def end_token(self, id: str) -> None:
         """End a token."""

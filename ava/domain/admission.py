@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ava.domain.amounts import number
 from ava.domain.model import Group, Queue, Quota, Run
@@ -31,11 +32,14 @@ class Admission:
 
 
 class _Account:
-    """A group's or a queue's quota with what is used, and what is kept of it for the first that has to wait."""
+    """A group's or a queue's quota with what is used, and what is kept of it for the first that has to wait.
 
-    def __init__(self, kind: str, name: str, quota: Quota, used: Resources) -> None:
+    ``stopping`` is the part of what is used that runs have that are being stopped.
+    """
+
+    def __init__(self, kind: str, name: str, quota: Quota, used: Resources, stopping: Resources) -> None:
         self.where = f"{kind} {name}"
-        self.kind, self.quota, self.used = kind, quota, used
+        self.kind, self.quota, self.used, self.stopping = kind, quota, used, stopping
         self.kept: Resources | None = None
 
     def over(self, asks: Resources, used: Resources) -> list[str]:
@@ -69,13 +73,22 @@ class _Account:
         left: int = (getattr(self.quota, name) or 0) - getattr(self.used, name)
         return max(0, left)
 
-    def say(self, code: str, text: str, names: list[str], asks: Resources, remedy: str) -> list[Problem]:
+    def soon(self, name: str) -> int:
+        """Return how much more is free when the runs that are stopping have ended."""
+        used: int = getattr(self.used, name) - getattr(self.stopping, name)
+        return max(0, (getattr(self.quota, name) or 0) - used) - self.free(name)
+
+    def say(
+        self, code: str, text: str, names: list[str], asks: Resources, remedy: str, soon: str = ""
+    ) -> list[Problem]:
+        """Return a problem for each name; ``soon`` is its text where runs that are stopping give something back."""
         return [
             Problem(
                 f"{self.kind}-{code}",
-                text.format(
+                (soon if soon and self.soon(n) > 0 else text).format(
                     where=f"The {self.where}",
                     free=number(n, self.free(n)),
+                    soon=number(n, self.soon(n)),
                     quota=number(n, getattr(self.quota, n) or 0),
                     want=number(n, getattr(asks, n)),
                     label=_LABEL[n],
@@ -100,6 +113,7 @@ def admissions(
     groups: Mapping[str, Group],
     queues: Mapping[str, Queue],
     admit: Callable[[Run], Sequence[Problem]] = lambda run: (),
+    stopping: Mapping[tuple[str, str], Resources] = MappingProxyType({}),
 ) -> Admission:
     """Decide on all runs that wait.
 
@@ -114,6 +128,7 @@ def admissions(
         queues: by what ``run.queue`` says, with what they use.
         admit: called in turn for each run that the quotas admit; returns why it is not admitted all the same. Such a run takes
             and keeps nothing, unless it is a quota that it lacks: then what is used has just changed, and it waits in its turn.
+        stopping: what runs that are being stopped still use of each ("group" or "queue", its name); for reasons alone.
     """
     result = Admission()
     accounts: dict[tuple[str, str], _Account] = {}
@@ -122,7 +137,8 @@ def admissions(
         found = accounts.get((kind, key))
         thing = (groups if kind == "group" else queues).get(key)
         if found is None and thing is not None:
-            found = accounts[kind, key] = _Account(kind, thing.name, thing.quota, thing.used)
+            soon = stopping.get((kind, thing.name), Resources())
+            found = accounts[kind, key] = _Account(kind, thing.name, thing.quota, thing.used, soon)
         return found
 
     for run in sorted(runs, key=lambda r: turn(r, queues)):
@@ -163,19 +179,15 @@ def _why_not(asks: Resources, group: _Account, queue: _Account) -> list[Problem]
     if never:
         return never
     short_group, short_queue = group.lacks(asks), queue.lacks(asks)
-    lacking = group.say(
-        "quota",
-        "{where} has {free} of {quota} {label} free, {want} are wanted.",
-        short_group,
-        asks,
-        "Wait until runs of the group end, stop one, or ask the administrator for a larger quota.",
-    ) + queue.say(
-        "quota",
-        "{where} has {free} of {quota} {label} free, {want} are wanted.",
-        short_queue,
-        asks,
-        "Wait until runs of the queue end, or submit it to another queue.",
+    text = "{where} has {free} of {quota} {label} free, {want} are wanted."
+    soon = (
+        "{where} has {free} of {quota} {label} free ({soon} more when runs that are stopping have ended), "
+        "{want} are wanted."
     )
+    remedy = "Wait until runs of the group end, stop one, or ask the administrator for a larger quota."
+    lacking = group.say("quota", text, short_group, asks, remedy, soon)
+    remedy = "Wait until runs of the queue end, or submit it to another queue."
+    lacking += queue.say("quota", text, short_queue, asks, remedy, soon)
     remedy = "Wait: it starts after the other one, or earlier where it fits beside it."
     text = "{where} has {free} {label} free, kept for an earlier run that needs more; {want} are wanted."
     behind = group.say("behind", text, [n for n in group.behind(asks) if n not in short_group], asks, remedy)

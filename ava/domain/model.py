@@ -73,7 +73,8 @@ class User:
     """A person; ``uid`` is theirs in the file system and in containers.
 
     Users, groups, queues and pools are referred to by their names, which never change and are never used again;
-    definitions and runs by their ids. ``entered`` is when they last proved who they are by a log-in.
+    definitions and runs by their ids. ``entered`` is when they last proved who they are by a log-in, ``email_confirmed`` when the
+    address was confirmed to be theirs; None: nothing but the confirmation itself is sent to it.
     """
 
     id: str
@@ -85,6 +86,7 @@ class User:
     default_group: str | None
     created: datetime
     entered: datetime | None = None
+    email_confirmed: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,8 @@ class Run:
         group: charged: the owner's default group when the run was created (U6).
         key: the client's; two requests with one key make one run.
         asks: what all its pods ask for together, and what is charged.
+        started: when all its pods first had their nodes, and so their GPUs; its time limit begins then.
+        pools: where its pods go, by ``gpu`` and ``cpu``, as it was admitted; empty: before it is, or by a release before.
         stop: when its end was asked for.
         attempt: how often the whole run was started again, from 0.
         outcome: how it ended; with ``reason`` in a sentence.
@@ -197,13 +201,18 @@ class Run:
     outcome: Outcome | None = None
     reason: str = ""
     attempt: int = 0
+    started: datetime | None = None
+    pools: dict[str, str] = field(default_factory=dict)
     waits_for: tuple[dict[str, Any], ...] = ()
     """Why it is not admitted or placed yet, as problems; said by the scheduler, only for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a run has from its admission until its pods are gone. Never edited but for its end."""
+    """What is reserved for a run from its admission until its pods are gone. Never edited but for its end.
+
+    ``allocated`` is when its pods had their nodes, from which on it is billed; None: not yet.
+    """
 
     id: int
     run: str
@@ -213,6 +222,7 @@ class Charge:
     amount: Resources
     began: datetime
     ended: datetime | None = None
+    allocated: datetime | None = None
 
 
 class Topic(StrEnum):
@@ -224,6 +234,10 @@ class Topic(StrEnum):
     STORAGE = "storage"
 
 
+CONFIRM_EMAIL = "confirm-email"
+"""Kind of the notice that asks a user to confirm an address; its payload has ``email`` and ``link``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """A row of the outbox: something decided in the same transaction that somebody else has to carry out.
@@ -231,7 +245,8 @@ class Message:
     Attributes:
         seq: rises, but a later one may be visible first: take what is open, not what is beyond the last.
         kind: ``run-queued``, ``run-admitted`` (also for each further attempt), ``run-stop``, ``run-finished``,
-            ``group-changed``, ``queue-changed``, ``user-changed``, ``data-set-changed``, ``definition-deleted``.
+            ``group-changed``, ``queue-changed``, ``user-changed``, ``data-set-changed``, ``definition-deleted``,
+            ``confirm-email``.
         object: the id (a run, a definition) or name (a group, a queue, a user) that it is about; what is to be done is
             read from the ledger, so a repeated message does no harm.
     """
@@ -268,6 +283,8 @@ class PodState:
     restarts: int = 0
     started: datetime | None = None
     ready: bool = False
+    placed: datetime | None = None
+    ended: datetime | None = None
     seen: datetime | None = None
 
 
@@ -281,7 +298,10 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used in a stretch of time, from the charges: amount × seconds."""
+    """What was used in a stretch of time, while pods had their nodes: amount × seconds.
+
+    ``reserved`` is the same from admission on, as quotas count it; never less than what was used.
+    """
 
     user: str
     group: str
@@ -289,4 +309,5 @@ class Usage:
     gpu_seconds: int
     cpu_seconds: int
     memory_seconds: int
+    reserved: Resources = Resources()
     extra: dict[str, Any] = field(default_factory=dict)

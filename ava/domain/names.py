@@ -16,6 +16,7 @@ SERIAL_BITS = 18
 _ID = re.compile(r"[a-z][0-9][0-9a-v]{11}")
 _PERSON = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9._]{0,198}[a-z0-9])?")
+_DIRECTORY = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9._]{0,62}[A-Za-z0-9])?")
 _EMAIL = re.compile(
     r"[^@\s<>\"',;:\\()\[\]\x00-\x1f\x7f]{1,64}@[A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?"
 )
@@ -65,6 +66,11 @@ def account_name(login: str) -> str:
     """
     plain = re.sub(r"[-._]+", "-", login.partition("@")[0].strip().lower())
     return plain.strip("-")
+
+
+def is_directory_name(login: str) -> bool:
+    """Return whether a text may be a person's name in a directory: letters, digits, dots, underscores and ``-``."""
+    return _DIRECTORY.fullmatch(login) is not None
 
 
 def name_problems(name: str, where: str) -> Sequence[Problem]:

@@ -105,10 +105,15 @@ def literal(command: Iterable[str]) -> list[str]:
     return [escape(word) for word in command]
 
 
-def confined(container: dict[str, Any], user: str) -> dict[str, Any]:
-    """Return a container without capabilities, without a way to more rights, and with a home of its own.
+def confined(container: dict[str, Any], user: str, *, reads: bool = False) -> dict[str, Any]:
+    """Return a container without capabilities, without a way to more rights, and with its user's home.
 
     Its own variables HOME and USER are kept.
+
+    Args:
+        container: as the pod has it.
+        user: name of the owner.
+        reads: whether it only reads the home.
     """
     mine = [e["name"] for e in container.get("env", [])]
     given = {"HOME": f"/home/{user}", "USER": user}
@@ -120,14 +125,14 @@ def confined(container: dict[str, Any], user: str) -> dict[str, Any]:
         },
         "env": [{"name": name, "value": value} for name, value in given.items() if name not in mine]
         + container.get("env", []),
-        "volumeMounts": [*container.get("volumeMounts", []), *_own(user)],
+        "volumeMounts": [*container.get("volumeMounts", []), *_own(user, reads)],
     }
 
 
-def _own(user: str) -> list[dict[str, Any]]:
+def _own(user: str, reads: bool) -> list[dict[str, Any]]:
     """Return the mounts that make the user known in any image: a home, and the entries in passwd and group."""
     return [
-        {"name": "home", "mountPath": f"/home/{user}"},
+        {"name": "home", "mountPath": f"/home/{user}"} | ({"readOnly": True} if reads else {}),
         {"name": "run", "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True},
         {"name": "run", "mountPath": "/etc/group", "subPath": "group", "readOnly": True},
     ]

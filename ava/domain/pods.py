@@ -125,7 +125,8 @@ def pod(place: Place, site: Site) -> dict[str, Any]:
             "supplementalGroups": folders.gids(place.group, place.groups),
         },
         "tolerations": _tolerations(role.each),
-        "initContainers": [parts.confined(c, place.owner.name) for c in inits],
+        # The platform's own scripts, which leave the home as it is.
+        "initContainers": [parts.confined(c, place.owner.name, reads=True) for c in inits],
         "containers": [parts.confined(_main(place, site), place.owner.name)],
         "volumes": _volumes(place, site),
     }
@@ -240,7 +241,8 @@ def _main(place: Place, site: Site) -> dict[str, Any]:
     if place.disk is not None:
         container["volumeMounts"].append({"name": "disk", "mountPath": disks.PATH})
     if command:
-        container["command"] = parts.literal((parts.INIT, *site.init_args, *command))
+        groups = ",".join(map(str, folders.gids(place.group, place.groups)))
+        container["command"] = parts.literal((parts.INIT, "-G", groups, *site.init_args, *command))
     if spec.git is not None:
         container["volumeMounts"].append({"name": "code", "mountPath": parts.CODE})
         container["workingDir"] = parts.CODE

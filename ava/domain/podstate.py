@@ -41,6 +41,8 @@ def read(pod: Mapping[str, Any], now: datetime) -> PodState:
         restarts=_number((meta.get("annotations") or {}).get(RESTARTS)),
         started=moment(status.get("startTime")),
         ready=phase == "Running" and is_ready(status),
+        placed=_placed(status) if spec.get("nodeName") else None,
+        ended=_ended(status) if phase in ENDED else None,
         seen=now,
     )
 
@@ -119,6 +121,21 @@ def _starts(status: Mapping[str, Any]) -> str:
                 container.get("name", ""), exits.CREATING
             )
     return exits.CREATING
+
+
+def _placed(status: Mapping[str, Any]) -> datetime | None:
+    """Return when a pod was bound to its node; where the API server does not say, when the kubelet first saw it."""
+    bound = [c for c in status.get("conditions") or [] if c.get("type") == "PodScheduled"]
+    said = bound[0].get("lastTransitionTime") if bound and bound[0].get("status") == "True" else None
+    return moment(said) or moment(status.get("startTime"))
+
+
+def _ended(status: Mapping[str, Any]) -> datetime | None:
+    """Return when the last container of a pod that has ended did; None where the kubelet does not say."""
+    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    states = [(one.get("state") or {}).get("terminated") or {} for one in containers]
+    times = [time for state in states if (time := moment(state.get("finishedAt"))) is not None]
+    return max(times, default=None)
 
 
 def _memory(spec: Mapping[str, Any]) -> int | None:

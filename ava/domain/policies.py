@@ -187,6 +187,7 @@ def _all_succeeded(roles: tuple[Role, ...], states: Mapping[Place, PodState]) ->
 
 
 def _limit(run: Run, spec: Spec) -> datetime | None:
-    if spec.time_limit is None or run.admitted is None:
+    """Return when a run ends by its time limit, which begins when all its pods have had their nodes."""
+    if spec.time_limit is None or run.started is None:
         return None
-    return run.admitted + timedelta(seconds=spec.time_limit)
+    return run.started + timedelta(seconds=spec.time_limit)

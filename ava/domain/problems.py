@@ -66,3 +66,10 @@ def conflict(
 ) -> Refused:
     """Return the refusal for what the present state does not allow."""
     return Refused(409, Problem(code, what, where, found, wanted, remedy))
+
+
+def taken(kind: str, name: str, found: str, code: str = "name-taken", *, remedy: str = "") -> Refused:
+    """Return the refusal for a name that an object of this kind has already; such an object is edited by default."""
+    what = f"A {kind} named {name} already exists."
+    remedy = remedy or f"Choose another name, or edit the {kind} {name}."
+    return conflict(code, what, "name", remedy, found=found, wanted="a name that is free")

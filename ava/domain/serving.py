@@ -61,6 +61,7 @@ class Service:
         target, settled: revisions.
         since: when the target was set.
         scaled: when ``wanted`` last changed.
+        address: the first label of its host name.
     """
 
     run: str
@@ -70,6 +71,7 @@ class Service:
     since: datetime
     scaled: datetime
     trouble: str = ""
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,14 @@ def _of_pods(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def address(owner: str, name: str) -> str:
-    """Return the first label of a service's host name: nobody else's, and the same for each run of the service."""
-    digest = hashlib.sha256(f"{owner}/{name}".encode()).hexdigest()[:10]
-    return f"{labels.short(name, limit=40)}-{digest}"
+    """Return the first label of a new service's host name: at most 61 characters, of which 80 bits are the service's alone."""
+    return f"{labels.short(name, limit=40)}-{_digest(owner, name)[:20]}"
+
+
+def former_address(owner: str, name: str) -> str:
+    """Return the label of a service that first ran when labels had 40 bits: it keeps its name."""
+    return f"{labels.short(name, limit=40)}-{_digest(owner, name)[:10]}"
+
+
+def _digest(owner: str, name: str) -> str:
+    return hashlib.sha256(f"{owner}/{name}".encode()).hexdigest()

@@ -8,7 +8,6 @@ from typing import Any
 
 from ava.domain import labels, parts
 from ava.domain.model import Run
-from ava.domain.serving import address
 from ava.domain.spec import Serving
 
 PORT = "serve"
@@ -31,9 +30,9 @@ class Front:
     notes: dict[str, str] = field(default_factory=dict)
     middlewares: dict[str, str] = field(default_factory=dict)
 
-    def host(self, run: Run) -> str:
-        """Return a service's host name; empty where services have none."""
-        return f"{address(run.owner, run.name)}.{self.domain}" if self.domain else ""
+    def host(self, address: str) -> str:
+        """Return a service's host name, from its first label; empty where services have none."""
+        return f"{address}.{self.domain}" if self.domain else ""
 
 
 def served(pod: dict[str, Any], serving: Serving) -> dict[str, Any]:
@@ -97,15 +96,17 @@ def service(run: Run) -> dict[str, Any]:
     }
 
 
-def ingress(run: Run, serving: Serving, front: Front) -> dict[str, Any]:
+def ingress(run: Run, address: str, serving: Serving, front: Front) -> dict[str, Any]:
     """Return the Ingress: the service's own host name, which nobody can choose, and nothing else.
+
+    ``address`` is the first label of that name.
 
     Raises ValueError where the site has no way to hold callers to who may call.
     """
     middleware = front.middlewares.get(serving.access.value)
     if middleware is None:
         raise ValueError(f"this site's ingress cannot serve to {serving.access.value}")
-    host = front.host(run)
+    host = front.host(address)
     notes = front.notes | {HOST: host, "traefik.ingress.kubernetes.io/router.middlewares": middleware}
     backend = {"serviceName": name(run), "servicePort": 80}
     return {

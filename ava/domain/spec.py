@@ -170,7 +170,7 @@ class Spec(_Strict):
     after: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
     """What has to succeed first: ids of runs, or names of own trainings (then the newest run of each)."""
     time_limit: Annotated[int, Field(ge=1, le=366 * 86400)] | None = None
-    """Seconds from admission."""
+    """Seconds from when all its pods have their nodes; the time that it waits for nodes does not count."""
     tensorboard: bool = False
     serving: Serving | None = None
     disk: Annotated[int, Field(ge=2**30, le=2**46, multiple_of=2**20)] | None = None

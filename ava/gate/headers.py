@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -18,6 +18,7 @@ _WEBSOCKET = frozenset(
     f"sec-websocket-{name}" for name in ("key", "version", "extensions", "protocol", "accept")
 )
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def inward(
@@ -86,10 +87,14 @@ def _named(connection: Iterable[str]) -> frozenset[str]:
 
 
 def _may_set(text: str) -> bool:
-    try:
-        parsed = SimpleCookie(text)
-    except CookieError:
+    """Whether a workbench may set a cookie.
+
+    Parsed as browsers do (RFC 6265, 5.2): at every semicolon, quoted or not. Python's SimpleCookie stops at the first character
+    that it does not know, and would miss a Domain after it.
+    """
+    pair, *attributes = text.split(";")
+    name, equals, _ = pair.partition("=")
+    name = name.strip()
+    if not equals or not name or name.lower().startswith("__host-ava") or _CONTROL.search(text):
         return False
-    return bool(parsed) and all(
-        not name.lower().startswith("__host-ava") and not morsel["domain"] for name, morsel in parsed.items()
-    )
+    return all(a.partition("=")[0].strip().lower() != "domain" for a in attributes)

@@ -1,7 +1,7 @@
 """One of several processes acts: a lease in an annotation of a ConfigMap (1.9 has no Lease kind).
 
 A holder writes the annotation again before its time is over; a contender takes it only after it has watched the same
-record for a whole lease by its own monotonic clock, so no clock of another machine is believed. A holder that could not
+record for a whole lease by its own clock, so no clock of another machine is believed. A holder that could not
 renew stops ``margin`` before the lease ends: its task is cancelled, and writes through ``lead.client`` are refused
 (``Fenced``) even where the task does not notice. Two act at once only if a write that was sent before that takes longer than
 the margin to arrive; writes get no more time than is left of the lease.
@@ -25,6 +25,11 @@ from ava.kube.resources import CONFIG_MAPS
 
 log = logging.getLogger(__name__)
 ANNOTATION = "ava.io/leader"
+
+
+def elapsed() -> float:
+    """Return seconds since the boot, those included in which the machine was suspended: another may lead by then."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Leader:
         name: str,
         identity: str,
         lease: Lease | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed,
     ) -> None:
         self._client = client
         self._namespace, self._name = namespace, name

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from ava.domain import labels
 from ava.kube import resources
 from ava.kube.client import Client, Object
 from ava.kube.errors import AlreadyExists, Conflict, Denied
-from ava.kube.mirror import Mirror
+from ava.kube.mirror import Key, Mirror, key
 from ava.kube.resources import Kind
 from ava.operator.unwatched import Unwatched
 
@@ -45,9 +46,13 @@ class Cluster:
         self.nodes = Mirror(client, resources.NODES, seconds=LOOK)
         self.pods = Mirror(client, resources.PODS, labels=ours, accept=labels.ours, seconds=LOOK)
         self.made[resources.PODS] = self.pods
-        self._by_run: dict[str, dict[str, Object]] = {}
         self._changed: list[Callable[[str], None]] = []
-        self.pods.listen(self._index)
+        self._by_run: dict[Kind, dict[str, dict[Key, Object]]] = {}
+        """Objects of each run by kind: found without looking at everybody's. Not of secrets, which are not watched."""
+        for kind in RUN_KINDS:
+            if isinstance(made := self.made[kind], Mirror):
+                made.listen(partial(_index, self._by_run.setdefault(kind, {})))
+        self.pods.listen(self._notify)
 
     def mirrors(self) -> list[Mirror]:
         """Return all mirrors, to be run."""
@@ -67,7 +72,7 @@ class Cluster:
 
     def run_pods(self, run: str) -> list[Object]:
         """Return the pods of a run, all attempts."""
-        return list(self._by_run.get(run, {}).values())
+        return list(self._by_run[resources.PODS].get(run, {}).values())
 
     def runs(self) -> set[str]:
         """Return the ids of all runs that something is there of."""
@@ -78,7 +83,13 @@ class Cluster:
     def of_run(self, run: str) -> Iterator[tuple[Kind, Object]]:
         """Give all that is there of a run."""
         for kind in RUN_KINDS:
-            for thing in self.made[kind].select(lambda t: run_of(t) == run):
+            known = self._by_run.get(kind)
+            mine = (
+                known.get(run, {}).values()
+                if known is not None
+                else self.made[kind].select(partial(is_of, run))
+            )
+            for thing in list(mine):
                 yield kind, thing
 
     def has(self, kind: Kind, name: str, namespace: str = "") -> bool:
@@ -128,20 +139,26 @@ class Cluster:
 
         return [pair for some in await asyncio.gather(*map(one, RUN_KINDS)) for pair in some]
 
-    def _index(self, old: Object | None, new: Object | None) -> None:
+    def _notify(self, old: Object | None, new: Object | None) -> None:
         for thing in (old, new):
-            run = run_of(thing) if thing else ""
-            if not thing or not run:
-                continue
-            name = thing["metadata"]["name"]
-            if new is not None and thing is new:
-                self._by_run.setdefault(run, {})[name] = new
-            elif new is None:
-                self._by_run.get(run, {}).pop(name, None)
-                if not self._by_run.get(run):
-                    self._by_run.pop(run, None)
-            for listener in self._changed:
-                listener(run)
+            if thing and (run := run_of(thing)):
+                for listener in self._changed:
+                    listener(run)
+
+
+def _index(known: dict[str, dict[Key, Object]], old: Object | None, new: Object | None) -> None:
+    """Keep an index by run as a mirror changes."""
+    if old and (run := run_of(old)) in known:
+        known[run].pop(key(old), None)
+        if not known[run]:
+            del known[run]
+    if new and (run := run_of(new)):
+        known.setdefault(run, {})[key(new)] = new
+
+
+def is_of(run: str, thing: Object) -> bool:
+    """Return whether an object was made for a run."""
+    return run_of(thing) == run
 
 
 _IDENTITY = frozenset({labels.MANAGED, labels.RUN, labels.GROUP})

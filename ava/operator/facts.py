@@ -74,9 +74,12 @@ async def read(
     )
     queue = next((queue for queue in queues if queue.name == run.queue), None)
     members = hosts.members(spec, run.id, run.attempt, labels.namespace(run.group), domain)
-    chosen = {role.name: pool_of(role, queue.pool if queue else None, list(pools)) for role in spec.roles}
-    line = queue.priority if queue else 0
-    return Facts(run, spec, owner, group, members, chosen, groups, data, disk, line)
+    line = queue.pool if queue else None
+    # The pools that it was admitted to; by a release before: those of its queue now.
+    admitted = {role.name: run.pools.get("gpu" if role.each.gpu else "cpu", line) for role in spec.roles}
+    chosen = {role.name: pool_of(role, admitted[role.name], list(pools)) for role in spec.roles}
+    priority = queue.priority if queue else 0
+    return Facts(run, spec, owner, group, members, chosen, groups, data, disk, priority)
 
 
 def _disk(store: Store, run: Run) -> Disk | None:

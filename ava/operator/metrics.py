@@ -32,6 +32,9 @@ class Metrics:
         self.forced = counter("pods_forced", "Pods forgotten without their kubelet")
         self.notices = counter("notices_sent", "Notices delivered")
         self.notices_failed = counter("notices_failed", "Deliveries that failed and will be repeated")
+        self.notices_unconfirmed = counter(
+            "notices_unconfirmed", "Mails left out because the address of their user is not confirmed"
+        )
         self.run_info = RunInfo()
         self.registry.register(self.run_info)
         self.stuck = Gauge(

@@ -16,16 +16,16 @@ import ssl
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from email.message import EmailMessage
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import orjson
 
-from ava.domain.model import Message, Run, Topic, User
+from ava.domain.model import CONFIRM_EMAIL, Message, Run, Topic, User, UserState
 from ava.domain.problems import Refused
 from ava.kube.backoff import Backoff
+from ava.operator import letters
 from ava.operator.config import Mail, Notices, Webhook
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -39,8 +39,6 @@ TIMEOUT = 15.0
 POLL = 5.0
 SELDOM = 600.0
 """Seconds between two looks for what is too old, where nobody is told anything."""
-IDLE = "bench-idle"
-"""Kind of the notice that a workbench is idle and is going to be stopped."""
 AT_ONCE = 1000
 FAILURES = (OSError, aiohttp.ClientError, TimeoutError, smtplib.SMTPException)
 """What goes wrong on the way: the delivery is tried again."""
@@ -114,15 +112,7 @@ class Courier:
 
     async def _one(self, message: Message, silent: dict[str, int]) -> bool:
         """Deliver one notice by all ways; return whether all have it. ``silent`` counts each way's failures in a row."""
-        said = await self._content(message)
-        if said is None:
-            return True
-        run, owner = said
-        ways: dict[str, Callable[[], Awaitable[None]]] = {}
-        if (hook := self.settings.webhook) is not None:
-            ways["webhook"] = lambda: post(hook, body(message, run))
-        if (mail := self.settings.mail) is not None:
-            ways["mail"] = lambda: asyncio.to_thread(send, mail, letter(mail, message, run, owner))
+        ways = await self._ways(message)
         well = True
         for name, way in ways.items():
             if (message.seq, name) in self._delivered:
@@ -153,17 +143,45 @@ class Courier:
                 self.metrics.notices.inc()
         return well
 
-    async def _content(self, message: Message) -> tuple[Run, User] | None:
-        """Return what a notice is about; None for one that nobody needs any more."""
-        if not message.kind.startswith(("run-", IDLE)):
-            return None
+    async def _ways(self, message: Message) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return how a notice is delivered, by the names of the ways; none for one that nobody needs any more."""
         try:
+            if message.kind == CONFIRM_EMAIL:
+                return self._confirmation(message, await self.threads(self.store.user, message.object))
+            if not message.kind.startswith(("run-", letters.IDLE)):
+                return {}
             run = await self.threads(self.store.run, message.object)
-            return run, await self.threads(self.store.user, run.owner)
+            owner = await self.threads(self.store.user, run.owner)
         except Refused as error:
             if error.status == 404:
-                return None
+                return {}
             raise
+        ways: dict[str, Callable[[], Awaitable[None]]] = {}
+        if (hook := self.settings.webhook) is not None:
+            ways["webhook"] = lambda: post(hook, body(message, run))
+        if (mail := self.settings.mail) is not None and not self._left_out(message, owner):
+            ways["mail"] = lambda: asyncio.to_thread(send, mail, letters.notice(mail, message, run, owner))
+        return ways
+
+    def _confirmation(self, message: Message, owner: User) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Return how a link is sent; none where the address was confirmed or changed meanwhile, or the account was disabled."""
+        mail, asked = self.settings.mail, message.payload.get("email")
+        if mail is None or owner.state is not UserState.ACTIVE:
+            return {}
+        if owner.email_confirmed is not None or owner.email != asked:
+            return {}
+        return {
+            "mail": lambda: asyncio.to_thread(send, mail, letters.confirmation(mail, message, owner)),
+        }
+
+    def _left_out(self, message: Message, owner: User) -> bool:
+        """Whether no mail is sent because the address may be a stranger's; each notice is counted once."""
+        if owner.email_confirmed is not None:
+            return False
+        if (message.seq, "mail") not in self._delivered:
+            self._delivered.add((message.seq, "mail"))
+            self.metrics.notices_unconfirmed.inc()
+        return True
 
 
 def body(message: Message, run: Run) -> dict[str, Any]:
@@ -177,31 +195,8 @@ def body(message: Message, run: Run) -> dict[str, Any]:
         "owner": run.owner,
         "group": run.group,
         "outcome": run.outcome.value if run.outcome else None,
-        "reason": _why(message, run),
+        "reason": letters.why(message, run),
     }
-
-
-def letter(mail: Mail, message: Message, run: Run, owner: User) -> EmailMessage:
-    """Return the mail. What users wrote is only in the body and, as one line, in the subject."""
-    idle = message.kind == IDLE
-    how = "idle" if idle else run.outcome.value if run.outcome else message.kind.removeprefix("run-")
-    made = EmailMessage()
-    made["From"] = mail.sender
-    made["To"] = owner.email
-    made["Subject"] = f"{run.kind.value} {' '.join(run.name.split())[:150]}: {how}"
-    made["Date"] = format_datetime(message.created)
-    made["Message-ID"] = f"<ava-{message.seq}-{run.id}@{mail.sender.partition('@')[2]}>"
-    made["Auto-Submitted"] = "auto-generated"
-    why = _why(message, run)
-    made.set_content(f"{run.kind.value} {run.name} (run {run.id}, group {run.group}): {how}.\n\n{why}\n")
-    return made
-
-
-def _why(message: Message, run: Run) -> str:
-    if message.kind == IDLE:
-        until = str(message.payload.get("until", "soon"))
-        return f"Nobody works in it. It is stopped at {until} unless it is used; what is on its disk and in the home stays."
-    return str(message.payload.get("reason") or run.reason)
 
 
 def send(mail: Mail, what: EmailMessage) -> None:

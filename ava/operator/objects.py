@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ from ava.operator.facts import Facts
 
 DIGEST = f"{labels.PREFIX}/digest"
 """Annotation: of what the operator last wrote, so that changed settings reach what is there."""
+NEW = 30.0
+"""Seconds in which the scheduler gives the operator its rights in a namespace that was just made."""
 
 
 class Objects:
@@ -35,15 +38,21 @@ class Objects:
         self.cluster = cluster
         self.config = config
         self.site = config.pods.site()
+        self._made: dict[str, float] = {}
 
     async def group(self, group: str) -> None:
         """Make a group's namespace and its policies; the policies follow the settings."""
         space = labels.namespace(group)
         if not self.cluster.has(NAMESPACES, space):
             await self.cluster.make(NAMESPACES, tenancy.namespace(group))
+            self._made[space] = time.monotonic()
         for policy in tenancy.policies(group, self.config.network.rules()):
             await self.keep(NETWORK_POLICIES, policy, space)
         await self.cluster.secrets.know(space)
+
+    def is_new(self, group: str) -> bool:
+        """Return whether a group's namespace was made so lately that the rights in it may still be on their way."""
+        return time.monotonic() - self._made.get(labels.namespace(group), -NEW) < NEW
 
     async def run(self, facts: Facts, deploy_keys: Mapping[str, str]) -> None:
         """Make all but the pods; the namespace first, then what closes it, then at once what the pods mount."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ava.domain.model import Message, Phase, Topic
-from ava.domain.problems import Refused
+from ava.domain.model import Message, Topic
 from ava.kube.each import each
 from ava.operator.ledger import Threads
 from ava.operator.queue import Queue
@@ -27,14 +26,20 @@ class Outbox:
 
     async def take(self) -> None:
         """Take what is open, then wait for more."""
-        found = await self.threads(self.store.open_messages, Topic.OPERATOR, AT_ONCE)
+        found: list[Message] = []
+        more = AT_ONCE
+        while more == AT_ONCE:
+            last = found[-1].seq if found else 0
+            page = await self.threads(self.store.open_messages, Topic.OPERATOR, AT_ONCE, last, self.cluster)
+            more = len(page)
+            found += page
         self._known &= {message.seq for message in found}
         nothing: list[int] = []
 
         async def one(message: Message) -> None:
             if not message.kind.startswith("run-"):
                 nothing.append(message.seq)
-            elif await self._ours(message):
+            else:
                 self._open.setdefault(message.object, set()).add(message.seq)
                 self.queue.add(message.object)
             self._known.add(message.seq)
@@ -42,16 +47,6 @@ class Outbox:
         await each("outbox", [m for m in found if m.seq not in self._known], one)
         await self.end(nothing)
         await self.threads(self.store.wait, Topic.OPERATOR, POLL)
-
-    async def _ours(self, message: Message) -> bool:
-        """Return whether a message is for this cluster. A run that is unknown or finished elsewhere needs nobody: ours too."""
-        try:
-            run = await self.threads(self.store.run, message.object)
-        except Refused as error:
-            if error.status == 404:
-                return True
-            raise
-        return run.cluster == self.cluster or run.phase is Phase.QUEUED
 
     def begin(self, run: str) -> Collection[int]:
         """Return the messages that the look which begins now carries out; they come again only by the ledger."""

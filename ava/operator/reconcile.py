@@ -25,6 +25,7 @@ from ava.kube.client import Object
 from ava.kube.errors import Denied, Invalid
 from ava.operator import facts
 from ava.operator.abreast import abreast
+from ava.operator.allocations import Allocations
 from ava.operator.benches import Benches
 from ava.operator.cluster import Cluster, Foreign
 from ava.operator.config import Config
@@ -71,7 +72,8 @@ class Reconciler:
         self.objects = Objects(cluster, config)
         self.benches = Benches(cluster, store, threads, config)
         self.disks = Disks(cluster, store, threads, config.cluster, now)
-        self.replicas = Replicas(cluster, store, threads, config, self.objects, stuck)
+        self.allocations = Allocations(store, threads)
+        self.replicas = Replicas(cluster, store, threads, config, self.objects, stuck, self.allocations)
         self.metrics, self.stuck, self.now = metrics, stuck, now
         self._asked: dict[str, int] = {}
         self._hopeless: dict[str, str] = {}
@@ -117,6 +119,7 @@ class Reconciler:
         states = self._states(run, mine, known)
         await self._observe(run, there, known, states)
         now = self.now()
+        run = await self.allocations.look(run, spec, states, there, now)
         decision = policies.decide(
             run, spec, states, mine.keys(), now, pod_restarts=self.config.pods.restarts
         )
@@ -158,6 +161,9 @@ class Reconciler:
                 await self._say(run, str(not_yet))
                 return self._patience(run)
             except (Foreign, Denied) as error:
+                if isinstance(error, Denied) and self.objects.is_new(run.group):
+                    await self._say(run, f"the namespace of the group {run.group} is being prepared")
+                    return self._patience(run)
                 await self._say(run, f"Kubernetes does not take its pods: {error}")
                 raise
             except (Sealed, ValueError, Invalid) as error:
@@ -183,8 +189,9 @@ class Reconciler:
 
     def _patience(self, run: Run) -> float:
         """Return the seconds until a run's folders are looked for again; longer each time, for each look is eight questions."""
+        # Often at first: the folders of a first run are made within a second.
         asked = self._asked[run.id] = self._asked.get(run.id, 0) + 1
-        return float(min(1.5 ** (asked - 1), 15.0))
+        return float(min(0.2 * 1.5 ** (asked - 1), 15.0))
 
     def _backed_off(self, run: Run, create: Mapping[Place, int]) -> tuple[dict[Place, int], list[float]]:
         """Return the places whose pod is due now, and the seconds until each of the others is.
@@ -210,6 +217,7 @@ class Reconciler:
     def forget(self, run: str) -> None:
         """Drop what is remembered of a run that has ended."""
         self.replicas.forget(run)
+        self.allocations.forget(run)
         self._hopeless.pop(run, None)
         self._asked.pop(run, None)
         for key in [key for key in self._waits if key[0] == run]:

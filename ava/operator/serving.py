@@ -22,6 +22,7 @@ from ava.kube.client import Object
 from ava.kube.errors import Conflict, Invalid, NotFound
 from ava.kube.resources import INGRESSES, NETWORK_POLICIES, PODS, SERVICES
 from ava.operator import facts, replica
+from ava.operator.allocations import Allocations, on_node
 from ava.operator.cluster import Cluster
 from ava.operator.config import Config
 from ava.operator.ledger import Threads
@@ -47,9 +48,10 @@ class Replicas:
         config: Config,
         objects: Objects,
         stuck: Mapping[str, exits.Why],
+        allocations: Allocations,
     ) -> None:
         self.cluster, self.store, self.threads, self.config = cluster, store, threads, config
-        self.objects, self.stuck = objects, stuck
+        self.objects, self.stuck, self.allocations = objects, stuck, allocations
         self.load = Load(config.services.ingresses)
         self._specs: dict[tuple[str, int], Spec] = {}
         self._ended: dict[str, tuple[int, datetime]] = {}
@@ -93,9 +95,16 @@ class Replicas:
         specs = {
             r: await self._spec(run, r) for r in {service.target, service.settled, *(n[0] for n in there)}
         }
+        placed = {
+            n: states[pod["metadata"]["name"]]
+            for n, pod in there.items()
+            if on_node(pod) and pod["metadata"]["name"] in states
+        }
+        amount = replica.asks(specs[name[0]] for name in placed)
+        await self.allocations.of_service(run, amount, placed.values(), now)
         replicas = {n: replica.replica(n, pod, states, specs[n[0]], now) for n, pod in there.items()}
         plan = self._patiently(run, serving.plan(service, replicas.values()), replicas, now)
-        await self._front(run, spec, specs)
+        await self._front(run, service.address, spec, specs)
         await self._remove(plan, there, replicas, now)
         problems = await self._create(run, service, plan, specs, there, now)
         if plan.settled:
@@ -149,7 +158,7 @@ class Replicas:
             known = self._specs[run.id, revision] = Spec.model_validate(said)
         return known
 
-    async def _front(self, run: Run, spec: Spec, specs: Mapping[int, Spec]) -> None:
+    async def _front(self, run: Run, address: str, spec: Spec, specs: Mapping[int, Spec]) -> None:
         """Make what requests come by; who may call follows the definition at once."""
         network, front, space = self.config.network, self.config.services.front(), labels.namespace(run.group)
         serves = [one.serving for one in specs.values() if one.serving is not None]
@@ -161,7 +170,7 @@ class Replicas:
         await self.objects.keep(NETWORK_POLICIES, policy, space)
         await self.objects.need(SERVICES, serving_pods.service(run), space)
         if front.domain:
-            await self.objects.keep(INGRESSES, serving_pods.ingress(run, spec.serving, front), space)
+            await self.objects.keep(INGRESSES, serving_pods.ingress(run, address, spec.serving, front), space)
 
     async def _remove(
         self, plan: Plan, there: Mapping[Name, Object], replicas: Mapping[Name, Replica], now: datetime

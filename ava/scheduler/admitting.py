@@ -17,6 +17,7 @@ from ava.domain.placement.model import Gang
 from ava.domain.placement.pools import pool_for, usable
 from ava.domain.placement.room import Room, rooms
 from ava.domain.problems import Problem, Refused
+from ava.domain.resources import Resources
 from ava.domain.spec import Spec
 
 FRESH = timedelta(seconds=60)
@@ -50,7 +51,7 @@ class Admits(Protocol):
     def done(self, seqs: Sequence[int], now: datetime) -> None:
         """Mark messages as carried out."""
 
-    def waiting(self, limit: int = 1000) -> Sequence[Run]:
+    def waiting(self, limit: int = 1000, skip: int = 0) -> Sequence[Run]:
         """Return queued runs."""
 
     def queues(self) -> Sequence[Queue]:
@@ -61,6 +62,9 @@ class Admits(Protocol):
 
     def group(self, name: str) -> Group:
         """Return a group by name or id."""
+
+    def stopping(self) -> Mapping[tuple[str, str], Resources]:
+        """Return what runs that are being stopped still use of groups and queues."""
 
     def admit(self, run: str, now: datetime, *, cluster: str | None = None) -> Sequence[Problem]:
         """Charge and hand over."""
@@ -82,6 +86,8 @@ class Admitter:
     def __init__(self, ledger: Admits, cluster: str) -> None:
         self._ledger, self._cluster = ledger, cluster
         self._sent: list[tuple[datetime, str, Gang]] = []
+        self._skip = 0
+        """So many waiting runs were looked at in the last rounds, beside the first of each."""
         self._told = ""
         """The last run whose amounts were written again."""
 
@@ -92,13 +98,29 @@ class Admitter:
         """
         ledger = self._ledger
         messages = ledger.open_messages(Topic.SCHEDULER, MESSAGES)
-        runs = ledger.waiting(LOOKED_AT)
+        runs = self._waiting()
         admitted = 0
         if runs:
             admitted = self._admit(runs, now, self._rooms(now, room))
         if messages:
             ledger.done([message.seq for message in messages], now)
         return admitted, len(runs) - admitted
+
+    def _waiting(self) -> Sequence[Run]:
+        """Return the runs of a round: the first in turn, and where there are more of them each time some of the others.
+
+        So each run is looked at, however many wait before it that cannot be admitted for reasons of their own.
+        """
+        first = self._ledger.waiting(LOOKED_AT)
+        if len(first) < LOOKED_AT:
+            self._skip = 0
+            return first
+        self._skip += LOOKED_AT
+        further = self._ledger.waiting(LOOKED_AT, self._skip)
+        if len(further) < LOOKED_AT:
+            self._skip = 0
+        known = {run.id for run in first}
+        return [*first, *(run for run in further if run.id not in known)]
 
     def _admit(self, runs: Sequence[Run], now: datetime, known: Mapping[str, Room]) -> int:
         ledger = self._ledger
@@ -152,7 +174,8 @@ class Admitter:
                 return [_failed(run)]
 
         elsewhere: set[str] = set()
-        waits |= admissions(able, self._groups(able), queues, tried).waits
+        stopping = ledger.stopping() if able else {}
+        waits |= admissions(able, self._groups(able), queues, tried, stopping).waits
         self._tell({run.id: run for run in runs if run.id not in elsewhere}, waits)
         return count
 
@@ -206,7 +229,7 @@ class Admitter:
         except ValidationError:
             what = "Its definition cannot be read by this version of the platform."
             return [Problem("spec-unreadable", what, f"run {run.id}", remedy="Stop it and submit it again.")]
-        reasons = [could_ever_fit(spec, room, pool) for room in known.values()]
+        reasons = [could_ever_fit(spec, room, pool, plain) for room in known.values()]
         if all(reasons):
             what = "No cluster could ever take it."
             return [Problem("no-cluster", what, "cluster"), *(p for problems in reasons for p in problems)]

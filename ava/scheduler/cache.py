@@ -92,6 +92,9 @@ class Cache:
                 self._wake()
         elif self.cluster.pod(pod.key) != pod:
             self.cluster.put(pod)
+            if pod.ending:
+                # Those that wait say so.
+                self._wake()
 
     def _gone(self, thing: Object) -> None:
         meta = thing["metadata"]
@@ -148,7 +151,7 @@ class Cache:
                 key,
                 pods,
                 max(pod.size for pod in pods),
-                len(self._begun.get(key, ())),
+                len(self._begun.get(key, ())) or sum(pod.replaces for pod in pods),
                 max(pod.priority for pod in pods),
                 min(pod.created for pod in pods),
             )
@@ -160,7 +163,7 @@ class Cache:
     def gangs(self) -> list[Gang]:
         """Return all that waits for nodes, in the order of their turns.
 
-        A gang of which a pod is bound, or being bound, has begun.
+        A gang of which a pod is bound, or being bound, has begun; so has the run of a pod that replaces another.
         """
         return [self._gangs[turn[3]] for turn in self._turns]
 

@@ -10,12 +10,15 @@ import orjson
 
 from ava.domain import labels
 from ava.domain.placement.model import Node, Pod, Port, Requirement, Taint, Toleration, Where
+from ava.domain.podstate import RESTARTS
 from ava.domain.resources import Resources
 from ava.scheduler.quantity import quantity
 
 Object = Mapping[str, Any]
 PRODUCT = "nvidia.com/gpu.product"
 """Label of NVIDIA's feature discovery; AVA's own label comes before it."""
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of the object that shows a kubelet's static pod."""
 DONE = ("Succeeded", "Failed")
 KIND = f"{labels.PREFIX}/kind"
 ENDLESS = ("workbench", "service")
@@ -127,12 +130,25 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
         size=size,
         priority=_number(notes.get(labels.QUEUE_PRIORITY), USUAL) * STEP
         + _number(notes.get(labels.PRIORITY), 0),
+        ending=bool(meta.get("deletionTimestamp")),
+        replaces=mine and _number(notes.get(RESTARTS), 0) > 0,
         endless=mine and marks.get(KIND) in ENDLESS,
         created=notes.get(labels.CREATED) or meta.get("creationTimestamp") or "",
         ports=_ports(spec),
         node=spec.get("nodeName") or "",
         fixed=not mine,
+        resident="" if mine else _resident(meta, key),
         disk=max(0, _number(notes.get(labels.DISK), 0)) if mine and _takes_disk(thing) else 0,
+    )
+
+
+def _resident(meta: Object, key: str) -> str:
+    """Return what keeps a pod on its node for as long as the node exists; empty where nothing does."""
+    if MIRROR in (meta.get("annotations") or {}):
+        return key
+    owners = meta.get("ownerReferences") or ()
+    return next(
+        (str(o.get("uid")) for o in owners if o.get("controller") and o.get("kind") == "DaemonSet"), ""
     )
 
 

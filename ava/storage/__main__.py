@@ -166,8 +166,9 @@ class Program:
         found: list[Callable[[], Awaitable[object]]] = []
         if config.snapshots:
             found.append(Snapshots(self.store, leader.client, config.election.namespace, now).look)
-        if config.cache_masters:
-            found.append(Cached(self.store, config.cache_masters, now).look)
+        if config.cache_services:
+            cached = Cached(self.store, leader.client, config.election.namespace, config.cache_services, now)
+            found.append(cached.look)
         return found
 
     def _give_up(self) -> None:

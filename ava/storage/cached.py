@@ -1,4 +1,8 @@
-"""How much of data sets that are read through Alluxio its workers hold now, as its master tells whoever may ask it."""
+"""How much of data sets that are read through Alluxio its workers hold now, as its master reports.
+
+The master's REST also returns contents of files and authenticates no client, so pods have no access to its port: it is asked
+through the API server, as a Service whose subresource ``proxy`` this account alone may get.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,17 @@ import aiohttp
 import orjson
 
 from ava.domain.data_sets import CACHED, CacheSource, DataSet, Elsewhere, HdfsSource, below, source
+from ava.kube.client import Client
 from ava.kube.each import each
+from ava.kube.errors import KubeError
+from ava.kube.resources import SERVICES
 from ava.store.interface import Store
 
 log = logging.getLogger(__name__)
 BROWSE = "/api/v1/master/webui_browse"
 MOUNTS = "/api/v1/master/webui_mounttable"
+STANDBY = "The service is temporarily unavailable"
+"""How a listing of a master begins that does not lead."""
 NO_SPACE = "-1B"
 """Size of an HDFS that does not answer."""
 MOST_FOLDERS, MOST_FILES = 200, 50_000
@@ -43,18 +52,23 @@ class Cached:
     """Looks at one data set at a time, each again after a while.
 
     Args:
-        masters: URLs of the masters' web servers; of several, the one that leads answers.
+        client: of the API server.
+        namespace: of the Services.
+        services: one Service for each master; of several, the one that leads answers.
         every: after which a data set is looked at again.
     """
 
     def __init__(
         self,
         store: Store,
-        masters: Sequence[str],
+        client: Client,
+        namespace: str,
+        services: Sequence[str],
         now: Callable[[], datetime],
         every: timedelta = timedelta(minutes=10),
     ) -> None:
-        self.store, self.masters, self.now, self.every = store, tuple(masters), now, every
+        self.store, self.client, self.now, self.every = store, client, now, every
+        self._paths = [SERVICES.path(namespace, service, "proxy") for service in services]
         self._tried: dict[str, datetime] = {}
 
     async def look(self) -> None:
@@ -93,53 +107,49 @@ class Cached:
     async def measure(self, one: DataSet) -> tuple[int, int, bool]:
         """Return the bytes of a data set's files, how many of them are cached, and whether all files were looked at."""
         size = cached = files = 0
-        async with self._session() as session:
-            folders = [f"/{below(_cached(one))}"]
-            for _ in range(MOST_FOLDERS):
-                if not folders or files >= MOST_FILES:
-                    break
-                inner, sizes = _entries(await self._list(session, folders.pop(), MOST_FILES - files))
-                folders += inner
-                files += len(sizes)
-                size += sum(whole for whole, _ in sizes)
-                cached += sum(there for _, there in sizes)
+        folders = [f"/{below(_cached(one))}"]
+        for _ in range(MOST_FOLDERS):
+            if not folders or files >= MOST_FILES:
+                break
+            inner, sizes = _entries(await self._list(folders.pop(), MOST_FILES - files))
+            folders += inner
+            files += len(sizes)
+            size += sum(whole for whole, _ in sizes)
+            cached += sum(there for _, there in sizes)
         return size, cached, not folders and files < MOST_FILES
 
     async def _silent(self) -> Sequence[str] | NotTold:
         """Return where in the cache an HDFS is mounted none of whose namenodes answers, or why no master says so."""
         try:
             # The master asks each of them first, and waits for those most of a minute.
-            async with self._session(5 * PATIENCE) as session:
-                said = await self._ask(session, MOUNTS, {})
+            said = await self._ask(MOUNTS, {}, 5 * PATIENCE)
         except NotTold as error:
             return error
         entries = [entry for entry in said.get("mountPointInfos") or [] if isinstance(entry, dict)]
         dead = [e for e in entries if e.get("ufsType") == "hdfs" and e.get("ufsCapacityBytes") == NO_SPACE]
         return [str(entry.get("mountPoint")) for entry in dead]
 
-    async def _list(self, session: aiohttp.ClientSession, path: str, most: int) -> list[dict[str, Any]]:
-        said = await self._ask(session, BROWSE, {"path": path, "offset": "0", "limit": str(most)})
+    async def _list(self, path: str, most: int) -> list[dict[str, Any]]:
+        said = await self._ask(BROWSE, {"path": path, "offset": "0", "limit": str(most)}, PATIENCE)
         if wrong := said.get("invalidPathError") or said.get("fatalError"):
             raise NothingThere(f"the cache has nothing at {path}: {str(wrong)[:200]}")
         return [entry for entry in said.get("fileInfos") or [] if isinstance(entry, dict)]
 
-    @staticmethod
-    def _session(seconds: float = PATIENCE) -> aiohttp.ClientSession:
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=10)
-        return aiohttp.ClientSession(timeout=timeout, trust_env=False)
-
-    async def _ask(self, session: aiohttp.ClientSession, page: str, query: dict[str, str]) -> dict[str, Any]:
-        """Return what the first master that answers says on a page; NotTold where none does."""
-        why = "no master is known"
-        for master in self.masters:
+    async def _ask(self, page: str, query: dict[str, str], seconds: float) -> dict[str, Any]:
+        """Return the reply of the first master that gives one to a page; NotTold where none does."""
+        why, limit = "no master is known", aiohttp.ClientTimeout(total=seconds, sock_connect=10)
+        for path in self._paths:
             try:
-                async with session.get(master + page, params=query, allow_redirects=False) as answer:
-                    if answer.status != 200:
-                        why = f"status {answer.status}"
-                        continue
-                    return await asyncio.to_thread(_decoded, await _whole(answer))
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                async with self.client.stream("GET", path + page, params=query, timeout=limit) as answer:
+                    said = await asyncio.to_thread(_decoded, await _whole(answer))
+            except KubeError as error:
+                why = f"status {error.code}" if error.code else error.reason
+            except ValueError as error:
                 why = str(error) if isinstance(error, NotTold) else type(error).__name__
+            else:
+                if not str(said.get("invalidPathError")).startswith(STANDBY):
+                    return said
+                why = "no master leads"
         raise NotTold(f"the cache does not say what it holds: {why}")
 
 

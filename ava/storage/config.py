@@ -13,6 +13,7 @@ from ava.settings import Address, Strict
 from ava.store.address import Database
 
 Seconds = Annotated[float, Field(gt=0, le=86400)]
+Names = tuple[election.Label, ...]
 
 
 class Election(election.Election):
@@ -37,7 +38,7 @@ class Config(Strict):
         poll: seconds after which the ledger is looked at although it has told nothing.
         scratch: folder for sorted lists of large folders; empty at the start.
         snapshots: whether nodes mount block images, so that data sets may be snapshots of some.
-        cache_masters: URLs of Alluxio's masters' web servers, which tell how much of data sets it holds.
+        cache_services: Services of Alluxio's masters, which report how much of data sets it holds; in the election's namespace.
         upload_days: an upload that nobody goes on with is given up after so many days.
     """
 
@@ -54,5 +55,5 @@ class Config(Strict):
     poll: Seconds = 5
     scratch: Path = Path("/dev/shm")  # noqa: S108 - memory of the process' own container
     snapshots: bool = False
-    cache_masters: tuple[Annotated[str, Field(pattern=r"^https?://[^\s/]+$")], ...] = ()
+    cache_services: Names = ()
     upload_days: Annotated[float, Field(gt=0, le=365)] = 7

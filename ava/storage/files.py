@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import os
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 
@@ -181,10 +181,12 @@ class Files:
 
         Refused 409 while a run has it, or where something is there; what has come stays and may be put in place later.
         """
-        self.store.unused(one.id, lambda: self._place(one, upload, uid, replace=replace))
+        self.store.unused(one.id, lambda still: self._place(one, upload, uid, still, replace=replace))
         self.store.end_upload(upload.id)
 
-    def _place(self, one: DataSet, upload: Upload, uid: int, *, replace: bool) -> None:
+    def _place(
+        self, one: DataSet, upload: Upload, uid: int, still: Callable[[], None], *, replace: bool
+    ) -> None:
         names = paths.parts(upload.path, new=True)
         with self.inside(one, UPLOADS) as sent, self.inside(one) as data:
             try:
@@ -199,6 +201,7 @@ class Files:
                 os.close(file)
             with tree.walk(data, names[:-1], make=(0o755, uid, self.gid)) as folder:
                 self._free(folder, names[-1], replace=replace)
+                still()
                 os.rename(upload.id, names[-1], src_dir_fd=sent, dst_dir_fd=folder)
 
     def absent(self, one: DataSet, path: str) -> None:
@@ -248,9 +251,10 @@ class Files:
         """Remove a file, a link or an empty folder while no run has the data set; Refused 404, 409."""
         names = paths.parts(path)
 
-        def gone() -> None:
+        def gone(still: Callable[[], None]) -> None:
             with self.inside(one) as data, tree.walk(data, names[:-1]) as folder:
                 about = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+                still()
                 (os.rmdir if stat.S_ISDIR(about.st_mode) else os.unlink)(names[-1], dir_fd=folder)
 
         if not names:

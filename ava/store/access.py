@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,8 +40,9 @@ class AccessStore(BenchStore):
         *,
         until: datetime | None,
         label: str = "",
+        scopes: Collection[str] | None = None,
     ) -> str:
-        """Keep the SHA-256 of a session or token of a person who may log in; return its id."""
+        """Keep the SHA-256 of a session or token of a person who may log in; return its id. No scopes: everything."""
         refuse([*_kind_problems(kind, SECRETS), *_digest_problems(digest)])
         person = user_row(connection, user, Lock.SHARED)
         if person.state != UserState.ACTIVE:
@@ -54,34 +55,43 @@ class AccessStore(BenchStore):
             )
         row = {"id": self.new_id("s", now), "user_name": person.name, "kind": kind, "digest": digest}
         row |= {"label": label, "created": now, "until": until}
+        row["scopes"] = None if scopes is None else ",".join(sorted(scopes))
         return str(connection.execute(secrets.insert().values(row).returning(secrets.c.id)).scalar_one())
 
     def who(self, kind: str, digest: str, now: datetime) -> User | None:
         """Return whose session or token it is, if it has not ended and the person may log in."""
+        found = self.bearer(kind, digest, now)
+        return None if found is None else found[0]
+
+    def bearer(self, kind: str, digest: str, now: datetime) -> tuple[User, frozenset[str] | None] | None:
+        """Return whose session or token it is and its scopes (None: everything), as ``who`` does."""
         if _kind_problems(kind, SECRETS) or _digest_problems(digest):
             return None
         found = self._who(kind, digest, now)
         if found is None:
             return None
-        person, id, used = found
+        person, id, used, scopes = found
         if used is None or now - used >= USED_STEP:
             self._used(id, now)
-        return person
+        return person, scopes
 
     @reading
     def _who(
         self, connection: Connection, kind: str, digest: str, now: datetime
-    ) -> tuple[User, str, datetime | None] | None:
+    ) -> tuple[User, str, datetime | None, frozenset[str] | None] | None:
         valid = and_(
             secrets.c.kind == kind,
             secrets.c.digest == digest,
             or_(secrets.c.until.is_(None), secrets.c.until > now),
             users.c.state == UserState.ACTIVE,
         )
-        query = select(users, secrets.c.id.label("secret"), secrets.c.used)
+        query = select(users, secrets.c.id.label("secret"), secrets.c.used, secrets.c.scopes)
         query = query.join(secrets, secrets.c.user_name == users.c.name).where(valid)
         row = connection.execute(query).one_or_none()
-        return None if row is None else (records.user(row), row.secret, row.used)
+        if row is None:
+            return None
+        scopes = None if row.scopes is None else frozenset(row.scopes.split(","))
+        return records.user(row), row.secret, row.used, scopes
 
     @writing
     def _used(self, connection: Connection, id: str, now: datetime) -> None:
@@ -89,9 +99,9 @@ class AccessStore(BenchStore):
 
     @reading
     def secrets(self, connection: Connection, user: str, kind: str) -> Sequence[Mapping[str, Any]]:
-        """Return id, label, created, until, used of a user's sessions or tokens, oldest first."""
+        """Return id, label, created, until, used, scopes of a user's sessions or tokens, oldest first."""
         name = user_row(connection, user).name
-        columns = [secrets.c[c] for c in ("id", "label", "created", "until", "used")]
+        columns = [secrets.c[c] for c in ("id", "label", "created", "until", "used", "scopes")]
         query = select(*columns).where(secrets.c.user_name == name, secrets.c.kind == kind)
         return [dict(row._mapping) for row in connection.execute(query.order_by(secrets.c.id))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from ava.domain.bench import AtDoor, Bench
 from ava.domain.model import Kind, Phase, Run, Topic, UserState
@@ -19,6 +19,14 @@ from ava.store.types import plain
 _RUNS_NOW = and_(
     runs.c.kind == Kind.WORKBENCH.value, runs.c.phase == Phase.ADMITTED.value, runs.c.stop.is_(None)
 )
+
+
+def _may_enter(entered_since: datetime | None) -> list[ColumnElement[bool]]:
+    """Return the conditions of users who may log in and whose last login was at some time or later; None: at any time."""
+    found: list[ColumnElement[bool]] = [users.c.state == UserState.ACTIVE.value]
+    if entered_since is not None:
+        found.append(func.coalesce(users.c.entered, users.c.created) >= entered_since)
+    return found
 
 
 class BenchStore(Base):
@@ -137,9 +145,16 @@ class BenchStore(Base):
 
     @reading
     def stay_open(
-        self, connection: Connection, pairs: Sequence[tuple[str, str]], now: datetime
+        self,
+        connection: Connection,
+        pairs: Sequence[tuple[str, str]],
+        now: datetime,
+        entered_since: datetime | None = None,
     ) -> Collection[tuple[str, str]]:
-        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run."""
+        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run.
+
+        ``entered_since``: the owner's last login must not be before.
+        """
         asked = set(pairs)
         query = select(secrets.c.digest, definitions.c.id).join(users, secrets.c.user_name == users.c.name)
         query = query.join(definitions, definitions.c.owner == users.c.name)
@@ -147,7 +162,7 @@ class BenchStore(Base):
         query = query.where(secrets.c.digest.in_({session for session, _ in asked}))
         query = query.where(definitions.c.id.in_({one for _, one in asked}), definitions.c.deleted.is_(None))
         query = query.where(secrets.c.kind == "session", secrets.c.until > now)
-        query = query.where(users.c.state == UserState.ACTIVE.value)
+        query = query.where(*_may_enter(entered_since))
         return asked & {(row.digest, row.id) for row in connection.execute(query)}
 
     @reading
@@ -161,6 +176,33 @@ class BenchStore(Base):
         query = query.where(keys.c.value == line, keys.c.kind == "ssh", _RUNS_NOW)
         query = query.where(users.c.state == UserState.ACTIVE.value)
         return [records.run(row) for row in connection.execute(query.order_by(runs.c.id))]
+
+    @reading
+    def keys_stay(
+        self,
+        connection: Connection,
+        pairs: Sequence[tuple[str, Sequence[str]]],
+        entered_since: datetime | None = None,
+    ) -> Sequence[bool]:
+        """Return for each ssh key, and the workbenches that it has reached, whether it would still be let in to them.
+
+        True where one of these workbenches is left, and each owner of those may log in (last at ``entered_since`` or later) and
+        keeps the key.
+        """
+        named = {one for _, definitions_ in pairs for one in definitions_}
+        lines = {line for line, _ in pairs}
+        query = select(definitions.c.id, definitions.c.owner).where(
+            definitions.c.id.in_(named), definitions.c.deleted.is_(None)
+        )
+        owners = {row.id: row.owner for row in connection.execute(query)}
+        query = select(keys.c.value, keys.c.user_name).join(users, users.c.name == keys.c.user_name)
+        query = query.where(keys.c.value.in_(lines), keys.c.kind == "ssh", *_may_enter(entered_since))
+        kept = {(row.value, row.user_name) for row in connection.execute(query)}
+        found = []
+        for line, some in pairs:
+            whose = {owners[one] for one in some if one in owners}
+            found.append(bool(whose) and all((line, owner) in kept for owner in whose))
+        return found
 
     def tell_benches(self, connection: Connection, user: str, now: datetime) -> None:
         """Have the operator look at a user's workbenches: their keys have changed."""

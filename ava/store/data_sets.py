@@ -7,25 +7,24 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, exists, or_, select
 
 from ava.domain.data_sets import OWN, DataSet, Share, Upload
 from ava.domain.data_sets import source as parsed
 from ava.domain.model import Page, Phase, Topic
 from ava.domain.names import is_id, name_problems, shown
 from ava.domain.problems import Problem, Refused, conflict, missing
-from ava.store.base import Base, page, reading, refuse, upsert, writing
+from ava.store import data_set_sums
+from ava.store.base import page, reading, refuse, upsert, writing
 from ava.store.lookup import Lock, group_row, run_row, user_row
 from ava.store.tables import members, runs
 from ava.store.tables_folders import data_sets, holds, shares, uploads
 
-MOST = 500
-"""Data sets of one owner. Requests at the same moment may exceed it by a few, which does no harm."""
 MOST_UPLOADS = 1000
 """Files that may be on their way into one data set at once."""
 
 
-class DataSetStore(Base):
+class DataSetStore(data_set_sums.DataSetSumStore):
     """Data sets and uploads."""
 
     @writing
@@ -38,8 +37,12 @@ class DataSetStore(Base):
         now: datetime,
         *,
         quota: int | None = None,
+        most: int | None = None,
     ) -> DataSet:
-        """Store a data set; the same again changes nothing."""
+        """Store a data set; the same again changes nothing.
+
+        ``quota`` is its limit, ``most`` what the limits of all its owner's data sets may sum up to, bytes; 409 beyond that.
+        """
         refuse(name_problems(name, "name"))
         try:
             kept = parsed(source).model_dump(exclude_none=True)
@@ -48,7 +51,10 @@ class DataSetStore(Base):
             found = shown(str(dict(source)))
             problem = Problem("source-invalid", "There is no such source.", "source", found, said)
             raise Refused(422, problem) from None
-        person = user_row(connection, owner, Lock.STAYS)
+        # Whoever makes another one of this owner at the same time waits here.
+        person = user_row(connection, owner, Lock.OWN)
+        if kept["kind"] != "folder":
+            quota = None
         row = {
             "id": self.new_id("f", now),
             "owner": person.name,
@@ -57,7 +63,8 @@ class DataSetStore(Base):
             "quota": quota,
             "created": now,
         }
-        _see_number(connection, person.name, name)
+        if connection.execute(_own(person.name, name)).first() is None:
+            data_set_sums.see(connection, person.name, quota, most)
         put = upsert(connection, data_sets).values(row).on_conflict_do_nothing()
         made = connection.execute(put.returning(data_sets)).one_or_none()
         if made is None:
@@ -164,8 +171,12 @@ class DataSetStore(Base):
         self.tell(connection, now, "data-set-changed", id, Topic.STORAGE)
 
     @writing
-    def unused(self, connection: Connection, id: str, action: Callable[[], None]) -> None:
-        """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it."""
+    def unused(self, connection: Connection, id: str, action: Callable[[Callable[[], None]], None]) -> None:
+        """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it.
+
+        ``action`` is given a function that raises where the lock was lost: PostgreSQL ends a transaction that is idle for
+        30 s, as when a file system hangs. It calls it right before what cannot be undone.
+        """
         row = data_set_row(connection, id, Lock.OWN)
         if row.readers or row.writers:
             having = [run for run, _, since in _users(connection, id) if since]
@@ -177,7 +188,7 @@ class DataSetStore(Base):
                 found=", ".join(having[:10]),
                 wanted="no run",
             )
-        action()
+        action(lambda: connection.execute(select(data_sets.c.id).where(data_sets.c.id == row.id)).close())
 
     @writing
     def data_set_removed(self, connection: Connection, id: str, now: datetime) -> None:
@@ -275,19 +286,6 @@ def record(row: Row[Any]) -> DataSet:
 def _own(owner: str, *names: str) -> Select[Any]:
     query = select(data_sets).where(data_sets.c.owner == owner, data_sets.c.deleted.is_(None))
     return query.where(data_sets.c.name.in_(names)) if names else query
-
-
-def _see_number(connection: Connection, owner: str, name: str) -> None:
-    query = select(func.count()).select_from(_own(owner).subquery())
-    if (count := connection.execute(query).scalar_one()) < MOST or connection.execute(
-        _own(owner, name)
-    ).first():
-        return
-    what, remedy = (
-        f"{owner} has as many data sets as one user may have.",
-        "Delete data sets that are not needed.",
-    )
-    raise conflict("too-many-data-sets", what, "name", remedy, found=str(count), wanted=f"less than {MOST}")
 
 
 def _users(connection: Connection, id: str) -> list[tuple[str, bool, bool]]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from ava.domain.model import Definition, Kind, Page, Phase, Topic
 from ava.domain.names import name_problems
 from ava.domain.outline import columns, size_problems
-from ava.domain.problems import Problem, Refused, conflict, missing
+from ava.domain.problems import Problem, Refused, conflict, missing, taken
 from ava.store import disks, records
 from ava.store.base import Base, outlined, page, reading, refuse, writing
 from ava.store.lookup import Lock, definition_row, user_name, user_row
@@ -58,13 +58,7 @@ class DefinitionStore(Base):
         if before.spec == wanted:
             return records.definition(before)
         if not replace:
-            raise conflict(
-                "definition-exists",
-                f"There is a {before.kind} {name} already, and it is another one.",
-                "name",
-                "Choose another name, or say that it is to be replaced.",
-                found=before.id,
-            )
+            raise taken(before.kind, name, before.id, "definition-exists")
         disks.follow(connection, before.id, person, wanted)
         update = definitions.update().where(definitions.c.id == before.id).values(columns(wanted))
         return records.definition(connection.execute(update.returning(definitions)).one())

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, or_, select
 
-from ava.domain.model import Message, PodState, Topic
+from ava.domain.model import Message, Phase, PodState, Topic
 from ava.store import records
 from ava.store.base import Base, check_limit, reading, upsert, writing
 from ava.store.lookup import Lock, run_row
-from ava.store.tables import messages, pods, secrets, signs
+from ava.store.tables import messages, pods, runs, secrets, signs
 from ava.store.tables_identities import spent
 from ava.store.tables_images import image_deletions
 from ava.store.types import plain, plain_document
@@ -32,10 +32,30 @@ class HandStore(Base):
         self._waiters: dict[Topic, Waiter] = {topic: waiter(engine, topic) for topic in Topic}
 
     @reading
-    def open_messages(self, connection: Connection, topic: Topic, limit: int = 100) -> Sequence[Message]:
-        """Return messages that nobody has done yet, in order."""
+    def open_messages(
+        self,
+        connection: Connection,
+        topic: Topic,
+        limit: int = 100,
+        after: int = 0,
+        cluster: str | None = None,
+    ) -> Sequence[Message]:
+        """Return messages that nobody has done yet, in order.
+
+        Args:
+            connection: to the database.
+            topic: whose they are.
+            limit: how many.
+            after: a message's number, to go on from it.
+            cluster: leave out those of runs that another cluster has: its own operator takes them. Runs that are queued and
+                messages of no run are everybody's.
+        """
         check_limit(limit)
         query = select(messages).where(messages.c.topic == Topic(topic), messages.c.done.is_(None))
+        query = query.where(messages.c.seq > after)
+        if cluster is not None:
+            ours = or_(runs.c.id.is_(None), runs.c.cluster == cluster, runs.c.phase == Phase.QUEUED)
+            query = query.outerjoin(runs, runs.c.id == messages.c.object).where(ours)
         return [
             records.message(row) for row in connection.execute(query.order_by(messages.c.seq).limit(limit))
         ]
@@ -105,7 +125,10 @@ class HandStore(Base):
     def sweep(self, connection: Connection, before: datetime) -> int:
         """Remove messages that were done, and what ended before a time (log-ins, tokens, images' deletions that broke off)."""
         done = connection.execute(messages.delete().where(messages.c.done < before))
+        # Where no storage service is, nobody takes these; where one is, its passes do the same work.
+        never = messages.c.topic == Topic.STORAGE, messages.c.created < before
+        done_too = connection.execute(messages.delete().where(*never)).rowcount
         ended = connection.execute(secrets.delete().where(secrets.c.until < before))
         used = connection.execute(spent.delete().where(spent.c.until < before))
         broken = connection.execute(image_deletions.delete().where(image_deletions.c.until < before))
-        return done.rowcount + ended.rowcount + used.rowcount + broken.rowcount
+        return done.rowcount + done_too + ended.rowcount + used.rowcount + broken.rowcount

@@ -7,9 +7,10 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from ava.domain.model import User
-from ava.domain.problems import Problem
+from ava.domain.problems import Problem, conflict
 from ava.store import records
 from ava.store.base import Base, reading, refuse, upsert, writing
+from ava.store.lookup import Lock, user_row
 from ava.store.tables import users
 from ava.store.tables_identities import identities, spent
 
@@ -28,6 +29,27 @@ class IdentityStore(Base):
             query.where(identities.c.issuer == issuer, identities.c.subject == subject)
         ).one_or_none()
         return None if row is None else records.user(row)
+
+    @writing
+    def claim(self, connection: Connection, user: str, issuer: str, subject: str, now: datetime) -> None:
+        """Keep that an account is that of a name at an issuer, of which it has one; 409 where either is another's already.
+
+        An account that was used before identities were kept is that of its own name.
+        """
+        row = user_row(connection, user, Lock.OWN)
+        mine = select(identities.c.subject).where(
+            identities.c.user_name == row.name, identities.c.issuer == issuer
+        )
+        known = list(connection.execute(mine).scalars())
+        if subject in known:
+            return
+        if known or (row.entered is not None and subject != row.name):
+            what = f"The account {row.name} is another person's of the directory."
+            remedy = "Ask an administrator for an account with another name."
+            raise conflict(
+                "name-of-another", what, "name", remedy, found="another person's name", wanted="its own"
+            )
+        identify(connection, row.name, (issuer, subject), now)
 
     @writing
     def spend(self, connection: Connection, digest: str, until: datetime) -> bool:

@@ -9,7 +9,7 @@ otherwise; ``after`` is a page's ``next``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -109,8 +109,8 @@ class Work(Protocol):
     ) -> Page[Run]:
         """Return runs; of each the outline of its spec, as do ``waiting`` and ``active``."""
 
-    def waiting(self, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs as they are looked at: the queue's priority, the run's, then the oldest.
+    def waiting(self, limit: int = 1000, skip: int = 0) -> Sequence[Run]:
+        """Return queued runs as they are looked at, after the first ``skip``: the queue's priority, the run's, then the oldest.
 
         What a user has beyond a hundred comes last: nobody hides the others' runs.
         """
@@ -143,6 +143,17 @@ class Work(Protocol):
     def waits_for(self, run: str, reasons: Sequence[Problem]) -> None:
         """Keep why a run waits, for people alone."""
 
+    def allocate(
+        self,
+        run: str,
+        amount: Resources,
+        now: datetime,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> datetime | None:
+        """Keep what a run has on nodes from ``since`` on, or had until ``until``; return when it first had something."""
+
     def charges(
         self,
         *,
@@ -154,6 +165,9 @@ class Work(Protocol):
     ) -> Sequence[Charge]:
         """Return charges, oldest first."""
 
+    def stopping(self) -> Mapping[tuple[str, str], Resources]:
+        """Return the open charges of runs that are being stopped, summed by ("group" or "queue", its name)."""
+
     def usage(
         self,
         since: datetime,
@@ -163,14 +177,16 @@ class Work(Protocol):
         group: str | None = None,
         user: str | None = None,
     ) -> Sequence[Usage]:
-        """Return what was used between two times by user and group; an open charge counts until ``now``."""
+        """Return what was used and reserved between two times by user and group; what is open counts until ``now``."""
 
 
 class Hand(Protocol):
     """What passes between the parts: the outbox, what pods do, signs of life."""
 
-    def open_messages(self, topic: Topic, limit: int = 100) -> Sequence[Message]:
-        """Return messages that nobody has done yet, in order."""
+    def open_messages(
+        self, topic: Topic, limit: int = 100, after: int = 0, cluster: str | None = None
+    ) -> Sequence[Message]:
+        """Return messages that nobody has done yet, in order; of runs of ``cluster`` alone, where it is given."""
 
     def done(self, seqs: Sequence[int], now: datetime) -> None:
         """Mark messages as carried out."""
@@ -201,15 +217,26 @@ class Access(Protocol):
     """Who may come in: sessions, tokens, keys, and the audit log."""
 
     def add_secret(
-        self, user: str, kind: str, digest: str, now: datetime, *, until: datetime | None, label: str = ""
+        self,
+        user: str,
+        kind: str,
+        digest: str,
+        now: datetime,
+        *,
+        until: datetime | None,
+        label: str = "",
+        scopes: Collection[str] | None = None,
     ) -> str:
-        """Keep the SHA-256 of a session (``session``) or token (``token``); return its id."""
+        """Keep the SHA-256 of a session (``session``) or token (``token``); return its id. No scopes: everything."""
 
     def who(self, kind: str, digest: str, now: datetime) -> User | None:
         """Return whose session or token it is, if it has not ended and the person may log in."""
 
+    def bearer(self, kind: str, digest: str, now: datetime) -> tuple[User, frozenset[str] | None] | None:
+        """Return whose session or token it is and its scopes (None: everything), as ``who`` does."""
+
     def secrets(self, user: str, kind: str) -> Sequence[Mapping[str, Any]]:
-        """Return id, label, created, until, used of a user's sessions or tokens."""
+        """Return id, label, created, until, used, scopes of a user's sessions or tokens."""
 
     def end_secret(self, user: str, id: str) -> None:
         """End a session or token of a user."""

@@ -41,11 +41,21 @@ class Benches(Protocol):
     def at_door(self, session: str, definition: str, now: datetime) -> AtDoor:
         """Return who comes by a session (its digest), and what is behind a workbench's door now."""
 
-    def stay_open(self, pairs: Sequence[tuple[str, str]], now: datetime) -> Collection[tuple[str, str]]:
-        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run."""
+    def stay_open(
+        self, pairs: Sequence[tuple[str, str]], now: datetime, entered_since: datetime | None = None
+    ) -> Collection[tuple[str, str]]:
+        """Return those pairs of a session's digest and a workbench that may go on: the owner's, and it is to run.
+
+        ``entered_since``: the owner's last login must not be before.
+        """
 
     def benches_of_key(self, line: str) -> Sequence[Run]:
         """Return the runs of workbenches, not asked to stop, of all who stored this ssh key and may log in."""
+
+    def keys_stay(
+        self, pairs: Sequence[tuple[str, Sequence[str]]], entered_since: datetime | None = None
+    ) -> Sequence[bool]:
+        """Return for each ssh key, and the workbenches that it has reached, whether it would still be let in to them."""
 
     def disk(self, definition: str) -> Disk | None:
         """Return a workbench's disk; None where it has none yet: the first start makes it."""

@@ -43,9 +43,22 @@ class DataSets(Protocol):
     """Data sets, who may read them, which runs have them, and files that are being sent."""
 
     def add_data_set(
-        self, owner: str, name: str, source: Mapping[str, Any], now: datetime, *, quota: int | None = None
+        self,
+        owner: str,
+        name: str,
+        source: Mapping[str, Any],
+        now: datetime,
+        *,
+        quota: int | None = None,
+        most: int | None = None,
     ) -> DataSet:
-        """Store a data set. The same again changes nothing; another source under the same name is 409."""
+        """Store a data set. The same again changes nothing; another source under the same name is 409.
+
+        So is a limit (``quota``) by which all data sets of the owner may have more than ``most`` together, bytes.
+        """
+
+    def data_sets_promised(self, owner: str) -> int:
+        """Return the sum of the limits of an owner's data sets, bytes; those without a limit are not in it."""
 
     def data_set(self, id: str) -> DataSet:
         """Return a data set that is not deleted."""
@@ -79,7 +92,7 @@ class DataSets(Protocol):
     def delete_data_set(self, id: str, now: datetime) -> None:
         """Delete a data set with its files; 409 while a run that has not finished names it."""
 
-    def unused(self, id: str, action: Callable[[], None]) -> None:
+    def unused(self, id: str, action: Callable[[Callable[[], None]], None]) -> None:
         """Do something with a data set's files while no run has it, and none gets it meanwhile; 409 where one has it.
 
         It may be done more than once, and that it was done is not undone with the transaction.

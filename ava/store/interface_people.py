@@ -23,15 +23,20 @@ class People(Protocol):
         state: UserState = UserState.PENDING,
         identity: tuple[str, str] | None = None,
         over_pending: bool = False,
+        email_confirmed: bool = False,
     ) -> User:
         """Store a person with the next free uid; ``password`` is a hash. 409 where it is taken.
 
         ``identity``: issuer and subject of the person at the site's log-in service; 409 where they are another's.
         ``over_pending``: accounts of this name or address that were registered by the form and never approved go.
+        ``email_confirmed``: the address is known to be the person's.
         """
 
     def entered(self, name: str, now: datetime) -> None:
         """Keep that a person has logged in."""
+
+    def claim(self, user: str, issuer: str, subject: str, now: datetime) -> None:
+        """Keep that an account is that of a name at an issuer, of which it has one; 409 where either is another's already."""
 
     def remove_user(self, name: str) -> None:
         """Remove an account that was never approved, so that name and address are free; 409 for every other."""
@@ -58,9 +63,19 @@ class People(Protocol):
         state: UserState | None = None,
         admin: bool | None = None,
         email: str | None = None,
+        email_confirmed: bool = False,
         password: str | None = None,
     ) -> User:
-        """Change what is given. Shutting a person out ends their sessions and tokens; 409 for the last administrator."""
+        """Change what is given. Shutting a person out ends their sessions and tokens; 409 for the last administrator.
+
+        Another address is not confirmed unless ``email_confirmed`` says so.
+        """
+
+    def ask_confirmation(self, name: str, email: str, link: str, now: datetime) -> None:
+        """Have a mail with a link sent to an address that a person has not confirmed yet."""
+
+    def confirm_email(self, name: str, email: str, now: datetime) -> User | None:
+        """Keep that an address is a person's; None where the person has another one."""
 
     def password(self, name: str) -> str:
         """Return the hash."""

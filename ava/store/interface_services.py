@@ -18,6 +18,9 @@ class Services(Protocol):
     def service(self, run: str) -> Service:
         """Return what is wanted of a service's run; 404 where the run is none."""
 
+    def addresses(self) -> Mapping[str, str]:
+        """Return the group of each admitted service, by the first label of the service's host name."""
+
     def revision(self, run: str, number: int) -> Mapping[str, Any]:
         """Return the definition of a revision."""
 

@@ -16,12 +16,16 @@ from ava.domain.amounts import UNLIMITED
 from ava.domain.problems import Problem
 from ava.domain.quota import waits_for_quota
 from ava.domain.resources import FIELDS, Resources
-from ava.store import records
+from ava.store import allocations, records
 from ava.store.tables import charges, groups, queues
 
 
-def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Problem]:
+def charge(
+    connection: Connection, run: Row[Any], now: datetime, has: Resources | None = None
+) -> Sequence[Problem]:
     """Charge a run's group and queue; return what has no room, after which the transaction has to be undone.
+
+    ``has`` is what it has from its charge before (``release``), and goes on having.
 
     To be called last: everybody wants the rows of the group and the queue. They are changed before the charge refers to
     them, for two transactions that both refer to a row first (a shared lock) would each wait for the other to change it.
@@ -36,12 +40,16 @@ def charge(connection: Connection, run: Row[Any], now: datetime) -> Sequence[Pro
         # A clock that was set back must not charge twice for a time: a charge begins at the end of the one before.
         last = select(func.max(charges.c.ended)).where(charges.c.run == run.id)
         began = max(now, connection.execute(last).scalar() or now)
-        connection.execute(charges.insert().values(**row, **asks._asdict(), began=began))
+        made = charges.insert().values(**row, **asks._asdict(), began=began).returning(charges.c.id)
+        id = connection.execute(made).scalar_one()
+        if has is not None:
+            allocations.insert(connection, run.id, id, has, began)
     return problems
 
 
-def release(connection: Connection, run: str, now: datetime) -> None:
-    """End a run's charge and give back what it had. To be called last, as ``charge``."""
+def release(connection: Connection, run: str, now: datetime) -> Resources | None:
+    """End a run's charge and give back what was reserved; return what it had on nodes. To be called last, as ``charge``."""
+    has = allocations.close(connection, run, now)
     # A clock that was set back must not end a charge before it began.
     end = case((charges.c.began > now, charges.c.began), else_=literal(now, charges.c.began.type))
     update = charges.update().where(charges.c.run == run, charges.c.ended.is_(None)).values(ended=end)
@@ -49,6 +57,7 @@ def release(connection: Connection, run: str, now: datetime) -> None:
         for table, name in ((groups, row.group_name), (queues, row.queue)):
             less = {f"used_{part}": table.c[f"used_{part}"] - getattr(row, part) for part in FIELDS}
             connection.execute(table.update().where(table.c.name == name).values(less))
+    return has
 
 
 def _take(connection: Connection, table: Table, name: str, asks: Resources, whose: str) -> Sequence[Problem]:

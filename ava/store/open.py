@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError
 
 from ava.domain.problems import Problem, Refused
 from ava.store.access import AccessStore
+from ava.store.allocations import AllocationStore
 from ava.store.base import WRITES
 from ava.store.charges import ChargeStore
 from ava.store.data_sets import DataSetStore
@@ -48,6 +49,7 @@ class Ledger(
     RunStore,
     ServiceStore,
     ChargeStore,
+    AllocationStore,
     DiskStore,
     FolderStore,
     DataSetStore,

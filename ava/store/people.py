@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from ava.domain.model import Page, Topic, User, UserState
+from ava.domain.model import CONFIRM_EMAIL, Page, Topic, User, UserState
 from ava.domain.names import email_problems, person_problems, shown
 from ava.domain.problems import conflict
 from ava.store import records
@@ -35,6 +35,7 @@ class UserStore(IdentityStore):
         state: UserState = UserState.PENDING,
         identity: tuple[str, str] | None = None,
         over_pending: bool = False,
+        email_confirmed: bool = False,
     ) -> User:
         """Store a person with the next free uid, and who they are at the log-in service.
 
@@ -54,6 +55,7 @@ class UserStore(IdentityStore):
             "admin": admin,
             "state": UserState(state),
             "created": now,
+            "email_confirmed": now if email_confirmed else None,
         }
         stored = connection.execute(users.insert().values(row).returning(users)).one()
         if identity is not None:
@@ -93,9 +95,13 @@ class UserStore(IdentityStore):
         state: UserState | None = None,
         admin: bool | None = None,
         email: str | None = None,
+        email_confirmed: bool = False,
         password: str | None = None,
     ) -> User:
-        """Change what is given; end sessions and tokens of who is shut out."""
+        """Change what is given; end sessions and tokens of who is shut out.
+
+        Another address is confirmed only with ``email_confirmed``, which confirms the present one as well.
+        """
         if email is not None:
             refuse(email_problems(email, "email"))
         if (state is not None and state is not UserState.ACTIVE) or admin is False:
@@ -106,6 +112,12 @@ class UserStore(IdentityStore):
         changes: dict[str, Any] = {"state": state, "admin": admin, "password": password}
         changes["email"] = None if email is None else email.lower()
         changes = {key: value for key, value in changes.items() if value is not None}
+        if email is not None:
+            known = before.email_confirmed if email.lower() == before.email else None
+            if email_confirmed and known is None:
+                known = now
+            if known != before.email_confirmed:
+                changes["email_confirmed"] = known
         if not changes:
             return records.user(before)
         update = users.update().where(users.c.name == before.name).values(changes).returning(users)
@@ -120,6 +132,25 @@ class UserStore(IdentityStore):
     def entered(self, connection: Connection, name: str, now: datetime) -> None:
         """Keep that a person has logged in."""
         connection.execute(users.update().where(users.c.name == name).values(entered=now))
+
+    @writing
+    def ask_confirmation(
+        self, connection: Connection, name: str, email: str, link: str, now: datetime
+    ) -> None:
+        """Have a mail with a link sent to an address that a person has not confirmed yet."""
+        person = user_row(connection, name)
+        self.tell(connection, now, CONFIRM_EMAIL, person.name, Topic.NOTICE, email=email.lower(), link=link)
+
+    @writing
+    def confirm_email(self, connection: Connection, name: str, email: str, now: datetime) -> User | None:
+        """Keep that an address is a person's; None where the person has another one (now)."""
+        row = user_row(connection, name, Lock.OWN)
+        if row.email != email.lower():
+            return None
+        if row.email_confirmed is not None:
+            return records.user(row)
+        update = users.update().where(users.c.name == row.name).values(email_confirmed=now)
+        return records.user(connection.execute(update.returning(users)).one())
 
     @writing
     def remove_user(self, connection: Connection, name: str) -> None:

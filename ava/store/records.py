@@ -41,6 +41,7 @@ def user(row: Row[Any]) -> User:
         default_group=row.default_group,
         created=row.created,
         entered=row.entered,
+        email_confirmed=row.email_confirmed,
     )
 
 
@@ -127,6 +128,8 @@ def run(row: Row[Any]) -> Run:
         outcome=Outcome(row.outcome) if row.outcome else None,
         reason=row.reason,
         attempt=row.attempt,
+        started=row.started,
+        pools=dict(row.pools or {}),
         waits_for=tuple(row.waits_for),
     )
 
@@ -142,6 +145,7 @@ def charge(row: Row[Any]) -> Charge:
         amount=Resources(row.gpu, row.cpu, row.memory),
         began=row.began,
         ended=row.ended,
+        allocated=row.allocated,
     )
 
 
@@ -161,7 +165,9 @@ def pod_document(pod: PodState) -> dict[str, Any]:
     """Return a pod's state as JSON; ``seen`` is added by who writes it."""
     document = asdict(pod)
     del document["run"], document["pod"], document["seen"]
-    document["started"] = pod.started.isoformat() if pod.started else None
+    for key in ("started", "placed", "ended"):
+        moment = getattr(pod, key)
+        document[key] = moment.isoformat() if moment else None
     return document
 
 
@@ -169,6 +175,6 @@ def pod_state(run: str, name: str, document: Mapping[str, Any]) -> PodState:
     """Return a pod's state from its JSON."""
     known = {each.name for each in fields(PodState)}
     values = {key: value for key, value in document.items() if key in known}
-    for key in ("started", "seen"):
+    for key in ("started", "placed", "ended", "seen"):
         values[key] = datetime.fromisoformat(values[key]) if values.get(key) else None
     return PodState(run=run, pod=name, **values)

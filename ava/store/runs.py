@@ -18,6 +18,7 @@ from ava.store import disks, entitlement, follow, holds, records
 from ava.store.base import Base, check_limit, outlined, page, reading, refuse, upsert, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, definition_row, group_name, group_row, run_row, user_name, user_row
+from ava.store.pool_uses import pools_of
 from ava.store.services import begin
 from ava.store.settings import queue_row
 from ava.store.submission import already_running, check_may_run, check_submission, running
@@ -143,8 +144,8 @@ class RunStore(Base):
         return page(connection, query, runs.c.id, records.run, after=after, limit=limit)
 
     @reading
-    def waiting(self, connection: Connection, limit: int = 1000) -> Sequence[Run]:
-        """Return queued runs, with the outline of each spec: the queue's priority, the run's, then the oldest.
+    def waiting(self, connection: Connection, limit: int = 1000, skip: int = 0) -> Sequence[Run]:
+        """Return queued runs after the first ``skip``, with outlines: the queue's priority, the run's, then the oldest.
 
         Where there are more than ``limit``, each group has the same part of it in each queue, so that no group hides another's
         runs; within a group what a user has queued beyond a hundred comes after everybody's first hundred.
@@ -165,7 +166,7 @@ class RunStore(Base):
         query = select(ranked).order_by(
             ranked.c.beyond, ranked.c.later, ranked.c.line.desc(), ranked.c.priority.desc(), ranked.c.id
         )
-        return [records.run(row) for row in connection.execute(query.limit(limit))]
+        return [records.run(row) for row in connection.execute(query.limit(limit).offset(skip))]
 
     @reading
     def active(self, connection: Connection) -> Sequence[Run]:
@@ -194,6 +195,7 @@ class RunStore(Base):
         if lost := entitlement.membership(connection, person, row):
             raise _Waits(lost)
         changes: dict[str, Any] = {"phase": Phase.ADMITTED, "admitted": now, "waits_for": []}
+        changes["pools"] = pools_of(connection, row)
         if cluster is not None and row.cluster == "any":
             changes["cluster"] = cluster
         connection.execute(runs.update().where(runs.c.id == id).values(changes))

@@ -16,9 +16,10 @@ from ava.domain.resources import Resources
 from ava.domain.serving import Service, clamp, same_pods
 from ava.domain.spec import Scaling
 from ava.store import entitlement, records
-from ava.store.base import Base, reading, refuse, writing
+from ava.store.base import reading, refuse, writing
 from ava.store.ledger import charge, release
 from ava.store.lookup import Lock, group_row, run_row
+from ava.store.service_addresses import NAMED, ServiceAddressStore, of_new_run, of_row
 from ava.store.settings import queue_row
 from ava.store.tables import runs
 from ava.store.tables_services import revisions, services
@@ -40,7 +41,7 @@ class _Waits(Exception):
         self.problems = problems
 
 
-class ServiceStore(Base):
+class ServiceStore(ServiceAddressStore):
     """Services, beside what they have as runs."""
 
     @reading
@@ -151,8 +152,8 @@ class ServiceStore(Base):
                     *never_fits(asks, records.quota(queue), f"queue {queue.name}"),
                 ]
             )
-            changes = {"wanted": count, "scaled": now}
-            connection.execute(services.update().where(services.c.run == run).values(changes))
+            update = services.update().where(services.c.run == run)
+            connection.execute(update.values(wanted=count, scaled=now))
             connection.execute(runs.update().where(runs.c.id == run).values(columns(_with(row.spec, count))))
             self.tell(connection, now, "run-admitted", run, Topic.OPERATOR, attempt=row.attempt)
         return _service(_row(connection, run))
@@ -203,8 +204,8 @@ class ServiceStore(Base):
                 raise _Waits([earlier])
         update = runs.update().where(runs.c.id == id).values(amount._asdict())
         after = connection.execute(update.returning(runs)).one()
-        release(connection, id, now)
-        if problems := charge(connection, after, now):
+        has = release(connection, id, now)
+        if problems := charge(connection, after, now, has):
             raise _Waits(problems)
         if before.lacking(amount):
             # Others may have been waiting for what was given back.
@@ -215,11 +216,10 @@ def begin(connection: Connection, row: Row[Any], now: datetime) -> None:
     """Write the first revision of a service whose run was just made; nothing for other kinds."""
     if row.kind != Kind.SERVICE:
         return
-    first = {"run": row.id, "revision": 0, "spec": row.spec, "created": now}
-    connection.execute(revisions.insert().values(first))
+    connection.execute(revisions.insert().values(run=row.id, revision=0, spec=row.spec, created=now))
     wanted = clamp(_replicas(row.spec), _scaling(row.spec))
     made = {"run": row.id, "wanted": wanted, "target": 0, "settled": 0, "since": now, "scaled": now}
-    connection.execute(services.insert().values(made))
+    connection.execute(services.insert().values(**made, address=of_new_run(connection, row)))
 
 
 def _earlier(connection: Connection, row: Row[Any]) -> Problem | None:
@@ -244,7 +244,7 @@ def _earlier(connection: Connection, row: Row[Any]) -> Problem | None:
 
 
 def _row(connection: Connection, run: str) -> Row[Any]:
-    row = connection.execute(select(services).where(services.c.run == run)).one_or_none()
+    row = connection.execute(NAMED.where(services.c.run == run)).one_or_none()
     if row is None:
         raise missing(f"service {run[:40]}", "service")
     return row
@@ -259,7 +259,8 @@ def _revision(connection: Connection, run: str, number: int) -> Mapping[str, Any
 
 
 def _service(row: Row[Any]) -> Service:
-    return Service(row.run, row.wanted, row.target, row.settled, row.since, row.scaled, row.trouble)
+    known = row.run, row.wanted, row.target, row.settled, row.since, row.scaled, row.trouble
+    return Service(*known, of_row(row))
 
 
 def _ended(row: Row[Any]) -> Refused:

@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Row, func, select
 from ava.domain.model import Phase, Pool, Queue, Quota, Topic
 from ava.domain.names import is_id, name_problems, shown
 from ava.domain.placement.pools import pool_for
-from ava.domain.problems import Problem, Refused, conflict, missing
+from ava.domain.problems import Problem, conflict, missing, taken
 from ava.domain.quota import below_use, quota_problems
 from ava.store import records
 from ava.store.base import Base, reading, refuse, upsert, writing
 from ava.store.lookup import Lock, row_of
+from ava.store.pool_uses import admitted_to, check_change, check_shared, told
 from ava.store.tables import pools, queues, runs
 
 PRIORITY = 50
@@ -65,13 +66,15 @@ class SettingsStore(Base):
             queues.update().where(queues.c.name == name, queues.c.deleted.is_not(None)).values(anew)
         ).rowcount
         if known is False and not made:
-            raise _taken("queue", name)
+            raise taken("queue", name, name)
         row = queue_row(connection, name, Lock.OWN)
         changes: dict[str, Any] = {}
         if quota is not None:
             refuse(below_use(quota, records.used(row), f"queue {name}"), 409)
             changes |= records.limits(quota, queues)
         if pool is not None:
+            target = connection.execute(select(pools).where(pools.c.name == pool)).one()
+            check_shared(connection, records.pool(target), [name])
             changes["pool"] = pool
         if priority is not None:
             changes["priority"] = priority
@@ -126,12 +129,14 @@ class SettingsStore(Base):
             inside = select(func.count()).select_from(runs.join(queues)).where(*open_ones)
             if count := connection.execute(inside).scalar_one():
                 used.append(f"{count} runs that have not finished")
+        if admitted := admitted_to(connection, name):
+            used.append(told(admitted, "admitted to it"))
         if used:
             raise conflict(
                 "pool-in-use",
                 f"The pool {name} is still used.",
                 f"pool {name}",
-                "Give these queues another pool, and wait until the runs have ended; then do it again.",
+                "Give these queues another pool, and wait until the runs have ended, or stop them; then do it again.",
                 found=", ".join(used[:20]),
                 wanted="nothing",
             )
@@ -139,8 +144,9 @@ class SettingsStore(Base):
 
     @writing
     def put_pool(self, connection: Connection, pool: Pool, *, known: bool | None = None) -> Pool:
-        """Make or change a pool; ``known`` true only changes one, false only makes one."""
+        """Make or change a pool; ``known`` true only changes one, false only makes one. 409 while runs are in the way."""
         refuse(_pool_problems(pool))
+        check_change(connection, pool)
         values = {
             "name": pool.name,
             "id": pool.id if is_id(pool.id) else self.new_id("p", datetime.now(UTC)),
@@ -157,24 +163,15 @@ class SettingsStore(Base):
         either = new.on_conflict_do_update(index_elements=["name"], set_=changed).returning(pools.c.id)
         id = connection.execute(change if known else make if known is False else either).scalar_one_or_none()
         if id is None:
-            raise missing(f"pool {shown(pool.name)}", "pool") if known else _taken("pool", pool.name)
+            raise (
+                missing(f"pool {shown(pool.name)}", "pool") if known else taken("pool", pool.name, pool.name)
+            )
         return replace(pool, id=str(id))
 
     @reading
     def pools(self, connection: Connection) -> Sequence[Pool]:
         """Return all pools by name."""
         return [records.pool(row) for row in connection.execute(select(pools).order_by(pools.c.name))]
-
-
-def _taken(kind: str, name: str) -> Refused:
-    return conflict(
-        "name-taken",
-        f"A {kind} named {name} already exists.",
-        "name",
-        f"Choose another name, or edit the {kind} {name}.",
-        found=name,
-        wanted="a name that is free",
-    )
 
 
 def queue_row(connection: Connection, name: str, lock: Lock = Lock.NONE) -> Row[Any]:

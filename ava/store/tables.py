@@ -86,6 +86,7 @@ users = Table(
     Column("created", Moment, nullable=False),
     Column("quota_storage", Whole),
     Column("entered", Moment),
+    Column("email_confirmed", Moment),
     CheckConstraint("state IN ('pending', 'active', 'disabled')", name="state"),
 )
 Index("users_state_name_idx", users.c.state, users.c.name)
@@ -170,6 +171,8 @@ runs = Table(
     Column("outcome", Word(20)),
     Column("reason", Prose, nullable=False, server_default=text("''")),
     Column("attempt", Whole, nullable=False, server_default=text("0")),
+    Column("started", Moment, comment="when all its pods first had their nodes"),
+    Column("pools", Document, comment="where its pods go, as it was admitted"),
     Column("waits_for", Document, nullable=False),
     UniqueConstraint("owner", "key"),
     CheckConstraint("phase IN ('queued', 'admitted', 'finished')", name="phase"),
@@ -259,6 +262,7 @@ secrets = Table(
     Column("created", Moment, nullable=False),
     Column("until", Moment),
     Column("used", Moment),
+    Column("scopes", Word(40)),
     UniqueConstraint("kind", "digest"),
 )
 Index(None, secrets.c.user_name, secrets.c.kind, secrets.c.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, ForeignKey, Index, Table, text
 
 from ava.store.tables import ID, metadata, runs
-from ava.store.types import Document, Moment, Prose, Whole
+from ava.store.types import Document, Moment, Prose, Whole, Word
 
 services = Table(
     "services",
@@ -17,6 +17,7 @@ services = Table(
     Column("since", Moment, nullable=False),
     Column("scaled", Moment, nullable=False),
     Column("trouble", Prose, nullable=False, server_default=text("''")),
+    Column("address", Word(63), comment="first label of its host name; NULL: the former one, of 40 bits"),
 )
 revisions = Table(
     "revisions",

@@ -18,7 +18,7 @@ from ava.domain.problems import Problem, Refused
 M = TypeVar("M", bound=BaseModel)
 MOST = 300
 """Fields of one form."""
-SILENT = frozenset({"csrf", "key", "like", "do"})
+SILENT = frozenset({"csrf", "key", "like", "do", "edit"})
 """Fields that are a form's own and nobody's to fill in."""
 _NUMBER = re.compile(r"^[0-9]{1,12}(\.[0-9]{1,6})?$")
 

@@ -123,6 +123,8 @@ DONE = {
     "registered": N_("The account is asked for. Log in once an administrator has approved it."),
     "scaled": N_("It is scaled; replicas come as the quota has room for them."),
     "shared": N_("It is shared."),
+    "confirmation-sent": N_("A link is on its way to the e-mail address; it is good for three days."),
+    "confirmed": N_("Your e-mail address is confirmed."),
     "chosen": N_("Your password is set. Log in with it."),
     "unshared": N_("It is no longer shared; runs that have it keep it until they end."),
     "out": N_("You are logged out."),

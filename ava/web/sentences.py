@@ -17,6 +17,7 @@ _PARTS = (
     "{} {} more pods have trouble.", "{} {} more pods are starting.", "{} of its {} pods are created.",
     "it was ended by {}", "its command failed with exit code {}", "it failed", "it waits",
     "{} node: {}.", "{} nodes: {}.", "GPU {} free at most, {} wanted", "CPU {} free at most, {} wanted",
+    "{} ({} more when pods that are stopping have ended)",
     "memory {} free at most, {} wanted", "{} (what is kept for runs before this one is not free)", "taken out of use",
     "not the node {}", "not the GPU model {}", "without the labels wanted", "with a taint that is not tolerated", "in trouble",
     "where the port is taken", "with as many pods as they take", "Attempt {}.", "More replicas wait: {}",

@@ -21,6 +21,7 @@ from ava.web import forms
 OWN = "folder"
 """The source that everybody may have."""
 KINDS = data_sets.KINDS
+GIB = 2**30
 
 
 def fields(kind: str) -> list[str]:
@@ -43,7 +44,10 @@ def read(form: forms.Form, kind: str) -> DataSetMake:
     """Return the API's request; Refused 422 with all that is wrong with the form, each at its field."""
     asked = {name: form.text(name) for name in fields(kind)}
     plain = {"kind": kind} | {k: v for k, v in asked.items() if v or k in needed(kind)}
-    return forms.as_model(DataSetMake, {"name": form.text("name"), "source": plain})
+    body: dict[str, object] = {"name": form.text("name"), "source": plain}
+    if kind == OWN and form.text("quota"):
+        body["quota"] = forms.scaled(form.text("quota"), GIB)
+    return forms.as_model(DataSetMake, body)
 
 
 def wrong(form: forms.Form, kind: str, config: Config) -> list[Problem]:

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from ava.api.routes import (
     audit,
     cluster,
+    confirmations,
     data_sets,
     definitions,
     groups,
@@ -35,6 +36,7 @@ ALL = (
     oidc,
     tokens,
     users,
+    confirmations,
     invitations,
     groups,
     queues,

@@ -74,7 +74,12 @@ def _folder(folder: Folder) -> FolderOut:
 def _home(who: Caller, name: str) -> HomeOut:
     store = who.services.store
     folder = _folder(store.folder(FolderKind.USER, name))
-    return HomeOut(**folder.model_dump(), chosen=store.home_quota(name))
+    return HomeOut(
+        **folder.model_dump(),
+        chosen=store.home_quota(name),
+        data_sets=store.data_sets_promised(name),
+        data_sets_most=who.services.config.owner_quota,
+    )
 
 
 def _shape(who: Caller, one: DataSet) -> DataSetOut:
@@ -123,8 +128,19 @@ def make_data_set(body: DataSetMake, who: Someone) -> DataSetOut:
     if source["kind"] != "folder":
         who.may("sources.make")
         sources.allowed(source, who.services.config)
+        if body.quota is not None:
+            what, remedy = "Only a folder of its own has a limit.", "Leave the limit out."
+            raise Refused(422, Problem("quota-unfit", what, "body.quota", str(body.quota), "nothing", remedy))
+    config = who.services.config
     with who.change("data-sets.make", f"data set {body.name}", source=source):
-        made = who.services.store.add_data_set(who.me.name, body.name, source, who.services.clock())
+        made = who.services.store.add_data_set(
+            who.me.name,
+            body.name,
+            source,
+            who.services.clock(),
+            quota=body.quota if body.quota is not None else config.data_set_quota,
+            most=config.owner_quota,
+        )
         return _shape(who, made)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from cryptography.fernet import InvalidToken
-from fastapi import Path
+from fastapi import Header, Path
 
 from ava.api import sshkeys
 from ava.api.identity import Caller, Someone
@@ -13,11 +13,12 @@ from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import KeyName
 from ava.api.schemas.people import KeyOut, KeyPut
 from ava.api.services import Services
-from ava.domain.problems import Problem, Refused
+from ava.domain.problems import Problem, Refused, taken
 
 routes = router("keys")
 Kind = Literal["ssh", "deploy"]
 Name = Annotated[KeyName, Path()]
+Star = Annotated[Literal["*"] | None, Header()]
 MOST = 50
 """Keys of one kind that a user may have."""
 
@@ -45,15 +46,17 @@ def list_keys(kind: Kind, who: Someone) -> list[KeyOut]:
 
 
 @routes.put("/keys/{kind}/{name}")
-def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone) -> KeyOut:
-    """Keep a key, or another one in its place."""
+def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone, if_none_match: Star = None) -> KeyOut:
+    """Keep a key, or another one in its place. `If-None-Match: *` only creates (409)."""
     who.may("keys.put")
-    return _put(who, who.me.name, kind, name, body)
+    return _put(who, who.me.name, kind, name, body, new=if_none_match is not None)
 
 
-def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut) -> KeyOut:
+def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: bool = False) -> KeyOut:
     store = who.services.store
     there = store.keys(owner, kind)
+    if new and name in there:
+        raise taken("key", name, name, remedy="Choose another name, or delete that key first.")
     if name not in there and len(there) >= MOST:
         raise Refused(
             409,
@@ -116,8 +119,7 @@ def _of(who: Caller, owner: str) -> dict[str, str]:
 def _owner(who: Caller, ref: str) -> str:
     """Return whose keys an address means; Refused where they are not the caller's to see."""
     name, what = myself(who, ref), f"user {ref}"
-    if name != who.me.name:
-        who.may("users.keys", what=what, where="path.user")
+    who.may("users.keys", owner=name if name == who.me.name else None, what=what, where="path.user")
     return find(who.services.store.user, "user", name, "path.user").name
 
 

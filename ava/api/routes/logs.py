@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
-from ava.api import metrics
+from ava.api import metrics, presence
 from ava.api.answer import encode
 from ava.api.identity import Caller, Someone
 from ava.api.logs.interface import LogLine, LogsDown, Target
@@ -129,7 +129,7 @@ async def _followed(
 
     def look() -> Sequence[str] | None:
         user = services.store.who(who.kind, who.digest, services.clock())
-        if user is None:
+        if user is None or not presence.is_recent(services, user):
             raise unauthenticated()
         now, pods = _look(who, run.id)
         return None if now.phase is Phase.FINISHED else pod or pods

@@ -17,4 +17,4 @@ def register(body: Registration, who: Anybody) -> UserOut:
     registration.check_open(services, who.address, form=True)
     with who.change("registrations.make", f"user {body.name}"):
         hashed = services.passwords.hash(body.password)
-        return shapes.user(services.store.add_user(body.name, body.email, hashed, services.clock()))
+        return shapes.user(services, services.store.add_user(body.name, body.email, hashed, services.clock()))

@@ -84,7 +84,7 @@ def make_run(
     kind = Kind(body.spec.kind)
     with (
         who.change("runs.make", f"{kind} {body.name}"),
-        submit.stored(who, kind, body.name, body.spec) as definition,
+        submit.stored(who, kind, body.name, body.spec, replace=body.replace) as definition,
     ):
         run = submit.start(who, definition, body.spec, key)
     response.headers["location"] = f"/api/v1/runs/{run.id}"

@@ -11,7 +11,6 @@ from ava.api.identity import Caller, Someone
 from ava.api.routes.common import Ref, router
 from ava.api.routes.runs import the_run
 from ava.api.schemas.services import Scale, ServiceOut
-from ava.domain import serving
 from ava.domain.model import Run
 
 routes = router("services")
@@ -28,7 +27,7 @@ def _shown(who: Caller, run: Run) -> ServiceOut:
         ready=sum(pod.ready for pod in pods),
         revision=known.target,
         settled=known.settled,
-        address=f"https://{serving.address(run.owner, run.name)}.{domain}/" if domain else None,
+        address=f"https://{known.address}.{domain}/" if domain else None,
         access=str(said.get("access", "group")),
         charged=shapes.amounts(run.asks),
         scaled=known.scaled,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request, Response
 
 from ava.api import login, session, shapes
-from ava.api.identity import COOKIE, Caller, Someone, csrf, services_of
+from ava.api.identity import COOKIE, Someone, csrf, services_of
 from ava.api.routes.common import Ref, router
 from ava.api.schemas.people import Login, SecretOut, SessionOut
 
@@ -22,7 +22,7 @@ def open_session(body: Login, request: Request, response: Response) -> SessionOu
     address = str(request.state.address)
     user = login.user(services, body.name, body.password, address, request.cookies.get(login.KNOWN, ""))
     secret, until = session.begin(request, response, user)
-    return SessionOut(user=shapes.user(user), csrf=csrf(secret), kind="session", until=until)
+    return SessionOut(user=shapes.user(services, user), csrf=csrf(secret), kind="session", until=until)
 
 
 @routes.get("/sessions")
@@ -35,24 +35,23 @@ def list_sessions(who: Someone) -> list[SecretOut]:
 @routes.get("/sessions/current")
 def current(who: Someone) -> SessionOut:
     """Return who one is, and the session's CSRF token."""
-    return SessionOut(user=shapes.user(who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind)
+    return SessionOut(
+        user=shapes.user(who.services, who.me), csrf=who.csrf if who.kind == "session" else "", kind=who.kind
+    )
 
 
 @routes.delete("/sessions/current", status_code=204)
 def log_out(who: Someone, response: Response) -> None:
     """End the session (or token) that asks; nothing can be done with it afterwards."""
-    _end(who, who.kind, who.secret_id)
+    # Each token may end itself, whatever its scopes.
+    with who.change(f"{who.kind}s.end", f"{who.kind} {who.secret_id}"):
+        who.services.store.end_secret(who.me.name, who.secret_id)
     response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
 
 
 @routes.delete("/sessions/{id}", status_code=204)
 def end_session(id: Ref, who: Someone) -> None:
     """End another one of one's own sessions."""
-    _end(who, "session", id)
-
-
-def _end(who: Caller, kind: str, id: str) -> None:
-    action = "sessions.end" if kind == "session" else "tokens.end"
-    who.may(action, owner=who.me.name)
-    with who.change(action, f"{kind} {id}"):
+    who.may("sessions.end", owner=who.me.name)
+    with who.change("sessions.end", f"session {id}"):
         who.services.store.end_secret(who.me.name, id)

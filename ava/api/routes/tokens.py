@@ -22,7 +22,12 @@ def list_tokens(who: Someone) -> list[SecretOut]:
 
 @routes.post("/tokens", status_code=201)
 def make_token(body: TokenMake, who: Someone) -> TokenOut:
-    """Make a token; it is shown this once. It may do what its user may, until it ends or is ended."""
+    """Make a token; it is shown this once. It may do what its user may, or what its scopes say, until it ends.
+
+    `scopes` are `read` (look at everything of one's own), `runs` (that, and start, change and end work and data sets) and
+    `registry` (push and pull images). A token with scopes has no administrator's rights, makes no tokens and changes nothing
+    of the account.
+    """
     who.may("tokens.make")
     services, most = who.services, who.services.config.token_days
     if body.days > most:
@@ -37,11 +42,15 @@ def make_token(body: TokenMake, who: Someone) -> TokenOut:
                 "Ask for fewer days.",
             ),
         )
-    now = services.clock()
+    now, scopes = services.clock(), None if body.scopes is None else sorted(set(body.scopes))
     until = now + timedelta(days=body.days)
-    with who.change("tokens.make", f"user {who.me.name}", label=body.label, days=body.days):
-        id, secret = credentials.make(services, who.me.name, "token", until, body.label)
-    return TokenOut(id=id, label=body.label, created=now, until=until, token=f"{PREFIX}{id}.{secret}")
+    with who.change(
+        "tokens.make", f"user {who.me.name}", label=body.label, days=body.days, scopes=body.scopes
+    ):
+        id, secret = credentials.make(services, who.me.name, "token", until, body.label, scopes)
+    return TokenOut(
+        id=id, label=body.label, created=now, until=until, scopes=scopes, token=f"{PREFIX}{id}.{secret}"
+    )
 
 
 @routes.delete("/tokens/{id}", status_code=204)

@@ -18,7 +18,8 @@ from ava.api.schemas.work import UsageReport
 from ava.domain.problems import Problem, Refused
 
 routes = router("usage")
-COLUMNS = ("user", "group", "runs", "gpu_hours", "cpu_hours", "memory_gib_hours")
+USED = "gpu_hours", "cpu_hours", "memory_gib_hours"
+COLUMNS = ("user", "group", "runs", *USED, *(f"reserved_{name}" for name in USED))
 
 
 class UsageQuery(BaseModel):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Query
 
-from ava.api import invitation, leaving, paging, shapes
+from ava.api import confirmation, invitation, leaving, paging, shapes
 from ava.api.identity import Caller, Someone, new_secret
 from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import Paged
@@ -30,7 +31,7 @@ def list_users(who: Someone, query: Annotated[UsersQuery, Query()]) -> Paged[Use
     scope = f"users {query.state}"
     state = UserState(query.state) if query.state else None
     found = who.services.store.users(state=state, after=paging.opened(who, query, scope), limit=query.limit)
-    return paging.page(who, found, scope, shapes.user)
+    return paging.page(who, found, scope, partial(shapes.user, who.services))
 
 
 @routes.post("/users", status_code=201)
@@ -41,6 +42,7 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
     with who.change("users.make", f"user {body.name}", admin=body.admin):
         hashed = services.passwords.hash(body.password if body.password is not None else new_secret())
         return shapes.user(
+            services,
             services.store.add_user(
                 body.name,
                 body.email,
@@ -49,11 +51,13 @@ def make_user(body: UserMake, who: Someone) -> UserOut:
                 admin=body.admin,
                 state=UserState.ACTIVE,
                 over_pending=True,
-            )
+                email_confirmed=True,
+            ),
         )
 
 
-def _user(who: Caller, ref: str, action: str) -> User:
+def account(who: Caller, ref: str, action: str) -> User:
+    """Return the account that a path names, where the caller may do something to it; Refused 403, 404."""
     name, store = myself(who, ref), who.services.store
     if name != who.me.name and not who.me.admin:
         who.may(action, what=f"user {name}", where="path.name")
@@ -65,20 +69,21 @@ def _user(who: Caller, ref: str, action: str) -> User:
 @routes.get("/users/{name}")
 def show_user(name: Ref, who: Someone) -> UserOut:
     """Return a person; ``me`` is who asks."""
-    return shapes.user(_user(who, name, "users.show"))
+    return shapes.user(who.services, account(who, name, "users.show"))
 
 
 @routes.patch("/users/{name}")
 def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
     """Approve, shut out, make or unmake an administrator, change the address.
 
+    An address that an administrator sets is confirmed; to one that a user sets a link is sent by which it is confirmed.
     Shutting out ends sessions and tokens and stops the person's public services; with `stop_runs` all that they run.
     """
     only_email = body.state is None and body.admin is None and body.stop_runs is None
-    found = _user(who, name, "users.email" if only_email else "users.change")
+    found = account(who, name, "users.email" if only_email else "users.change")
     detail = {k: v for k, v in body.model_dump().items() if v is not None}
     if not detail:
-        return shapes.user(found)
+        return shapes.user(who.services, found)
     with who.change("users.change", f"user {found.name}", **detail):
         changed = who.services.store.set_user(
             found.name,
@@ -86,16 +91,20 @@ def change_user(name: Ref, body: UserChange, who: Someone) -> UserOut:
             state=UserState(body.state) if body.state else None,
             admin=body.admin,
             email=body.email,
+            # What an administrator types is taken as it is; what users type is confirmed by themselves.
+            email_confirmed=who.me.admin,
         )
+        if body.email is not None or changed.state is not found.state:
+            confirmation.offer(who.services, changed)
         if changed.state is not UserState.ACTIVE:
             (leaving.stop if body.stop_runs else leaving.stop_public)(who, changed.name)
-    return shapes.user(changed)
+    return shapes.user(who.services, changed)
 
 
 @routes.delete("/users/{name}", status_code=204)
 def remove_user(name: Ref, who: Someone) -> None:
     """Remove an account that nobody has approved, so that its name and address are free; 409 for every other."""
-    found = _user(who, name, "users.delete")
+    found = account(who, name, "users.delete")
     with who.change("users.delete", f"user {found.name}", email=found.email):
         who.services.store.remove_user(found.name)
 
@@ -103,7 +112,7 @@ def remove_user(name: Ref, who: Someone) -> None:
 @routes.put("/users/{name}/password", status_code=204)
 def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
     """Set a password; every other session and all tokens of that person end. One's own wants the current one."""
-    found, services = _user(who, name, "users.password"), who.services
+    found, services = account(who, name, "users.password"), who.services
     own = found.name == who.me.name
     with who.change("users.password", f"user {found.name}"):
         if own:
@@ -134,7 +143,7 @@ def set_password(name: Ref, body: PasswordChange, who: Someone) -> None:
 @routes.post("/users/{name}/invitation", status_code=201)
 def invite(name: Ref, who: Someone) -> InvitationOut:
     """Make an invitation; the person's page for it is /invitation, after a '#'. It is shown this once."""
-    found = _user(who, name, "users.invite")
+    found = account(who, name, "users.invite")
     with who.change("users.invite", f"user {found.name}"):
         made, until = invitation.make(who.services, found)
     return InvitationOut(user=found.name, invitation=made, until=until)
@@ -143,6 +152,6 @@ def invite(name: Ref, who: Someone) -> InvitationOut:
 @routes.put("/users/{name}/default-group")
 def set_default_group(name: Ref, body: DefaultGroup, who: Someone) -> UserOut:
     """Choose the group that later runs are charged to; runs that are there stay where they are (U6)."""
-    found = _user(who, name, "users.default-group")
+    found = account(who, name, "users.default-group")
     with who.change("users.default-group", f"user {found.name}", group=body.group):
-        return shapes.user(who.services.store.set_default_group(found.name, body.group))
+        return shapes.user(who.services, who.services.store.set_default_group(found.name, body.group))

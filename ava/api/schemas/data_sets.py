@@ -49,6 +49,8 @@ class DataSetMake(Request):
 
     name: DataSetName
     source: SourceIn = FolderSource()
+    quota: Bytes | None = None
+    """Its limit, bytes, of a folder alone; null: the site's."""
 
 
 class LimitIn(Request):
@@ -87,9 +89,14 @@ class FolderOut(Answer):
 
 
 class HomeOut(FolderOut):
-    """A user's home; ``chosen`` is the limit that an administrator has chosen for it, null: none, the site's holds."""
+    """A user's home; ``chosen`` is the limit that an administrator has chosen for it, null: none, the site's holds.
+
+    ``data_sets`` is the sum of the limits of the user's data sets, ``data_sets_most`` what that sum may be; null: no limit.
+    """
 
     chosen: int | None = None
+    data_sets: int = 0
+    data_sets_most: int | None = None
 
 
 class ElsewhereOut(Answer):

@@ -21,6 +21,8 @@ from ava.api.schemas.common import (
     UserName,
 )
 
+Scope = Literal["read", "runs", "registry"]
+
 
 class Registration(Request):
     """Somebody who wants to use the platform."""
@@ -62,6 +64,12 @@ class InvitationUse(Request):
     password: Password
 
 
+class ConfirmationUse(Request):
+    """What the link in a mail has behind ``confirmation=``."""
+
+    confirmation: Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+
+
 class InvitationOut(Answer):
     """An invitation; shown this once."""
 
@@ -77,11 +85,12 @@ class DefaultGroup(Request):
 
 
 class UserOut(Answer):
-    """A person."""
+    """A person. ``email_confirmed`` is null where the site sends no mail."""
 
     id: str
     name: str
     email: str
+    email_confirmed: bool | None = None
     uid: int
     admin: bool
     state: str
@@ -110,6 +119,7 @@ class TokenMake(Request):
 
     label: Label = ""
     days: Annotated[int, Field(ge=1, le=3660)] = 30
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=3)] | None = None
 
 
 class SecretOut(Answer):
@@ -120,6 +130,7 @@ class SecretOut(Answer):
     created: datetime
     until: datetime | None = None
     used: datetime | None = None
+    scopes: list[Scope] | None = None
 
 
 class TokenOut(SecretOut):

@@ -29,6 +29,8 @@ class RunMake(Request):
     name: Name
     spec: StrictSpec
     key: Key | None = None
+    replace: bool = True
+    """Whether another definition of this name gives way; else 409."""
 
 
 class Start(Request):

@@ -68,6 +68,9 @@ class RunOut(Answer):
     attempt: int
     created: datetime
     admitted: datetime | None
+    """Since when it is reserved for, and counted in the quota."""
+    started: datetime | None
+    """When all its pods first had their nodes: usage and the time limit count from then on."""
     stop: datetime | None
     finished: datetime | None
 
@@ -182,7 +185,7 @@ class ClusterOut(Answer):
 
 
 class UsageOut(Answer):
-    """What was used in a stretch of time."""
+    """What was used in a stretch of time, while pods had their nodes; reserved: from admission on, as quotas count."""
 
     user: str
     group: str
@@ -190,6 +193,9 @@ class UsageOut(Answer):
     gpu_hours: float
     cpu_hours: float
     memory_gib_hours: float
+    reserved_gpu_hours: float
+    reserved_cpu_hours: float
+    reserved_memory_gib_hours: float
 
 
 class UsageReport(Answer):

@@ -9,7 +9,8 @@ import click
 
 from ava.cli import specfile
 from ava.cli.app import App, as_json
-from ava.cli.output import note, print_json, say, table
+from ava.cli.output import done, note, print_json, say, table
+from ava.cli.verbs.account import shown_email
 
 if TYPE_CHECKING:
     from ava.client import Client
@@ -70,7 +71,7 @@ def users(app: App, state: Literal["pending", "active", "disabled"] | None, json
     if json_:
         print_json(found)
         return
-    rows = [(u.name, u.state, "yes" if u.admin else "", u.email, u.default_group or "") for u in found]
+    rows = [(u.name, u.state, "yes" if u.admin else "", shown_email(u), u.default_group or "") for u in found]
     table(("NAME", "STATE", "ADMIN", "EMAIL", "DEFAULT GROUP"), rows)
 
 
@@ -78,14 +79,16 @@ def users(app: App, state: Literal["pending", "active", "disabled"] | None, json
 @click.argument("name")
 @click.argument("state", type=click.Choice(["active", "disabled"]))
 @click.option("--stop-runs", is_flag=True, help="With disabled: stop all that the user runs.")
+@as_json
 @click.pass_obj
-def user(app: App, name: str, state: str, stop_runs: bool) -> None:
+def user(app: App, name: str, state: str, stop_runs: bool, json_: bool) -> None:
     """Approve a user (active), or shut one out (disabled): that ends their log-ins and tokens, and stops public services."""
     if stop_runs and state == "active":
         raise click.UsageError("--stop-runs goes with the state disabled.")
     ava = app.client()
     changes = {"state": state} | ({"stop_runs": True} if stop_runs else {})
-    note(f"{name} is {ava.change_user(name, **changes).state}.")
+    changed = ava.change_user(name, **changes)
+    done(f"{name} is {changed.state}.", changed, json_)
     if state == "disabled" and (left := _open_runs(ava, name)):
         again = "" if stop_runs else f"; to stop all of them: ava admin user {name} disabled --stop-runs"
         note(f"{name}: not finished: {', '.join(left)}{again}")
@@ -100,22 +103,34 @@ def _open_runs(ava: Client, owner: str, group: str | None = None) -> list[str]:
 
 @admin.command("delete-user")
 @click.argument("name")
+@as_json
 @click.pass_obj
-def delete_user(app: App, name: str) -> None:
+def delete_user(app: App, name: str, json_: bool) -> None:
     """Remove an account that nobody has approved; its name and address can be registered again."""
     app.client().delete_user(name)
-    note(f"{name} is removed.")
+    done(f"{name} is removed.", {"deleted": name}, json_)
+
+
+@admin.command("send-confirmation")
+@click.argument("name")
+@as_json
+@click.pass_obj
+def send_confirmation(app: App, name: str, json_: bool) -> None:
+    """Send the link again by which a user confirms an e-mail address."""
+    one = app.client().send_confirmation_to(name)
+    done(f"A link is on its way to {one.email}.", one, json_)
 
 
 @admin.command("make-user")
 @click.argument("name")
 @click.argument("email")
 @click.option("--admin", is_flag=True, help="With the rights of administrators.")
+@as_json
 @click.pass_obj
-def make_user(app: App, name: str, email: str, admin: bool) -> None:
+def make_user(app: App, name: str, email: str, admin: bool, json_: bool) -> None:
     """Make an account that may be used at once; `ava admin invite` makes the link by which its password is chosen."""
     made = app.client().make_user(name, email, admin=admin)
-    note(f"{made.name} has an account, in no group yet. Invite: ava admin invite {made.name}")
+    done(f"{made.name} has an account, in no group yet. Invite: ava admin invite {made.name}", made, json_)
 
 
 @admin.command()
@@ -148,17 +163,18 @@ def invite(app: App, names: tuple[str, ...], json_: bool) -> None:
 def make_group(app: App, /, name: str, json_: bool, **amounts: str) -> None:
     """Make a group with a quota."""
     made = app.client().make_group(name, quota(**amounts))
-    print_json(made) if json_ else note(f"Group {made.name} is there, gid {made.gid}.")
+    done(f"Group {made.name} is there, gid {made.gid}.", made, json_)
 
 
 @admin.command("quota")
 @click.argument("group")
 @quota_options
+@as_json
 @click.pass_obj
-def set_quota(app: App, /, group: str, **amounts: str) -> None:
+def set_quota(app: App, /, group: str, json_: bool, **amounts: str) -> None:
     """Change what a group may have; not below what it has now."""
-    app.client().set_quota(group, quota(**amounts))
-    note(f"Group {group} has another quota.")
+    changed = app.client().set_quota(group, quota(**amounts))
+    done(f"Group {group} has another quota.", changed, json_)
 
 
 @admin.command()
@@ -168,8 +184,9 @@ def set_quota(app: App, /, group: str, **amounts: str) -> None:
 @click.option(
     "--stop-runs", is_flag=True, help="With --remove: stop their runs that are charged to the group."
 )
+@as_json
 @click.pass_obj
-def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs: bool) -> None:
+def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs: bool, json_: bool) -> None:
     """Put users into a group."""
     if stop_runs and not remove:
         raise click.UsageError("--stop-runs goes with --remove.")
@@ -181,7 +198,8 @@ def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs
             note(
                 f"{name}: these runs keep the group's folder until they end: {', '.join(left)}. Stop them: {again}"
             )
-    note(f"Group {group}: " + ", ".join(m.name for m in ava.members(group)))
+    members = ava.members(group)
+    done(f"Group {group}: " + ", ".join(m.name for m in members), members, json_)
 
 
 @admin.command("queue")
@@ -190,33 +208,36 @@ def member(app: App, group: str, users: tuple[str, ...], remove: bool, stop_runs
 @click.option("--priority", type=click.IntRange(-1000, 1000))
 @click.option("--new", is_flag=True, help="Refuse a name that exists.")
 @quota_options
+@as_json
 @click.pass_obj
 def put_queue(
-    app: App, /, name: str, pool: str | None, priority: int | None, new: bool, **amounts: str
+    app: App, /, name: str, pool: str | None, priority: int | None, new: bool, json_: bool, **amounts: str
 ) -> None:
     """Create or change a queue."""
     limits = {k: v for k, v in quota(**amounts).items() if k not in ("storage", "disk")}
     settings: dict[str, Any] = {"quota": limits, "pool": pool, "priority": priority}
-    app.client().put_queue(name, new=new, **{k: v for k, v in settings.items() if v is not None})
-    note(f"Queue {name} is there.")
+    stored = app.client().put_queue(name, new=new, **{k: v for k, v in settings.items() if v is not None})
+    done(f"Queue {name} is there.", stored, json_)
 
 
 @admin.command("delete-queue")
 @click.argument("name")
+@as_json
 @click.pass_obj
-def delete_queue(app: App, /, name: str) -> None:
+def delete_queue(app: App, /, name: str, json_: bool) -> None:
     """Delete a queue in which no run is that has not finished."""
     app.client().delete_queue(name)
-    note(f"Queue {name} is deleted.")
+    done(f"Queue {name} is deleted.", {"deleted": name}, json_)
 
 
 @admin.command("delete-pool")
 @click.argument("name")
+@as_json
 @click.pass_obj
-def delete_pool(app: App, /, name: str) -> None:
+def delete_pool(app: App, /, name: str, json_: bool) -> None:
     """Delete a pool that no queue names and no run goes to."""
     app.client().delete_pool(name)
-    note(f"Pool {name} is deleted.")
+    done(f"Pool {name} is deleted.", {"deleted": name}, json_)
 
 
 @admin.command("pool")
@@ -231,12 +252,15 @@ def delete_pool(app: App, /, name: str) -> None:
     "--gpu-slots", type=click.IntRange(1, 64), default=1, show_default=True, help="Pods on one card."
 )
 @click.option("--new", is_flag=True, help="Refuse a name that exists.")
+@as_json
 @click.pass_obj
-def put_pool(app: App, /, name: str, gpu: bool, labels: tuple[str, ...], **settings: Any) -> None:
+def put_pool(
+    app: App, /, name: str, gpu: bool, labels: tuple[str, ...], json_: bool, **settings: Any
+) -> None:
     """Create or change a pool of nodes."""
     selector = {k: v for k, _, v in (text.partition("=") for text in labels)}
-    app.client().put_pool(name, gpu=gpu, selector=selector, **settings)
-    note(f"Pool {name} is there.")
+    stored = app.client().put_pool(name, gpu=gpu, selector=selector, **settings)
+    done(f"Pool {name} is there.", stored, json_)
 
 
 @admin.command()

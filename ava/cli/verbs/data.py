@@ -7,9 +7,9 @@ from typing import Literal
 
 import click
 
-from ava.api.schemas.data_sets import DataSetOut, FolderOut
+from ava.api.schemas.data_sets import DataSetOut, FolderOut, HomeOut
 from ava.cli.app import App, as_json
-from ava.cli.output import ago, note, number, print_json, say, size, table
+from ava.cli.output import ago, done, note, number, print_json, say, size, table
 from ava.cli.specfile import memory
 from ava.cli.verbs.admin import number_of
 from ava.cli.verbs.data_files import VERBS, find_set
@@ -60,11 +60,23 @@ def list_(app: App, all_: bool, json_: bool) -> None:
     "--nfs", metavar="SERVER:/PATH", help="A folder of a server that the site allows; for administrators."
 )
 @click.option(
+    "--limit", metavar="AMOUNT", help="What it may have, such as 100GiB; without it the site's limit."
+)
+@click.option(
     "--wait", "seconds", type=click.IntRange(0, 3600), default=60, show_default=True, metavar="SECONDS"
 )
+@as_json
 @click.pass_obj
 def make(
-    app: App, name: str, cache: str | None, hdfs: str | None, rbd: str | None, nfs: str | None, seconds: int
+    app: App,
+    name: str,
+    cache: str | None,
+    hdfs: str | None,
+    rbd: str | None,
+    nfs: str | None,
+    limit: str | None,
+    seconds: int,
+    json_: bool,
 ) -> None:
     """Make a data set; the same again changes nothing. A snapshot is waited for until nodes can mount it."""
     if sum(one is not None for one in (cache, hdfs, rbd, nfs)) > 1:
@@ -81,12 +93,17 @@ def make(
     elif nfs is not None:
         server, _, path = nfs.partition(":")
         source = {"kind": "nfs", "server": server, "path": path}
-    one = ava.make_data_set(name, source)
-    say(one.id)
+    if limit is not None and source is not None:
+        raise click.UsageError("--limit is of a folder of its own, not of another source")
+    one = ava.make_data_set(name, source, number_of(limit, memory))
+    if not json_:
+        say(one.id)
     end = time.monotonic() + seconds
     while one.elsewhere and not one.elsewhere.ready and not one.elsewhere.trouble and time.monotonic() < end:
         time.sleep(1)
         one = ava.data_set(one.id)
+    if json_:
+        print_json(one)
     if one.elsewhere and not one.elsewhere.ready:
         raise click.ClickException(
             f"It cannot be mounted: {one.elsewhere.trouble or 'not yet'}. It stays until you delete it."
@@ -143,37 +160,50 @@ def held(one: DataSetOut) -> str:
 
 @data.command()
 @click.argument("set_", metavar="SET")
+@as_json
 @click.pass_obj
-def delete(app: App, set_: str) -> None:
+def delete(app: App, set_: str, json_: bool) -> None:
     """Delete a data set with all its files, while no run that has not finished names it."""
     ava = app.client()
     one = find_set(ava, set_)
     ava.delete_data_set(one.id)
-    note(f"Deleted {one.name} ({one.id}).")
+    done(f"Deleted {one.name} ({one.id}).", {"deleted": one.id, "name": one.name}, json_)
 
 
 @data.command()
 @click.argument("set_", metavar="SET")
 @click.argument("kind", type=WITH)
 @click.argument("name")
+@as_json
 @click.pass_obj
-def share(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
+def share(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:
     """Let a user, or the members of a group, read a data set."""
     ava = app.client()
-    ava.share_data_set(find_set(ava, set_).id, kind, name)
+    one = find_set(ava, set_)
+    ava.share_data_set(one.id, kind, name)
+    if json_:
+        print_json(ava.data_set_shares(one.id))
+    else:
+        note(f"The {kind} {name} can read {one.name}.")
 
 
 @data.command()
 @click.argument("set_", metavar="SET")
 @click.argument("kind", type=WITH)
 @click.argument("name")
+@as_json
 @click.pass_obj
-def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str) -> None:
+def unshare(app: App, set_: str, kind: Literal["user", "group"], name: str, json_: bool) -> None:
     """Take that back: no further run gets it, and those that have it keep it until they end."""
     ava = app.client()
     one = find_set(ava, set_)
     ava.unshare_data_set(one.id, kind, name)
-    if runs := [use.run for use in ava.data_set_runs(one.id) if use.admitted]:
+    runs = [use.run for use in ava.data_set_runs(one.id) if use.admitted]
+    if json_:
+        print_json(
+            {"shares": [share.model_dump(mode="json") for share in ava.data_set_shares(one.id)], "runs": runs}
+        )
+    elif runs:
         note(f"Runs that have it now, whoever's they are: {', '.join(runs)}.")
 
 
@@ -203,6 +233,8 @@ def space(app: App, kind: str, name: str, limit: str | None, json_: bool) -> Non
     say(
         f"{size(folder.used or 0)} of {size(folder.quota)}, {folder.files or 0} files, {ago(folder.seen)} ago"
     )
+    if isinstance(folder, HomeOut) and folder.data_sets_most is not None:
+        say(f"data sets: {size(folder.data_sets)} of {size(folder.data_sets_most)} by their limits")
 
 
 for verb in VERBS:

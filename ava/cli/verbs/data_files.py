@@ -9,7 +9,7 @@ import click
 
 from ava.api.schemas.data_sets import DataSetOut
 from ava.cli.app import App, as_json
-from ava.cli.output import note, print_json, size, table
+from ava.cli.output import done, note, print_json, size, table
 from ava.client import Client
 from ava.client.data import decoded_path, encoded_path
 from ava.domain.names import is_id
@@ -70,8 +70,18 @@ def ls(app: App, set_: str, path: str, limit: int, encoded: bool, json_: bool) -
 @click.option("--resume", metavar="UPLOAD", help="Go on with an upload that was cut, as its beginning said.")
 @click.option("--replace", is_flag=True, help="Also where a file of this name is there.")
 @ENCODED
+@as_json
 @click.pass_obj
-def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace: bool, encoded: bool) -> None:
+def put(
+    app: App,
+    set_: str,
+    file: Path,
+    path: str,
+    resume: str | None,
+    replace: bool,
+    encoded: bool,
+    json_: bool,
+) -> None:
     """Send FILE into a data set; cut off, it goes on where it was."""
     if not file.is_file():
         raise Refused(
@@ -91,7 +101,8 @@ def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace:
     where = resume or ava.begin_upload(one.id, said, file.stat().st_size)
     note(f"Sending to {where}; after a cut: ava data put {one.id} {file} --resume {where}")
     ava.upload(where, file, replace=replace)
-    note(f"{path or file.name} is in {one.name}.")
+    data = {"data_set": one.id, "path": said, "size": file.stat().st_size}
+    done(f"{path or file.name} is in {one.name}.", data, json_)
 
 
 @click.command()
@@ -99,9 +110,12 @@ def put(app: App, set_: str, file: Path, path: str, resume: str | None, replace:
 @click.argument("path")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @ENCODED
+@as_json
 @click.pass_obj
-def get(app: App, set_: str, path: str, file: Path, encoded: bool) -> None:
+def get(app: App, set_: str, path: str, file: Path, encoded: bool, json_: bool) -> None:
     """Write a file of a data set to FILE (- is standard output)."""
+    if json_ and str(file) == "-":
+        raise click.UsageError("With --json name a FILE: standard output has the JSON.")
     ava = app.client()
     one, path = find_set(ava, set_), _said(path, encoded)
     if str(file) == "-":
@@ -112,23 +126,34 @@ def get(app: App, set_: str, path: str, file: Path, encoded: bool) -> None:
     if file.exists() and not file.is_file():
         # A pipe or a device takes the bytes as they come, and stays what it is.
         with file.open("wb") as opened:
-            ava.download(one.id, path, opened)
-        return
+            size_ = ava.download(one.id, path, opened)
+    else:
+        size_ = _saved(ava, one, path, file)
+    if json_:
+        print_json({"data_set": one.id, "path": path, "file": str(file), "size": size_})
+
+
+def _saved(ava: Client, one: DataSetOut, path: str, file: Path) -> int:
+    """Download into a file, whole or not at all; return its size."""
     part = file.with_name(f"{file.name}.part")
     with part.open("wb") as opened:
-        ava.download(one.id, path, opened)
+        count = ava.download(one.id, path, opened)
     part.replace(file)
+    return count
 
 
 @click.command()
 @click.argument("set_", metavar="SET")
 @click.argument("path")
 @ENCODED
+@as_json
 @click.pass_obj
-def rm(app: App, set_: str, path: str, encoded: bool) -> None:
+def rm(app: App, set_: str, path: str, encoded: bool, json_: bool) -> None:
     """Remove a file, or an empty folder, while no run has the data set."""
     ava = app.client()
-    ava.delete_file(find_set(ava, set_).id, _said(path, encoded))
+    one, said = find_set(ava, set_), _said(path, encoded)
+    ava.delete_file(one.id, said)
+    done(f"Deleted {path} of {one.name}.", {"data_set": one.id, "deleted": said}, json_)
 
 
 VERBS = (ls, put, get, rm)

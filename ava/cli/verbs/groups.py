@@ -10,11 +10,11 @@ from ava.cli.output import cores, note, number, print_json, size, table
 
 @click.command()
 @click.option("--all", "all_", is_flag=True, help="Everybody's, for administrators.")
-@click.option("--default", "default", metavar="GROUP", help="Charge later runs to this group.")
+@click.option("--default", "default", metavar="GROUP", hidden=True)
 @as_json
 @click.pass_obj
 def groups(app: App, all_: bool, default: str | None, json_: bool) -> None:
-    """Show your groups, what they may have and what they have now; choose the one that runs are charged to."""
+    """Show your groups, what they may have and what they have now; `ava account default-group` chooses the charged one."""
     ava = app.client()
     if default is not None:
         ava.set_default_group(default)

@@ -90,11 +90,19 @@ def _used(uses: list[ImageUseOut]) -> str:
 
 @images.command()
 @click.argument("names", metavar="IMAGE...", nargs=-1, required=True)
+@as_json
 @click.pass_obj
-def delete(app: App, names: tuple[str, ...]) -> None:
+def delete(app: App, names: tuple[str, ...], json_: bool) -> None:
     """Delete images that you or your groups have pushed, each with all its tags, while no run or definition uses them."""
-    client = app.client()
-    for name in names:
-        gone = client.delete_pushed_image(name)
-        also = [f"{gone.repository}:{tag}" for tag in gone.tags]
-        note(f"Deleted {', '.join(also) or gone.name}.")
+    client, deleted = app.client(), []
+    try:
+        for name in names:
+            gone = client.delete_pushed_image(name)
+            deleted.append(gone)
+            also = [f"{gone.repository}:{tag}" for tag in gone.tags]
+            if not json_:
+                note(f"Deleted {', '.join(also) or gone.name}.")
+    finally:
+        # The next name may be refused; what was deleted before is printed.
+        if json_:
+            print_json(deleted)

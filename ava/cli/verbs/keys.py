@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from ava.cli.app import App, as_json
-from ava.cli.output import note, print_json, table
+from ava.cli.output import done, print_json, table
 from ava.domain.problems import Problem, Refused
 
 KIND = click.Choice(["ssh", "deploy"])
@@ -58,17 +58,15 @@ def put(app: App, kind: Kind, name: str, file: Path, json_: bool) -> None:
         )
         raise Refused(400, problem) from error
     made = app.client().put_key(kind, name, text)
-    if json_:
-        print_json(made)
-    else:
-        note(f"Stored {kind} key {made.name}, {made.fingerprint}.")
+    done(f"Stored {kind} key {made.name}, {made.fingerprint}.", made, json_)
 
 
 @keys.command()
 @click.argument("kind", type=KIND)
 @click.argument("name")
+@as_json
 @click.pass_obj
-def delete(app: App, kind: Kind, name: str) -> None:
+def delete(app: App, kind: Kind, name: str, json_: bool) -> None:
     """Delete a key."""
     app.client().delete_key(kind, name)
-    note(f"Deleted {kind} key {name}.")
+    done(f"Deleted {kind} key {name}.", {"deleted": name, "kind": kind}, json_)

@@ -11,6 +11,7 @@ import click
 from ava.cli import settings
 from ava.cli.app import App, as_json
 from ava.cli.output import note, print_json, say
+from ava.cli.verbs.account import UNCONFIRMED
 
 
 def password(prompt: str = "Password") -> str:
@@ -51,3 +52,5 @@ def login(app: App, name: str | None, days: int, json_: bool) -> None:
         f"The token is in {file} and ends in {days} days."
         + ("" if me.default_group else " You are in no group yet: an administrator puts you into one.")
     )
+    if me.email_confirmed is False:
+        note(UNCONFIRMED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 import click
@@ -56,6 +57,12 @@ def run(
     **chosen: Any,
 ) -> int:
     """Start a training: ava run --image IMAGE --gpu 1 -- python train.py."""
+    if len(command) == 1 and re.search(r"\s", command[0]):
+        raise click.BadParameter(
+            f"{command[0]!r} in quotes is the name of one program. Leave the quotes out, or have a shell run the line:"
+            f" sh -c {shlex.quote(command[0])}",
+            param_hint="COMMAND",
+        )
     ava = app.client()
     made = ava.start(chosen["name"] or _name(chosen["image"]), _spec(command, chosen), key=key)
     return after_start(ava, made, wait=wait, follow_=follow, json=json_)

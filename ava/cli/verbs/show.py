@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import click
 
 from ava.cli.app import App, as_json, run_argument
@@ -29,10 +31,13 @@ def show(app: App, run: str, json_: bool) -> None:
         ("queue", f"{found.queue}, priority {found.priority}, cluster {found.cluster}"),
         ("asks for", f"{asks} in {found.pods} pod{'s' if found.pods != 1 else ''}"),
         ("state", found.state + (f". {found.reason}" if found.reason else "")),
-        ("created", f"{found.created:%Y-%m-%d %H:%M:%S} UTC, {ago(found.created)} ago"),
+        ("created", _when(found.created)),
+        ("reserved", f"since its admission, {_when(found.admitted)}" if found.admitted else ""),
+        ("used", f"since its pods had nodes, {_when(found.started)}" if found.started else ""),
     )
     for name, value in rows:
-        say(f"{name:<10}{value}")
+        if value:
+            say(f"{name:<10}{value}")
     if pods:
         say("")
         columns = ("POD", "ROLE", "ATTEMPT", "PHASE", "NODE", "RESTARTS", "REASON")
@@ -52,3 +57,7 @@ def show(app: App, run: str, json_: bool) -> None:
             ],
             right=("RESTARTS", "ATTEMPT"),
         )
+
+
+def _when(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC, {ago(time)} ago"

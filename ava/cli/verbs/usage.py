@@ -16,7 +16,10 @@ from ava.cli.output import print_json, table
 @as_json
 @click.pass_obj
 def usage(app: App, month: str | None, group: str | None, user: str | None, csv_: bool, json_: bool) -> None:
-    """Show what was used in a month, by user and group."""
+    """Show what was used in a month, by user and group.
+
+    Used is counted while a run's pods have their nodes, reserved from its admission on, as the quota counts it.
+    """
     ava = app.client()
     if csv_:
         click.echo(ava.usage_csv(month=month, group=group, user=user), nl=False)
@@ -33,8 +36,9 @@ def usage(app: App, month: str | None, group: str | None, user: str | None, csv_
             f"{r.gpu_hours:.2f}",
             f"{r.cpu_hours:.2f}",
             f"{r.memory_gib_hours:.1f}",
+            f"{r.reserved_gpu_hours:.2f}",
         )
         for r in report.rows
     ]
-    columns = ("USER", "GROUP", "RUNS", "GPU HOURS", "CORE HOURS", "GiB HOURS")
+    columns = ("USER", "GROUP", "RUNS", "GPU HOURS", "CORE HOURS", "GiB HOURS", "RESERVED GPU HOURS")
     table(columns, rows, right=columns[2:])

@@ -12,7 +12,7 @@ import click
 from ava.cli import output
 from ava.cli.amounts import CORES, SIZE
 from ava.cli.app import App, as_json
-from ava.cli.output import note, print_json, say, table
+from ava.cli.output import done, note, print_json, say, table
 from ava.cli.waiting import ENDED, PERIOD
 from ava.domain.problems import Problem, Refused
 
@@ -132,13 +132,13 @@ def grow(app: App, name: str, size: int, json_: bool) -> None:
 @workbench.command("keep")
 @click.argument("id")
 @click.option("--end", is_flag=True, help="Stop it again when it is idle.")
+@as_json
 @click.pass_obj
-def keep(app: App, id: str, end: bool) -> None:
+def keep(app: App, id: str, end: bool, json_: bool) -> None:
     """Never stop a workbench (of anybody, by its id) for being idle; for administrators."""
     one = app.client().exempt_idle(id, not end)
-    note(
-        f"{one.name} of {one.owner} is {'never stopped' if one.idle_exempt else 'stopped as others are'} when it is idle."
-    )
+    how = "never stopped" if one.idle_exempt else "stopped as others are"
+    done(f"{one.name} of {one.owner} is {how} when it is idle.", one, json_)
 
 
 @workbench.command("ssh-config")
@@ -147,8 +147,9 @@ def keep(app: App, id: str, end: bool) -> None:
     is_flag=True,
     help="Write it into ~/.ssh/config and ~/.ssh/ava_known_hosts; what else is there stays.",
 )
+@as_json
 @click.pass_obj
-def ssh_config(app: App, write: bool) -> None:
+def ssh_config(app: App, write: bool, json_: bool) -> None:
     """Print what ssh needs to know of your workbenches: `ssh ava-NAME` then gets into NAME.
 
     The lines of known_hosts come from the platform: ssh asks nobody whether it may trust a host key.
@@ -157,18 +158,28 @@ def ssh_config(app: App, write: bool) -> None:
     if not found:
         raise _none("No workbench of yours has run yet, or this site has no ssh gateway.", "workbenches")
     config, known = stanzas(found), known_hosts([ssh for _, ssh in found])
-    if not write:
+    if write:
+        path = _install(config, known)
+        if not json_:
+            names = " or ".join(f"ava-{name}" for name, _ in found[:3])
+            note(f"Wrote {len(found)} workbenches into {path}: ssh {names}")
+    elif not json_:
         say(config)
         say("# ~/.ssh/ava_known_hosts:")
         for line in known.split("\n"):
             say(f"# {line}")
-        return
+    if json_:
+        print_json({"config": config, "known_hosts": known, "written": write})
+
+
+def _install(config: str, known: str) -> Path:
+    """Write both files into ~/.ssh; return the path of ssh's configuration."""
     folder = Path.home() / ".ssh"
     folder.mkdir(mode=0o700, exist_ok=True)
     _put(folder / "ava_known_hosts", known)
     path = folder / "config"
     _put(path, merged(path.read_text(encoding="utf-8") if path.exists() else "", config))
-    note(f"Wrote {len(found)} workbenches into {path}: ssh {' or '.join(f'ava-{n}' for n, _ in found[:3])}")
+    return path
 
 
 def state(one: WorkbenchOut) -> str:

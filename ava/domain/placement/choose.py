@@ -60,7 +60,9 @@ class Choice:
         Where it fits nowhere now: of those where it could ever fit the one with fewest runs waiting. None where it never could.
         """
         gang = gang_of(spec, pool, run, plain=plain)
-        able = [name for name in sorted(self._rooms) if not could_ever_fit(spec, self._rooms[name], pool)]
+        able = [
+            name for name in sorted(self._rooms) if not could_ever_fit(spec, self._rooms[name], pool, plain)
+        ]
         fits: list[tuple[int, str]] = []
         for name in able:
             done = place(self._now[name], gang)

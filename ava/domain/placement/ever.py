@@ -12,12 +12,12 @@ from ava.domain.spec import Role, Spec
 _LABEL = {"gpu": "GPUs", "cpu": "cores", "memory": "memory"}
 
 
-def could_ever_fit(spec: Spec, room: Room, pool: str) -> list[Problem]:
+def could_ever_fit(spec: Spec, room: Room, pool: str, plain: str | None = None) -> list[Problem]:
     """Return why a run can never start in a cluster, even an idle one; empty where it could, or where that is not sure.
 
     Only what is proven is refused: a pod larger than every node, more pods of a role than all nodes hold, more in all than
-    there is. Nodes in trouble count as if they were well. Roles without GPUs in a run with GPUs may go to any pool here, because
-    the queue decides about that.
+    there is. Nodes in trouble count as if they were well. ``plain`` is the pool of roles without GPUs in a run with GPUs; a node
+    that the run names is not theirs then. None: they go to ``pool`` too, or that is not known, and any node is taken for theirs.
     """
     if pool not in room.pools:
         return []
@@ -39,10 +39,22 @@ def could_ever_fit(spec: Spec, room: Room, pool: str) -> list[Problem]:
         return []
     problems: list[Problem] = []
     alike = [role for role in spec.roles if bool(role.each.gpu) == bool(spec.asks().gpu)]
+    others = [role for role in spec.roles if role not in alike]
+    cores = [kind for kind in room.kinds if plain in kind.pools]
+    sure = plain is not None and plain in room.pools and plain not in room.unsure
+    if others and sure and not cores:
+        remedy = "Ask the administrator for nodes, or give each role a GPU."
+        return [
+            Problem(
+                "pool-empty", f"The pool {plain} has no nodes.", f"pool {plain}", "0 nodes", "nodes", remedy
+            )
+        ]
     for index, role in enumerate(spec.roles):
-        mine = _of_model(kinds, spec, role) if role in alike else _anywhere(spec, room)
+        elsewhere = cores if sure else _anywhere(spec, room)
+        mine = _of_model(kinds, spec, role) if role in alike else elsewhere
         problems += _of_role(role, f"roles[{index}]", mine) if mine else []
-    return problems or _of_all(alike, _of_model(kinds, spec, alike[0]))
+    together = _of_all(alike, _of_model(kinds, spec, alike[0]))
+    return problems or together or (_of_all(others, cores) if others and sure else [])
 
 
 def _of_model(kinds: list[Kind], spec: Spec, role: Role) -> list[Kind]:

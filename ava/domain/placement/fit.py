@@ -27,17 +27,18 @@ class Slot:
         free: what is left; negative where more is on it than it has.
         held: what pods that wait for it will take, already taken off ``free``.
         fixed: what pods that are not AVA's take.
+        ending: what pods that are being removed take.
         endless: what AVA's pods take of which nobody knows when they end.
     """
 
-    __slots__ = ("endless", "fixed", "free", "held", "node", "on", "spare")
+    __slots__ = ("ending", "endless", "fixed", "free", "held", "node", "on", "spare")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.free = node.room
         self.spare = node.pods
         self.held = Resources()
-        self.fixed = self.endless = Resources()
+        self.fixed = self.endless = self.ending = Resources()
         self.on: dict[str, Pod] = {}
 
     def lacks(self, pod: Pod) -> Cause | None:
@@ -64,6 +65,8 @@ class Slot:
         self.on[pod.key] = pod
         self.free = self.free.minus(pod.asks)
         self.spare -= 1
+        if pod.ending:
+            self.ending = self.ending.plus(pod.asks)
         if pod.fixed:
             self.fixed = self.fixed.plus(pod.asks)
         elif pod.endless:
@@ -74,6 +77,8 @@ class Slot:
         pod = self.on.pop(key)
         self.free = self.free.plus(pod.asks)
         self.spare += 1
+        if pod.ending:
+            self.ending = self.ending.minus(pod.asks)
         if pod.fixed:
             self.fixed = self.fixed.minus(pod.asks)
         elif pod.endless:
@@ -82,3 +87,18 @@ class Slot:
     def size(self) -> Resources:
         """Return what AVA's pods could have on it if no other of them were here."""
         return self.node.room.minus(self.fixed)
+
+    def resident(self) -> Resources:
+        """Return the least that pods take that the node has for as long as it exists.
+
+        While it is rolled out a DaemonSet may have two pods on a node, of which one stays.
+        """
+        least: dict[str, Resources] = {}
+        for pod in self.on.values():
+            if pod.resident and not pod.ending:
+                seen = least.get(pod.resident, pod.asks)
+                least[pod.resident] = Resources(*(min(a, b) for a, b in zip(seen, pod.asks, strict=True)))
+        total = Resources()
+        for asks in least.values():
+            total = total.plus(asks)
+        return total

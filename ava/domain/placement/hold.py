@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 from itertools import groupby
+from typing import Any
 
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.model import Gang, Pod
@@ -14,6 +15,11 @@ from ava.domain.resources import Resources
 
 Holds = list[tuple[str, Resources]]
 _Short = tuple[bool, int, int, int, str]
+_LARGEST: tuple[Callable[[Pod], Any], ...] = (
+    lambda pod: (-pod.asks.gpu, -pod.asks.cpu, -pod.asks.memory),
+    lambda pod: (-pod.asks.cpu, -pod.asks.memory, -pod.asks.gpu),
+    lambda pod: (-pod.asks.memory, -pod.asks.gpu, -pod.asks.cpu),
+)
 
 
 class Holder:
@@ -28,12 +34,23 @@ class Holder:
 
         Nodes where workbenches or services leave enough come first, for these may never end.
         Nothing is kept, and False returned, where the nodes of the moment could not hold the gang even when empty: it
-        waits for nodes, and others need not wait with it.
+        waits for nodes, and others need not wait with it. Pods of unlike shapes that take the nearest nodes may leave none
+        for the rest: then each takes the node that it fills best, the largest of each resource first.
         """
+        if not gang.pods:
+            return True
+        one_shape = shape(gang.pods[0])
+        unlike = any(shape(pod) != one_shape for pod in gang.pods)
+        orders: list[Callable[[Pod], Any] | None] = [None, *(_LARGEST if unlike else ())]
+        return any(self._keep(gang, largest) for largest in orders)
+
+    def _keep(self, gang: Gang, largest: Callable[[Pod], Any] | None) -> bool:
+        """Keep nodes for all pods or none; in the order ``largest`` each takes the node that it fills best, else the nearest."""
         kept: Holds = []
-        for _, alike in groupby(sorted(gang.pods, key=turn), key=shape):
+        ordered = sorted(gang.pods, key=turn)
+        for _, alike in groupby(sorted(ordered, key=largest) if largest else ordered, key=shape):
             same = list(alike)
-            names = self._nearest(same)
+            names = self._nearest(same, fill=largest is not None)
             if len(names) < len(same):
                 for name, amount in kept:
                     self._cluster.hold(name, Resources().minus(amount))
@@ -50,8 +67,13 @@ class Holder:
             self._cluster.hold(name, Resources().minus(amount))
         self._holds.clear()
 
-    def _nearest(self, same: list[Pod]) -> list[str]:
-        """Return a node for each of some pods of one shape, as far as there are nodes that could ever take them."""
+    def _nearest(self, same: list[Pod], *, fill: bool = False) -> list[str]:
+        """Return a node for each of some pods of one shape, as far as there are nodes that could ever take them.
+
+        Args:
+            same: the pods.
+            fill: take those of which least is left over, instead of those that lack least at the moment.
+        """
         asks, slots = same[0].asks, self._cluster.slots
         taken: dict[str, int] = {}
 
@@ -63,7 +85,8 @@ class Holder:
             if same[0].disk and same[0].disk > slot.disk():
                 # Disks are kept over the ends of their runs: to wait for one would keep the rest of the node for ever.
                 return None
-            lack = want.minus(slot.free)
+            left = slot.size().minus(slot.held).minus(want)
+            lack = left if fill else want.minus(slot.free)
             # What waits for the end of a workbench or a service may wait for ever: such a node only where there is no other.
             endless = bool(want.lacking(slot.size().minus(slot.held).minus(slot.endless)))
             return (endless, max(lack.gpu, 0), max(lack.cpu, 0), max(lack.memory, 0), name)

@@ -106,9 +106,13 @@ class Pod:
         size: how many pods its gang has.
         created: when its run was made, ISO 8601 in UTC; with ``priority`` it orders the waiting.
         node: where it is bound.
-        fixed: not AVA's: it stays for as long as the node does, so nothing waits for its room.
+        fixed: not AVA's: nobody knows when it ends, so nothing waits for its room.
+        resident: what keeps it on its node for as long as the node exists: its DaemonSet's uid, or the key of a static pod;
+            empty: it may move to another node, or end.
         disk: bytes of its node's own disk that it takes and that the node does not count yet.
         endless: a workbench's or a service's: nobody knows when it ends.
+        ending: it is being removed; what it has comes free soon.
+        replaces: it comes in place of one of its run that has ended, so its run has begun.
     """
 
     key: str
@@ -124,8 +128,11 @@ class Pod:
     ports: frozenset[Port] = frozenset()
     node: str = ""
     fixed: bool = False
+    resident: str = ""
     disk: int = 0
     endless: bool = False
+    ending: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ class Gang:
 
     Attributes:
         pods: those that have no node yet.
-        placed: how many have one; then the others are completed before all else, without waiting for ``size``.
+        placed: how many have one, or had; then the others are completed before all else, without waiting for ``size``.
         size: how many there must be before the first is placed.
     """
 

@@ -52,10 +52,13 @@ DISK_REMEDY = (
 
 def _of_resource(name: str, pod: Pod, slots: list[Slot]) -> Found:
     want = number(name, getattr(pod.asks, name))
-    best = number(name, max(0, *(getattr(s.free, name) for s in slots), 0))
+    free = max(0, *(getattr(s.free, name) for s in slots), 0)
+    best = number(name, free)
     label = {"gpu": "GPU", "cpu": "CPU", "memory": "memory"}[name]
     held = " (what is kept for runs before this one is not free)" if any(any(s.held) for s in slots) else ""
-    return (f"{label} {best} free at most, {want} wanted{held}", f"{best} free at most", want)
+    soon = max(0, *(getattr(s.free.plus(s.ending), name) for s in slots), 0) - free
+    later = f" ({number(name, soon)} more when pods that are stopping have ended)" if soon > 0 else ""
+    return (f"{label} {best} free at most, {want} wanted{held}{later}", f"{best} free at most", want)
 
 
 def _of_disk(pod: Pod, slots: list[Slot]) -> Found:

@@ -32,7 +32,8 @@ class Place(_Plain):
 
     Attributes:
         slots: how many pods may share each of its cards; then ``size`` and ``free`` count slots, so many to a card.
-        size: what AVA's pods could have on it if none were there.
+        size: what AVA's pods could have on it beside what never leaves it: pods of DaemonSets and static pods. Pods of
+            Deployments and of Kubernetes' users may move or end, and there are more of them while they are rolled out.
         free: what they can have now; nothing where it takes no pods at the moment.
         open: whether it takes pods at the moment.
     """
@@ -103,7 +104,7 @@ def survey(
         if not mine or any(t.key.startswith(ROLE) for t in kept):
             continue
         seen = largest.get(node.name, node.room)
-        size = Resources(*(max(a, b) for a, b in zip(seen, node.room, strict=True))).minus(slot.fixed)
+        size = Resources(*(max(a, b) for a, b in zip(seen, node.room, strict=True))).minus(slot.resident())
         if size.gpu <= 0 and for_gpus(node, pools):
             unsure.update(mine)
         takes = not (node.troubles or node.cordoned or kept) and slot.spare > 0

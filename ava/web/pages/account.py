@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import groups, sessions, users
+from ava.api.routes import confirmations, groups, sessions, users
 from ava.api.routes.common import Ref
-from ava.api.schemas.people import DefaultGroup, PasswordChange, UserChange
+from ava.api.schemas.people import ConfirmationUse, DefaultGroup, PasswordChange, UserChange
 from ava.domain.problems import Refused
 from ava.web import forms
 from ava.web.visit import Someone, Visit
@@ -18,6 +18,7 @@ def _page(visit: Visit, refused: Refused | None = None, about: str = "") -> Resp
     return visit.page(
         "account.html",
         refused=refused,
+        account=users.show_user("me", visit.who),
         about=about,
         groups=groups.list_groups(visit.who, groups.GroupsQuery(limit=100)).items,
         sessions=sessions.list_sessions(visit.who),
@@ -52,6 +53,37 @@ def email(visit: Someone) -> Response:
     except Refused as refused:
         return _page(visit, refused, "email")
     return visit.go("/account", done="saved")
+
+
+@routes.post("/account/email/confirmation")
+def send_confirmation(visit: Someone) -> Response:
+    """Send the link again by which the address is confirmed."""
+    try:
+        confirmations.send_confirmation("me", visit.who)
+    except Refused as refused:
+        return _page(visit, refused, "email")
+    return visit.go("/account", done="confirmation-sent")
+
+
+@routes.get("/confirm-email")
+def confirmation_page(visit: Someone) -> Response:
+    """Show the address and a button: programs that look through mails open links, and send no forms."""
+    return _confirmation(visit, visit.request.query_params.get("confirmation", ""))
+
+
+@routes.post("/confirm-email")
+def confirm(visit: Someone) -> Response:
+    """Confirm the address of the account that is logged in."""
+    given = visit.form.text("confirmation")
+    try:
+        confirmations.use_confirmation(forms.as_model(ConfirmationUse, {"confirmation": given}), visit.who)
+    except Refused as refused:
+        return _confirmation(visit, given, refused)
+    return visit.go("/account", done="confirmed")
+
+
+def _confirmation(visit: Visit, given: str, refused: Refused | None = None) -> Response:
+    return visit.page("confirm_email.html", refused=refused, confirmation=given)
 
 
 @routes.post("/account/password")

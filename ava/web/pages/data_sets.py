@@ -41,6 +41,9 @@ def _list(visit: Visit, refused: Refused | None = None) -> Response:
         states={one.id: state(one) for one in found.items},
         several=len(source_form.offered(visit.who)) > 1,
         values=visit.form,
+        size=visit.services.config.data_set_quota,
+        promised=visit.services.store.data_sets_promised(visit.who.me.name),
+        most=visit.services.config.owner_quota,
     )
 
 

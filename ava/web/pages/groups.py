@@ -6,7 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, Response
 
-from ava.api.routes import groups, users
+from ava.api.routes import data_sets, groups, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.common import QuotaIn, UserName
 from ava.api.schemas.people import GroupMake
@@ -65,6 +65,7 @@ def _show(visit: Visit, name: str, refused: Refused | None = None, about: str = 
         about=about,
         group=group,
         members=groups.list_members(name, who),
+        storage=data_sets.show_group_folder(name, who),
         values=visit.form if about == "quota" else quotas.shown(group.quota),
         user=visit.form.text("user") if about == "member" else "",
     )

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Response
 from ava.api import room, submit
 from ava.api.routes import data_sets, definitions, groups, images, queues, runs
 from ava.api.schemas.requests import DefinitionMake, RunMake
-from ava.api.schemas.work import ClusterOut, NodeOut
-from ava.domain.problems import Problem, Refused, conflict
+from ava.api.schemas.work import ClusterOut, DefinitionOut, NodeOut
+from ava.domain.model import Kind
+from ava.domain.problems import Problem, Refused, conflict, missing
 from ava.domain.resources import Resources
 from ava.web import forms, labels, spec_form
 from ava.web.nodes import by_model, sorted_nodes
@@ -115,8 +116,9 @@ def _by_field(found: Sequence[Problem], like: str, form: forms.Form) -> dict[str
 def _new(visit: Visit, plural: str) -> Response:
     kind, asked = KINDS[plural], visit.request.query_params
     visit.who.may("definitions.make")
-    if asked.get("from"):
-        stored = definitions.show_definition(asked["from"], visit.who)
+    copied = asked.get("copy", "")
+    if edited := asked.get("from") or copied:
+        stored = definitions.show_definition(edited, visit.who)
         if stored.kind != kind or not spec_form.covers(stored.spec, kind):
             raise conflict(
                 "form-too-small",
@@ -126,13 +128,24 @@ def _new(visit: Visit, plural: str) -> Response:
                 found="fields that the form has not",
                 wanted="a definition that the form shows whole",
             )
+        if not copied:
+            _own(visit, kind, edited)
         values, like = spec_form.values(stored.spec, stored.name)
-        return _page(visit, plural, values | {"key": forms.new_key()}, like, again=stored.id)
+        values |= {"key": forms.new_key()} | ({"name": ""} if copied else {})
+        return _page(visit, plural, values, like, again="" if copied else stored.id)
     like = _like(visit, kind)
     values = dict(spec_form.START[like if kind == "training" else kind])
     values |= {"queue": "default", "key": forms.new_key()}
     values |= {name: asked[name] for name in ("node", "gpu_model", "cluster", "image") if asked.get(name)}
     return _page(visit, plural, values, like)
+
+
+def _own(visit: Visit, kind: str, id: str) -> DefinitionOut:
+    """Return a definition of one's own that is edited; 404 for another user's, and for one of another kind."""
+    found = definitions.show_definition(id, visit.who)
+    if found.owner != visit.who.me.name or found.kind != kind:
+        raise missing(f"{kind} {id}", "edit")
+    return found
 
 
 @routes.get("/trainings/new")
@@ -173,20 +186,28 @@ def make_service(visit: Someone) -> Response:
 
 def _make(visit: Visit, plural: str) -> Response:
     form, kind = visit.form, KINDS[plural]
-    like = _like(visit, kind)
+    like, name, edited = _like(visit, kind), form.text("name"), form.text("edit")
     try:
+        if edited:
+            name = _own(visit, kind, edited).name
         plain = spec_form.spec_of(form, kind, like)
         if form.get("do") == "store":
-            body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain, "replace": True})
+            body = forms.as_model(DefinitionMake, {"name": name, "spec": plain, "replace": bool(edited)})
             definitions.make_definition(body, visit.who)
             return visit.go(f"/{plural}", done="stored")
         made = forms.as_model(
-            RunMake, {"name": form.text("name"), "spec": plain, "key": form.given("key") or forms.new_key()}
+            RunMake,
+            {
+                "name": name,
+                "spec": plain,
+                "key": form.given("key") or forms.new_key(),
+                "replace": bool(edited),
+            },
         )
         run = runs.make_run(made, visit.who, Response(), None)
     except Refused as refused:
-        values = dict(form) | {"key": form.given("key") or forms.new_key()}
-        return _page(visit, plural, values, like, refused)
+        values = dict(form) | {"name": name, "key": form.given("key") or forms.new_key()}
+        return _page(visit, plural, values, like, refused, again=edited)
     return visit.go(f"/runs/{run.id}", done="started")
 
 
@@ -218,6 +239,8 @@ def _check(visit: Visit, kind: str) -> Response:
         body = forms.as_model(DefinitionMake, {"name": form.text("name"), "spec": plain})
         asks = body.spec.asks()
         found = submit.wrong(who, who.me, body.spec)
+        if not form.text("edit"):
+            found = [*found, *submit.taken_name(who, Kind(kind), body.name, body.spec)]
     except Refused as refused:
         found = list(refused.problems)
     empty = {name for name in ("name", "image") if not form.text(name)}

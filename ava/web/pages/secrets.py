@@ -41,7 +41,7 @@ def put_key(visit: Someone) -> Response:
         field = "private_key" if form.get("kind") == "deploy" else "value"
         value = form.text("value") + ("\n" if field == "private_key" else "")
         body = forms.as_model(KeyPut, {field: value if value.strip() else None})
-        keys.put_key("deploy" if field == "private_key" else "ssh", name, body, visit.who)
+        keys.put_key("deploy" if field == "private_key" else "ssh", name, body, visit.who, "*")
     except Refused as refused:
         return _keys(visit, refused)
     return visit.go("/keys", done="stored")
@@ -78,7 +78,12 @@ def make_token(visit: Someone) -> Response:
     form = visit.form
     try:
         body = forms.as_model(
-            TokenMake, {"label": form.text("label"), "days": forms.whole(form.text("days"))}
+            TokenMake,
+            {
+                "label": form.text("label"),
+                "days": forms.whole(form.text("days")),
+                "scopes": [form.text("scope")] if form.text("scope") else None,
+            },
         )
         made = tokens.make_token(body, visit.who)
     except Refused as refused:

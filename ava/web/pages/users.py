@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from ava.api import invitation, shapes
-from ava.api.routes import groups, users
+from ava.api.routes import confirmations, groups, users
 from ava.api.routes.common import Ref
 from ava.api.schemas.common import GroupName
 from ava.api.schemas.people import InvitationOut, PasswordChange, UserChange, UserMake
@@ -172,6 +172,17 @@ def invite(name: Ref, visit: Someone) -> Response:
             raise
         return _show(visit, name, refused, "invitation")
     return _show(visit, name, made=made)
+
+
+@routes.post("/admin/users/{name}/email-confirmation")
+def send_confirmation(name: Ref, visit: Someone) -> Response:
+    """Send the link again by which a user confirms an address."""
+    return visit.changed(
+        lambda: confirmations.send_confirmation(name, visit.who),
+        lambda refused: _show(visit, name, refused, "email"),
+        f"/admin/users/{name}",
+        "confirmation-sent",
+    )
 
 
 @routes.post("/admin/users/{name}/groups")

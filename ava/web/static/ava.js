@@ -20,6 +20,12 @@ document.addEventListener("click", (event) => {
     const open = document.body.classList.toggle("menu-open");
     menu.setAttribute("aria-expanded", String(open));
   }
+  const fill = event.target.closest("[data-fill]");
+  if (fill) {
+    const field = document.getElementById(fill.dataset.fill);
+    field.value = fill.dataset.value;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const said = copy.textContent;

@@ -10,7 +10,6 @@
   const trail = section.querySelector(".crumbs");
   const here = `/api/v1/files/${section.dataset.set}`;
   const language = document.documentElement.lang;
-  const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
   const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let after = "";
 
@@ -19,6 +18,9 @@
     if (text !== undefined) made.textContent = text;
     return Object.assign(made, more);
   }
+
+  // UTC, as all times of the pages.
+  const moment = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
 
   function size(bytes) {
     let power = 0;
@@ -84,7 +86,7 @@
     else name.append(entry.name);
     if (entry.kind === "link" || entry.kind === "other") name.append(" ", make("span", say[entry.kind], { className: "muted" }));
     line.append(name, make("td", entry.kind === "file" ? size(entry.size) : "—", { className: "num" }));
-    line.append(make("td", entry.changed ? dates.format(entry.changed * 1000) : "—", { className: "nowrap" }));
+    line.append(make("td", entry.changed ? moment(entry.changed) : "—", { className: "nowrap" }));
     const act = make("td", undefined, { className: "act" });
     const address = `path=${encodeURIComponent(entry.path)}`;
     if (entry.kind === "file") {

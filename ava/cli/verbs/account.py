@@ -1,0 +1,64 @@
+"""`ava account`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ava.cli.app import App, as_json
+from ava.cli.output import done, note, print_json, table
+
+if TYPE_CHECKING:
+    from ava.api.schemas.people import UserOut
+
+UNCONFIRMED = (
+    "Your e-mail address is not confirmed, so AVA sends no notices to it. Open the link that was sent to it, or send it again: "
+    "ava account send-confirmation"
+)
+
+
+def shown_email(user: UserOut) -> str:
+    """Return an account's address, with a word where it is not confirmed."""
+    return f"{user.email} (not confirmed)" if user.email_confirmed is False else user.email
+
+
+@click.group()
+def account() -> None:
+    """Show your account, choose the group that is charged, send the link again that confirms your e-mail address."""
+
+
+@account.command()
+@as_json
+@click.pass_obj
+def show(app: App, json_: bool) -> None:
+    """Show your name, e-mail address and default group."""
+    me = app.client().me()
+    if json_:
+        print_json(me)
+        return
+    table(
+        ("NAME", "UID", "EMAIL", "DEFAULT GROUP"),
+        [(me.name, str(me.uid), shown_email(me), me.default_group or "")],
+    )
+    if me.email_confirmed is False:
+        note(UNCONFIRMED)
+
+
+@account.command("send-confirmation")
+@as_json
+@click.pass_obj
+def send_confirmation(app: App, json_: bool) -> None:
+    """Send the link again that confirms your e-mail address."""
+    me = app.client().send_confirmation()
+    done(f"A link is on its way to {me.email}. Open it in a browser.", me, json_)
+
+
+@account.command("default-group")
+@click.argument("group")
+@as_json
+@click.pass_obj
+def default_group(app: App, group: str, json_: bool) -> None:
+    """Choose the group that later runs are charged to."""
+    me = app.client().set_default_group(group)
+    done(f"Later runs are charged to {me.default_group}; those that exist stay where they are.", me, json_)

@@ -1,0 +1,80 @@
+"""Tells the ledger from when on, and until when, runs have their nodes: only where that has changed since it was last told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from ava.domain import allocation
+from ava.domain.allocation import Allocation
+from ava.domain.model import PodState, Run
+from ava.domain.podstate import ENDED
+from ava.domain.policies import Place
+from ava.domain.resources import Resources
+from ava.domain.spec import Spec
+from ava.kube.client import Object
+from ava.operator.ledger import Threads
+from ava.store.interface import Store
+
+NOTHING = Resources()
+
+
+def on_node(pod: Object) -> bool:
+    """Return whether a pod has a node and has not ended there."""
+    return (
+        bool(pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase", "Pending") not in ENDED
+    )
+
+
+class Allocations:
+    """What was told last, by run; forgotten with the operator, for the same told again changes nothing."""
+
+    def __init__(self, store: Store, threads: Threads) -> None:
+        self.store, self.threads = store, threads
+        self._told: dict[str, tuple[int, Resources]] = {}
+        """Attempt and amount."""
+
+    async def look(
+        self,
+        run: Run,
+        spec: Spec,
+        states: Mapping[Place, PodState],
+        there: Iterable[Object],
+        now: datetime,
+    ) -> Run:
+        """Tell what a run has; return it with the time when it first had all."""
+        held = any(on_node(pod) for pod in there)
+        found = allocation.of_run(run, spec, states, held, now)
+        if found is None:
+            return run
+        return await self._tell(run, found, now)
+
+    async def of_service(
+        self, run: Run, amount: Resources, placed: Iterable[PodState], now: datetime
+    ) -> None:
+        """Tell what a service's replicas that have nodes have together."""
+        before = self._told.get(run.id, (0, NOTHING))[1]
+        times = [state.placed for state in placed if state.placed is not None]
+        since = max(times, default=now) if amount.lacking(before) else now
+        found = Allocation(NOTHING, None, now) if amount == NOTHING else Allocation(amount, since)
+        # Revisions are no attempts: what is there of several of them counts together.
+        await self._tell(replace(run, attempt=0), found, now)
+
+    async def _tell(self, run: Run, found: Allocation, now: datetime) -> Run:
+        goes_on = found.until is None
+        said = run.attempt, found.amount if goes_on else NOTHING
+        before = self._told.get(run.id)
+        if before == said and not (goes_on and run.started is None):
+            return run
+        if before is None and run.started is None and found.amount == NOTHING:
+            # It never had anything.
+            return run
+        amount, since, until = found
+        first = await self.threads(self.store.allocate, run.id, amount, now, since=since, until=until)
+        self._told[run.id] = said
+        return replace(run, started=first)
+
+    def forget(self, run: str) -> None:
+        """Drop what is remembered of a run that has ended."""
+        self._told.pop(run, None)
