@@ -167,9 +167,14 @@ def evict(api, job):
 
 
 def kubelets(api, job):
-    """Show what each node's kubelet really keeps back, and when it evicts."""
+    """Show what each node's kubelet really keeps back, and when it evicts; one that does not answer is asked until the limit."""
+    end = time.time() + job["limit_s"]
     for node in job["nodes"]:
-        status, answer = api.ask("GET", "/api/v1/nodes/%s/proxy/configz" % node)
+        path = "/api/v1/nodes/%s/proxy/configz" % node
+        status, answer = api.ask("GET", path)
+        while status != 200 and time.time() < end:
+            time.sleep(PAUSE_S)
+            status, answer = api.ask("GET", path)
         config = answer.get("kubeletconfig") or {}
         kept = {k: config.get(k) for k in KEPT} if status == 200 else None
         print(

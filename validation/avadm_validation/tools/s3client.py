@@ -106,6 +106,8 @@ def functions(job):
     """Objects of several sizes, in parts, with former versions: written, read, listed, removed."""
     s3, bucket = client(job), job["bucket"]
     make(s3, bucket)
+    # What a try left that was cut.
+    empty(s3, bucket)
     wanted, got = {}, {}
     for size in job["sizes"]:
         for i in range(job["each"]):
@@ -210,6 +212,7 @@ def quota(job):
     """Write until it is refused, or three times what is allowed is written."""
     s3, bucket = client(job, endpoint=job["gateway"]), job["bucket"]
     make(s3, bucket)
+    empty(s3, bucket)
     accepted, number, code = 0, 0, ""
     data = content("quota", job["object_bytes"])
     while accepted < 3 * job["quota_bytes"]:

@@ -115,10 +115,14 @@ def kube_gone_s(inputs: Inputs, params: Params) -> float:
 
 @extractor()
 def kube_other_limits(inputs: Inputs, params: Params) -> float:
-    """Return how many wanted nodes' kubelets run with other values than the parameters say, or told none."""
-    told = {d["node"]: d["kept"] or {} for d in _lines(inputs, "kept")}
-    wanted = {key: pairs(text) for key, text in params.items()}
-    return float(sum(any(told.get(n, {}).get(k) != v for k, v in wanted.items()) for n in _wanted(inputs)))
+    """Return how many wanted nodes' kubelets run with other values than the parameters say.
+
+    NaN where one told none and no other runs with other values: then it is not known.
+    """
+    told = {d["node"]: d["kept"] for d in _lines(inputs, "kept") if d["kept"] is not None}
+    wanted, nodes = {key: pairs(text) for key, text in params.items()}, _wanted(inputs)
+    other = sum(any(told[n].get(k) != v for k, v in wanted.items()) for n in nodes if n in told)
+    return float(other) if other or all(n in told for n in nodes) else math.nan
 
 
 @extractor()

@@ -160,7 +160,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
             admin.change_user(user, state="disabled")
     except Refused as error:
         if error.status != 404:
-            stayed.append(f"users of acceptance may have stayed: {error}")
+            stayed.append(f"Users of acceptance may have stayed: {error}")
     for group in groups:
         try:
             for member in admin.members(group):
@@ -168,7 +168,7 @@ def remove(admin: Client, users: Sequence[str], groups: Sequence[str], seconds: 
             admin.delete_group(group)
         except Refused as error:
             if error.status != 404:
-                stayed.append(f"the group {group} of the platform has stayed: {error}")
+                stayed.append(f"The group {group} of the platform has stayed: {error}")
     return stayed
 
 
@@ -200,18 +200,18 @@ def leave(admin: Client, seconds: float) -> list[str]:
     try:
         stayed = remove(admin, *ours(admin), seconds)
     except Refused as error:
-        stayed = [f"users and groups of acceptance may have stayed: {error}"]
+        stayed = [f"Users and groups of acceptance may have stayed: {error}"]
     try:
         admin.change_user(ADMIN, state="disabled")
     except Refused as error:
         if any(p.code == "last-administrator" for p in error.problems):
             # Nobody knows its password any more, and its tokens end here.
             stayed.append(
-                f"the account {ADMIN} stays, being the platform's only administrator: make your own by "
+                f"The account {ADMIN} stays, being the platform's only administrator: make your own by "
                 "`avadm ava create-admin`; nobody knows its password"
             )
         else:
-            stayed.append(f"the account {ADMIN} could not be disabled: {error}")
+            stayed.append(f"The account {ADMIN} could not be disabled: {error}")
         with suppress(Refused):
             admin.logout()
     return stayed

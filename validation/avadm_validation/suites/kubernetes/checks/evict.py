@@ -24,7 +24,8 @@ def run(ctx: Context) -> Outcome:
     cluster = Cluster(ctx)
     kube, limit = cluster.kube, ctx.limit(ctx.params["evict_s"])
     ctx.step("read what every kubelet keeps back", len(kube.nodes))
-    kept = cluster.limits("kubelets", {"nodes": list(kube.nodes)}, 60 + len(kube.nodes))
+    answering = ctx.limit(30 + len(kube.nodes))
+    kept = cluster.limits("kubelets", {"nodes": list(kube.nodes), "limit_s": answering}, 60 + answering)
     nodes = cluster.ctl("get nodes -o json", "nodes")
     ctx.step("evict pods")
     job = {
