@@ -69,6 +69,7 @@ def stages() -> list[Stage]:
     return [
         Stage("lint", ("scripts/lint",)),
         Stage("unit", ("make", "--no-print-directory", "unit")),
+        Stage("unit slow", (f"{BIN}/pytest", "tests/unit", "-m", "slow")),
         Stage("platform", ("scripts/test-platform",)),
         Stage("platform faults", ("scripts/test-platform", "platform and slow")),
         Stage("core", pytest("core", "tests/lab"), "lab"),

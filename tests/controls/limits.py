@@ -77,8 +77,9 @@ FAULTS = (
         "kubelet-silent",
         "one kubelet does not tell what it runs with",
         "K-EVICT",
-        ("other-limits",),
+        (),
         lambda c: c.limits.silent.add("n2"),
+        "INCONCLUSIVE",
     ),
     Fault(
         "nothing-kept-back",

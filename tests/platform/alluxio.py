@@ -35,15 +35,16 @@ class Alluxio:
     Args:
         folder: of all that it has.
         sync_s: after how many seconds what is asked for is compared with its under store.
+        address: of both servers.
     """
 
-    def __init__(self, folder: Path, sync_s: int = 1) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, sync_s: int = 1, address: str = "127.0.0.1") -> None:
+        self.folder, self.address = folder, address
         ports = ("master_port", "master_web_port", "worker_port", "worker_web_port", "journal_port")
         self.have: dict[str, Any] = variables("alluxio") | {f"alluxio_{name}": free_port() for name in ports}
         self.have |= {
-            "alluxio_address": "127.0.0.1",
-            "alluxio_masters": ["127.0.0.1"],
+            "alluxio_address": address,
+            "alluxio_masters": [address],
             "alluxio_parts": list(SERVERS),
             "alluxio_java_options": profiles.load("lab-bookworm").features["alluxio_java_options"],
             "alluxio_hdfs_user": "ava",
@@ -71,7 +72,7 @@ class Alluxio:
     @property
     def master(self) -> str:
         """The URL of the master's pages."""
-        return f"http://127.0.0.1:{self.have['alluxio_master_web_port']}"
+        return f"http://{self.address}:{self.have['alluxio_master_web_port']}"
 
     def __enter__(self) -> Alluxio:
         try:
@@ -79,7 +80,7 @@ class Alluxio:
             for server in SERVERS:
                 self._start(server)
                 port = self.have[f"alluxio_{server}_web_port"]
-                self.until(lambda url=f"http://127.0.0.1:{port}/metrics/prometheus/": _page(url))
+                self.until(lambda url=f"http://{self.address}:{port}/metrics/prometheus/": _page(url))
         except BaseException:
             self.close()
             raise
@@ -132,7 +133,7 @@ class Alluxio:
 
     def counted(self, name: str) -> float:
         """Return a figure of the worker."""
-        url = f"http://127.0.0.1:{self.have['alluxio_worker_web_port']}/metrics/prometheus/"
+        url = f"http://{self.address}:{self.have['alluxio_worker_web_port']}/metrics/prometheus/"
         found = re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", _page(url), re.M)
         return float(found[1]) if found else 0.0
 

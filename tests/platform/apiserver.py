@@ -46,10 +46,10 @@ class Server:
 
 
 @contextmanager
-def api_server() -> Iterator[Server]:
-    """Run etcd and kube-apiserver while the context lasts."""
+def api_server(*, gates: str = "") -> Iterator[Server]:
+    """Run etcd and kube-apiserver, with feature gates, while the context lasts."""
     if reason := ready():
         pytest.skip(reason)
     # In memory: how fast this machine's disk is must not decide over tests of other things.
-    with ControlPlane(Path("/dev/shm"), admission=ADMISSION) as plane:
+    with ControlPlane(Path("/dev/shm"), admission=ADMISSION, gates=gates) as plane:
         yield Server(plane)

@@ -25,7 +25,6 @@ LOOPS: dict[str, Callable[..., None]] = {
 }
 OTHERS = {
     "ava/api/admin.py:lend": "the administrator's command, of one request",
-    "ava/api/callers.py:Callers._services": "pages of one group's services, for one request",
     "ava/api/logs/live.py:LiveLogs.follow": "of one request",
     "ava/api/logs/live.py:LiveLogs._stream": "of one request",
     "ava/api/logs/live.py:LiveLogs._tail": "of one request",

@@ -14,6 +14,7 @@ from avadm.components import ava
 from avadm.sitefile.load import load
 from tests.lab.ava.bench_people import bench, gateway, people  # noqa: F401 - fixtures
 from tests.lab.ava.day import CARDS, ENDED, Day
+from tests.lab.ava.raw_door import eve  # noqa: F401 - a fixture
 
 PASSWORD_FILE = "/root/.avadm-lab-test"
 

@@ -63,9 +63,10 @@ def site(platform, lab, people, tmp_path_factory):
         for name, ssh in keys.items():
             ann.ava.put_key("ssh", name, ssh.public)
         made = {name: ann.ava.define(f"rest-{name}", one) for name, one in SPECS.items()}
-        runs = {name: ann.ava.start_definition(one.id).id for name, one in made.items()}
         people.admin.exempt_idle(made["kept"].id, True)
         with changed(lab, {PASSFILE: PASSWORD}, workbenches=rule, notices=notices) as settings:
+            # Not before: the parts that come for the new settings would take their place on a full node.
+            runs = {name: ann.ava.start_definition(one.id).id for name, one in made.items()}
             until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
             yield SimpleNamespace(
                 post=post, made=made, runs=runs, keys=keys, ann=ann, signer=settings.secret(SIGNER)

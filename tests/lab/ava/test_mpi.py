@@ -30,7 +30,6 @@ def start(day, name, command):
     return day.user.start(name, {"image": "ava-base", "distributed": "mpi", "roles": roles}).id
 
 
-@pytest.mark.core("trainings")
 def test_mpirun_starts_its_processes_in_the_other_pods_of_the_run(day):
     run = start(day, "mpi", f'mpirun python3 -c "{RANKS}"')
     day.succeeded(run)

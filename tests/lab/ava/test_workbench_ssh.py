@@ -192,6 +192,24 @@ def test_a_new_key_gets_in_and_a_revoked_one_does_not(people, bench, gateway):
     assert bench.ssh.run("bench", "echo here").stdout == "here\n"
 
 
+def test_an_open_connection_ends_with_its_key(people, bench, gateway):
+    new = Ssh(people.ann.folder, bench.it.ssh, gateway, key="ends").write()
+    people.ann.ava.put_key("ssh", "ends", new.public)
+    until(lambda: new.run("bench", "true", check=False).returncode == 0, 90)
+    with (
+        background(new, "bench", "echo up; exec sleep 600") as it,
+        background(bench.ssh, "bench", "cat") as other,
+    ):
+        assert it.stdout.readline() == "up\n"
+        people.ann.ava.delete_key("ssh", "ends")
+        began = time.monotonic()
+        it.wait(60)
+        print(f"the connection ended {time.monotonic() - began:.1f} s after its key was removed")
+        other.stdin.write("still here\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "still here\n", "that of another key goes on"
+
+
 def test_connections_go_on_through_the_other_gateway_when_one_dies(platform, lab, bench):
     pods = platform.ctl("get pods --namespace=ava-system --selector=part=jump")["items"]
     assert len(pods) == 2

@@ -32,8 +32,8 @@ def test_a_second_run_proves_every_phase_unchanged_and_runs_none(lab):
     states = {p["name"]: (p["state"], p["because"]) for p in summary["phases"]}
     assert states == dict.fromkeys(states, ("unchanged", []))
     assert set(summary["hosts"]) == {n["name"] for n in lab.nodes}
-    # An installation takes two minutes and more here; a busy machine gets some grace.
-    assert took < 30
+    # It takes 10 to 20 s, an installation 7 minutes and more. That nothing ran is above; a busy machine gets some grace.
+    assert took < 120
 
 
 def test_drift_made_by_hand_is_named_and_mended_and_then_proven_again(lab, second_run):

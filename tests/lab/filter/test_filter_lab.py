@@ -105,7 +105,6 @@ def _sources(site):
     return list({frozenset(n.roles): n.name for n in site.nodes}.values())
 
 
-@pytest.mark.core("filter")
 def test_other_nodes_reach_what_their_duties_need_and_nothing_else(lab, site):
     for source in _sources(site):
         names = [n.name for n in site.nodes if n.name != source]

@@ -113,7 +113,6 @@ def test_felix_set_what_each_pod_s_interface_needs_and_has_nothing_to_try_again(
         assert len(again) < 8, (node, again)
 
 
-@pytest.mark.core("pods")
 def test_a_service_answers_in_pods_and_on_nodes(kube, lab, pods):
     name = next(iter(pods.values()))["metadata"]["namespace"]
     address = kube.get(f"service echo -n {name}")["spec"]["clusterIP"]

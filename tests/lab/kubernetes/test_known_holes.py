@@ -113,6 +113,26 @@ def test_a_yaml_bomb_is_refused(api):
     assert "aliasing" in said
 
 
+def test_system_priority_classes_are_for_system_namespaces(api, kube):
+    def answer(namespace, priority):
+        containers = [{"name": "c", "image": "avadm/pause:1", "imagePullPolicy": "Never"}]
+        spec = {"containers": containers, "priorityClassName": priority, "terminationGracePeriodSeconds": 0}
+        name = f"hole-{uuid.uuid4().hex[:8]}"
+        pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+        status, body = api.ask("POST", f"/api/v1/namespaces/{namespace}/pods", pod)
+        if status == 201:
+            api.ask("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
+        return status, body
+
+    for priority in ("system-node-critical", "system-cluster-critical"):
+        status, body = answer("default", priority)
+        assert status == 403, body
+        assert "reserved for the namespaces of the system" in body
+        assert answer("kube-system", priority)[0] == 201
+    pods = json.loads(api.ask("GET", "/api/v1/namespaces/ava-system/pods?labelSelector=part=api")[1])["items"]
+    assert all(pod["spec"]["priority"] >= 2_000_000_000 for pod in pods), pods
+
+
 def test_custom_resources_of_the_cluster_are_in_no_namespace(api):
     group = f"h{uuid.uuid4().hex[:8]}.example"
     names = {"plural": "holes", "singular": "hole", "kind": "Hole"}

@@ -1,25 +1,23 @@
 """An HDFS behind the cache: Hadoop's own servers, Alluxio's own, and the role's module and settings between them."""
 
-import asyncio
 import hashlib
 import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 
 import pytest
 
-from ava.storage.cached import Cached
 from ava.store.open import open_store
 from avadm.render.alluxio import _mount
 from avadm.site.alluxio import CacheMount
 from tests.platform.alluxio import Alluxio, AlluxioError
+from tests.platform.cache_services import measured, own_address
 from tests.platform.hdfs import Hdfs
 from tests.unit.ava import ledger
 from tests.unit.ava.operator.room import furnish, now
 
-pytestmark = pytest.mark.platform
+pytestmark = [pytest.mark.platform, pytest.mark.slow]
 SIZE = 3 * 2**20 + 17
 
 
@@ -32,7 +30,7 @@ def hdfs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    with Alluxio(tmp_path_factory.mktemp("alluxio")) as it:
+    with Alluxio(tmp_path_factory.mktemp("alluxio"), address=own_address()) as it:
         yield it
 
 
@@ -132,7 +130,6 @@ def test_it_is_read_as_the_user_of_the_site_file(cache, mounted, put, tmp_path):
     cache.until(lambda: "Permission denied: user=ava" in (cache.folder / "worker.log").read_text(), 20)
 
 
-@pytest.mark.slow
 def test_of_two_namenodes_the_one_that_answers_is_found_and_another_one_is_a_changed_option(
     hdfs, cache, mounted, put, tmp_path
 ):
@@ -161,9 +158,8 @@ def test_namenodes_that_do_not_answer_are_told_at_once_and_nothing_is_mounted(hd
     assert "/far" not in cache.run("fs", "mount")
 
 
-@pytest.mark.slow
 def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
-    hdfs, cache, mounted, put, tmp_path
+    hdfs, cache, mounted, published, put, tmp_path
 ):
     wanted_sum = put("faces/three")
     time.sleep(1.5)
@@ -171,10 +167,9 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
     store = open_store(ledger.copied(tmp_path))
     furnish(store)
     id = store.add_data_set("ann", "faces", {"kind": "hdfs", "store": "hdfs", "path": "faces"}, now()).id
-    it = Cached(store, (cache.master,), now, every=timedelta(0))
 
     def looked():
-        asyncio.run(it.look())
+        measured(published, store)
         return store.elsewhere(id)
 
     try:
@@ -206,7 +201,6 @@ def test_a_dead_namenode_is_told_of_the_data_set_and_all_is_there_again_with_it(
         store.close()
 
 
-@pytest.mark.slow
 def test_a_change_of_the_active_namenode_is_not_noticed(cache, tmp_path_factory, tmp_path):
     with Hdfs(tmp_path_factory.mktemp("several"), several=True) as hdfs:
         hdfs.shell("-mkdir", "-p", "/sets")

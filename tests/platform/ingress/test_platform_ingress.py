@@ -96,6 +96,8 @@ class Ingress:
             "echo": {"loadBalancer": {"servers": [{"url": f"http://127.0.0.1:{echo}"}]}},
             "api": {"loadBalancer": {"servers": [{"url": api}]}},
         }
+        # As of an Ingress that names no entry point.
+        routers["tenant"] = {"rule": "Host(`tenant.test`)", "service": "echo"}
         told = {"http": {"routers": routers, "services": services}}
         (folder / "dynamic/told.yml").write_text(yaml.safe_dump(told))
         static = yaml.safe_load(template("ingress/templates/traefik.yml.j2", **have))
@@ -194,3 +196,17 @@ def test_where_the_api_is_away_nobody_gets_in(scene):
     ava.thread.join(10)
     status, _, body = ingress.ask(host, ava.token("ann"))
     assert status >= 500 and b"x-ava-user" not in body
+
+
+@pytest.mark.parametrize("path", ["/", "/stolen", CALLERS + "x"])
+def test_a_route_without_an_entry_point_is_not_served_at_the_controllers_own(scene, path):
+    _, ingress, _ = scene
+    assert ingress.ask("tenant.test", path=path)[0] == 200
+    for port in ("metrics", "callers"):
+        assert ask("tenant.test", ("127.0.0.1", ingress.ports[port]), path=path)[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/ping"])
+def test_the_controllers_own_pages_stay_where_they_are(scene, path):
+    _, ingress, _ = scene
+    assert ask("tenant.test", ("127.0.0.1", ingress.ports["metrics"]), path=path)[0] == 200

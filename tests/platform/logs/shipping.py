@@ -51,7 +51,8 @@ def program() -> tuple[Path, dict[str, str]]:
 
 def store_flags() -> list[str]:
     """Return the store's options that are about lines, as the role's unit has them."""
-    words = STORE.read_text().split()
+    values = yaml.safe_load((STORE.parents[1] / "defaults/main.yml").read_text())
+    words = jinja2.Template(STORE.read_text()).render(values).split()
     return [word for word in words if word.startswith(("-defaultMsgValue", "-insert."))]
 
 
@@ -87,7 +88,8 @@ def shipping(folder: Path) -> Iterator[Shipping]:
     binary = next(ARTIFACTS.glob("victoria-logs/*/victoria-logs"))
     said = (folder / "said.txt").open("wb")
     command = [binary, f"-httpListenAddr=127.0.0.1:{port}", f"-storageDataPath={folder / 'store'}"]
-    store = subprocess.Popen([*command, "-inmemoryDataFlushInterval=1s", *store_flags()], stderr=said)
+    command += ["-inmemoryDataFlushInterval=1s", *store_flags()]
+    store = subprocess.Popen(command, stderr=said)
     there, env = program()
     (folder / "shipper.conf").write_text(rendered(folder, url))
     modules = next((there / "usr/lib/syslog-ng").glob("3.*"))
@@ -123,6 +125,7 @@ class Shipping:
 
     def __init__(self, folder: Path, url: str, processes: tuple[subprocess.Popen[bytes], ...]) -> None:
         self.folder, self.url, self._processes = folder, url, processes
+        self.store, self.shipper = processes
 
     def write(self, records: list[tuple[str, str, str]], name: str = NAME) -> None:
         """Write records (time, stream, text) as docker's json-file does."""

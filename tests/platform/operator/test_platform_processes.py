@@ -34,6 +34,7 @@ def spawn(path, log):
         return subprocess.Popen(argv, stdout=file, stderr=file, env=os.environ | {"PYTHONPATH": "."})
 
 
+@pytest.mark.slow
 def test_the_second_goes_on_within_30_seconds_when_the_first_is_killed(apiserver, tmp_path):
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     migrate(url)

@@ -41,6 +41,7 @@ def revisions(pods):
     return sorted(int(p["metadata"]["labels"]["ava.io/attempt"]) for p in pods)
 
 
+@pytest.mark.slow
 def test_a_hundred_services_are_served_updated_scaled_and_stopped(apiserver, store):
     async def test(client, nodes, operator):
         runs = [start(store, kind=Kind.SERVICE, name=f"s{n}", **serve(replicas=1)) for n in range(MANY)]

@@ -93,6 +93,7 @@ def test_killed_again_and_again_in_the_middle_of_binding(world) -> None:
     world.run(scene)
 
 
+@pytest.mark.slow
 def test_a_frozen_leader_that_wakes_up_after_its_lease_binds_nothing_more(world) -> None:
     async def scene() -> None:
         await hollow.create_nodes(world.client, [hollow.node(f"n{i:02}", gpu=GPUS) for i in range(NODES)])

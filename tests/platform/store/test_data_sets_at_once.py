@@ -1,17 +1,20 @@
 """Threads, each with a store of its own, that want to write and read one data set at the same moment."""
 
+import contextlib
 import threading
 
 import pytest
 from sqlalchemy import select
 
 from ava.domain.model import Kind, Outcome, Phase
+from ava.domain.problems import Refused
 from ava.store.open import open_store
 from ava.store.tables_folders import data_sets
 from tests.unit.ava.store.world import NOW, ONE, SPEC, World
 
 pytestmark = pytest.mark.platform
 ROUNDS, THREADS = 15, 6
+GIB = 2**30
 
 
 def test_one_writes_or_many_read_however_many_ask_at_once(url):
@@ -44,6 +47,32 @@ def test_one_writes_or_many_read_however_many_ask_at_once(url):
             store.finish(run, Outcome.STOPPED, "", NOW)
         assert store.data_set(one).readers == store.data_set(one).writers == 0
     assert world.store.group("vision").used.gpu == 0
+    for each in (store, *stores):
+        each.close()
+
+
+def test_limits_of_an_owner_are_not_exceeded_however_many_are_made_at_once(url):
+    store = open_store(url)
+    World(store)
+    stores = [open_store(url) for _ in range(THREADS)]
+    start, made = threading.Barrier(THREADS), []
+
+    def make(own, number):
+        start.wait()
+        for turn in range(3):
+            with contextlib.suppress(Refused):
+                made.append(
+                    own.add_data_set(
+                        "ann", f"s{number}-{turn}", {"kind": "folder"}, NOW, quota=GIB, most=4 * GIB
+                    )
+                )
+
+    threads = [threading.Thread(target=make, args=pair) for pair in zip(stores, range(THREADS), strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 4 and store.data_sets_promised("ann") == 4 * GIB
     for each in (store, *stores):
         each.close()
 

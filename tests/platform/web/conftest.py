@@ -70,9 +70,9 @@ def enter(page: Page, name: str) -> Page:
 class Town:
     """An AVA in use, and what a browser complains of."""
 
-    def __init__(self, served: ServedWithFiles, browser: Browser) -> None:
+    def __init__(self, served: ServedWithFiles, browser: Browser, admin: str = "root2") -> None:
         self.served, self.browser = served, browser
-        self.ids = apart(inhabit, served)
+        self.ids = apart(inhabit, served, admin)
         files = self.served.folder_of(self.ids["data"])
         for name in ("README.md", "train/labels.csv", "train/part-0001.tar", "train/part-0002.tar"):
             (files / name).parent.mkdir(exist_ok=True)

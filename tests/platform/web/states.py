@@ -64,6 +64,7 @@ STATES: dict[str, tuple[str, Act]] = {
     ),
     "a token, shown once": (ANN, sent("/tokens", SUBMIT, label="a program")),
     "an invitation, shown once": (ROOT, sent("/admin/users/ben", "form[action$='/invitation'] button")),
+    "a confirmation that is refused": (ANN, sent("/confirm-email?confirmation=x", SUBMIT)),
     "a key that is refused": (ANN, sent("/keys", SUBMIT, name="laptop", value="no key")),
     "a training that is refused": (ANN, sent("/trainings/new", "button[value=start]", name="Not A Name")),
     "a service that is refused": (

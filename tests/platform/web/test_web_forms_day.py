@@ -23,7 +23,7 @@ def test_a_service_is_made_updated_scaled_and_stopped(town: Town, language: str)
         Command="python -m server",
         Model="/data/models/digits",
     )
-    ann.fill(**{"Port": "80", "At least": "4", "At most": "3", "Replicas": "2"})
+    ann.fill(**{"Port": "80", "At least": "4", "At most": "3", "At the start": "2"})
     # What is wrong stands beside its field while one types, and goes as it is mended.
     expect(ann.field("Port")).to_have_attribute("aria-invalid", "true")
     ann.fill(Port="9000")

@@ -10,7 +10,8 @@ from ava.web import labels
 from ava.web.words import Words
 from tests.platform.web.conftest import Town, unfit
 
-pytestmark = [pytest.mark.platform, pytest.mark.parametrize("language", ["en", "zh"])]
+LANGUAGES = ["en", pytest.param("zh", marks=pytest.mark.slow)]
+pytestmark = [pytest.mark.platform, pytest.mark.parametrize("language", LANGUAGES)]
 GIVEN = {
     "cache": {"path": ("/s3", "s3/faces")},
     "rbd": {"image": ("--pool", "faces"), "snapshot": ("pvc-1", "v1")},

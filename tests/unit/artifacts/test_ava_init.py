@@ -17,7 +17,10 @@ from avadm.artifacts.manifest import manifest
 TRAINING = """
 import signal, sys, time
 def save(*_):
+    # What was printed into a pipe whose reader has ended would end this handler.
+    print("saving", flush=True)
     time.sleep(1.5)
+    print("saved", flush=True)
     open(sys.argv[1], "a").write("SAVED\\n")
     sys.exit(0)
 signal.signal(signal.SIGTERM, save)
@@ -31,6 +34,8 @@ SCRIPTS = {
     "in the background": "{run} & wait",
     "in the background, and something else in front": "{run} & sleep 50",
     "a pipeline": "{run} | cat",
+    "a pipeline of filters": "{run} 2>&1 | cat | tee /dev/null",
+    "a pipeline into a loop": "{run} | while read line; do echo $line; done",
     "a pipeline in brackets": "( {run} | cat ) && echo done",
     "a shell in a shell": "sh -c '{run}; true'; true",
     "a loop": "while true; do {run}; done",
@@ -60,10 +65,11 @@ def init(tmp_path_factory):
 class Container:
     """A namespace of processes whose first one is the init."""
 
-    def __init__(self, init, *argv):
-        # As docker does it, the first process's end is everybody's.
+    def __init__(self, init, *argv, proc=True):
+        # As docker does it, the first process's end is everybody's, and /proc shows the container's processes.
+        options = ["--pid", "--fork", "--kill-child", *(["--mount-proc"] if proc else [])]
         self.outer = subprocess.Popen(
-            ["unshare", "--pid", "--fork", "--kill-child", init, "-s", "-g", "--", *argv],
+            ["unshare", *options, init, "-s", "-g", "--", *argv],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
@@ -85,8 +91,8 @@ class Container:
 def container(init):
     made = []
 
-    def run(*argv):
-        made.append(Container(init, *argv))
+    def run(*argv, **options):
+        made.append(Container(init, *argv, **options))
         return made[-1]
 
     yield run
@@ -103,6 +109,18 @@ def comes(path, text, seconds=20):
         time.sleep(0.05)
 
 
+def stopped(container, tmp_path, shell, script, **options):
+    """Run a script around the training, stop it once that has begun; return what it kept, and the seconds until the end."""
+    log, program = tmp_path / "log", tmp_path / "train.py"
+    program.write_text(TRAINING)
+    one = container(shell, "-c", script.format(run=f"{sys.executable} {program} {log}"), **options)
+    comes(log, "BEGUN")
+    begun = time.monotonic()
+    one.end()
+    one.wait()
+    return log.read_text(), time.monotonic() - begun
+
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of processes is root's to make")
 
 
@@ -110,13 +128,19 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of proces
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_child_saves_before_the_container_ends(container, tmp_path, shell, script):
-    log, program = tmp_path / "log", tmp_path / "train.py"
-    program.write_text(TRAINING)
-    one = container(shell, "-c", script.format(run=f"{sys.executable} {program} {log}"))
-    comes(log, "BEGUN")
-    one.end()
-    one.wait()
-    assert log.read_text() == "BEGUN\nSAVED\n"
+    assert stopped(container, tmp_path, shell, script)[0] == "BEGUN\nSAVED\n"
+
+
+@needs_root
+def test_without_its_own_proc_all_are_asked_at_once(container, tmp_path):
+    assert stopped(container, tmp_path, "sh", "{run}; true", proc=False)[0] == "BEGUN\nSAVED\n"
+
+
+@needs_root
+def test_a_filter_that_does_not_end_at_the_end_of_its_input_is_asked_then(container, tmp_path):
+    kept, seconds = stopped(container, tmp_path, "sh", "{run} | sleep 60")
+    assert kept == "BEGUN\nSAVED\n"
+    assert seconds < 15
 
 
 @needs_root
@@ -171,8 +195,48 @@ def test_what_does_not_end_is_left_to_the_grace_period(container, tmp_path):
 def test_the_command_is_as_if_there_were_no_init(container, argv, status, said):
     found = container(*argv).wait()
     if said is None:
-        said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+        # A container ignores no signal at its start; these tests may have been started by nohup.
+        bare = ["env", "--default-signal", *argv]
+        said = subprocess.run(bare, capture_output=True, text=True, check=True).stdout.strip()
     assert (found[0], found[1].strip()) == (status, said)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("groups", "allowed", "foreign"),
+    [
+        ([1000, 2001], "1000,2001", None),
+        ([1000], "1000,2001", None),
+        ([1000, 0], "1000,2001", 0),
+        ([1000, 4711], "1000,2001", 4711),
+        ([2002], "1000,2001", 2002),
+    ],
+)
+def test_a_command_has_no_groups_but_its_owners(init, groups, allowed, foreign):
+    init.parent.chmod(0o755)
+    more = [f"--groups={','.join(map(str, groups))}"]
+    argv = [
+        "setpriv",
+        f"--regid={groups[0]}",
+        "--reuid=1000",
+        *more,
+        init,
+        "-G",
+        allowed,
+        "-s",
+        "-g",
+        "--",
+        "id",
+        "-G",
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if foreign is None:
+        assert (done.returncode, set(map(int, done.stdout.split()))) == (0, set(groups))
+    else:
+        assert (done.returncode, done.stdout) == (126, "")
+        assert done.stderr.startswith(
+            f"ava-init: exec id: group {foreign} is not one of the owner's (1000,2001)"
+        )
 
 
 @needs_root

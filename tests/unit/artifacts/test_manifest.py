@@ -5,6 +5,7 @@ from avadm.artifacts.manifest import manifest, named
 from avadm.artifacts.programs import ours
 from avadm.plan.phases import PHASES
 from tests.unit.fakes.errors import refused
+from tests.unit.fakes.roles import ROOT
 
 
 def test_every_recipe_makes_every_file_of_its_artifact_and_pins_its_modules() -> None:
@@ -45,3 +46,11 @@ def test_a_checksum_is_whole_or_not_there() -> None:
 def test_a_step_does_exactly_one_thing() -> None:
     with pytest.raises(ValueError, match="exactly one thing"):
         recipe.BuildStep.model_validate({"remove": {"files": "a"}, "overlay": {"source": "a", "to": "b"}})
+
+
+def test_the_page_has_the_versions_of_the_manifest():
+    page = ROOT / "docs/artifacts.md"
+    first = [line.split(" | ")[0].removeprefix("| ").split() for line in page.read_text().split("\n")]
+    rows = {cell[0]: cell[1] for cell in first if len(cell) == 2 and cell[0] in manifest()}
+    assert {"kubernetes", "alluxio", "admission", "gpu-device-plugin"} <= rows.keys()
+    assert rows == {name: manifest()[name].version for name in rows}

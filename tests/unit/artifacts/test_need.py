@@ -40,14 +40,15 @@ def test_roles_are_told_paths_and_checksums_of_what_the_cache_has(site, at, monk
 
 
 def test_what_is_missing_or_damaged_is_refused_by_name_and_phase(site, at, store):
-    [finding] = need.missing(site, (BASE, PHASES[1]), store)
+    [one] = need.missing(site, (BASE, PHASES[1]), store)
+    finding = one.finding()
     assert "thing 1.2.3, which base installs, is absent" in finding.what
     assert "avadm artifacts build" in finding.remedy
     at.make()
     assert need.missing(site, (BASE,), store) == []
     at.made.write_text("bitter\n")
-    [finding] = need.missing(site, (BASE,), store)
-    assert finding.found == "damaged"
+    [one] = need.missing(site, (BASE,), store)
+    assert one.finding().found == "damaged"
 
 
 def test_only_the_phases_that_install_an_artifact_depend_on_its_checksum() -> None:

@@ -42,6 +42,8 @@ class Served(Site):
     def admit(self, run: str, phase: str = "Running", **more: Any) -> None:
         """Do what scheduler and operator do: charge the run, and see its one pod in a phase."""
         assert not self.store.admit(run, self.now)
+        if phase != "Pending":
+            self.store.allocate(run, self.store.run(run).asks, self.now, since=self.now)
         self.see(run, phase, **more)
 
     def see(self, run: str, phase: str = "Running", **more: Any) -> None:

@@ -12,6 +12,7 @@ from avadm.bootstrap.controller_key import ensure
 from avadm.bootstrap.job import Job
 from avadm.bootstrap.report import findings, warnings
 from avadm.bootstrap.run import bootstrap
+from avadm.cli.bootstrap import _print as show
 from avadm.runner.connect import Target
 from avadm.site import profile
 from tests.unit.runner.sshserver import Server, new_key
@@ -134,7 +135,7 @@ def test_one_that_does_not_come_back_ends_the_series(room):
 def test_without_leave_nothing_is_written_and_the_way_is_named(room):
     home = room.add("n1")
     report = room.run(allow=False)["n1"]
-    assert boot(report) == "ok" and not (home / FILE).exists() and not room.rebooted()
+    assert boot(report) == "pending" and not (home / FILE).exists() and not room.rebooted()
     (warning,) = warnings([report])
     assert "boot.allow_reboot: true" in warning.remedy and V1 in warning.what
 
@@ -233,3 +234,13 @@ def test_the_steps_are_in_the_json(room):
     step_of = json.loads(json.dumps(room.run()["n1"].as_dict()))["steps"]["boot"]
     assert step_of == {"state": "changed", "detail": f"rebooted with {V1}"}
     assert Path(room.folder / "n1" / FILE).read_text().endswith(f'"$GRUB_CMDLINE_LINUX {V1}"\n')
+
+
+def test_a_node_that_is_still_to_be_rebooted_is_not_shown_as_done(room, capsys, tmp_path):
+    room.add("n1")
+    report = room.run(allow=False)["n1"]
+    show(ensure(tmp_path / "key", "x"), [report])
+    out = capsys.readouterr().out
+    (line,) = [line for line in out.splitlines() if line.startswith("n1")]
+    assert "reboot" in line
+    assert "Ready: 0 nodes; 1 changed. To be rebooted first: n1." in out

@@ -30,6 +30,7 @@ def good_facts(name, last):
         "memory": {"total_mib": 64 * 1024, "available_mib": 60 * 1024},
         "swap": [],
         "space": {"/": 100_000, "/var/lib": 100_000, "/tmp": 5_000},
+        "inodes": {"/": 400_000, "/var/lib": 400_000, "/tmp": 400_000},
         "hosts": {"localhost": ["127.0.0.1", "::1"], name: ["127.0.1.1"]},
         "listening": {},
         "filters": {"others": [], "tables": []},

@@ -7,6 +7,7 @@ from avadm.checks.base import Clock, worst
 from avadm.checks.preflight import CHECKS, judge
 from avadm.site import profile
 from avadm.site.model import CheckId
+from nodeside.preflight import machine
 from tests.controls.preflight import ANSWERS, VOLUME
 
 
@@ -99,3 +100,22 @@ def test_stated_kernel_may_have_a_suffix_but_not_another_number(context):
     assert check.judge(replace(context, profile=stated)) == []
     context.facts["stor1"]["os"]["kernel"] = "4.18.50-generic"
     assert [f.host for f in check.judge(replace(context, profile=stated))] == ["stor1"]
+
+
+def test_a_host_name_in_capitals_is_refused_as_the_role_base_does(context):
+    context.facts["stor2"]["hostname"] = "STOR2.t.example"
+    (finding,) = judge(context)["names"]
+    assert (finding.host, finding.found, finding.wanted) == ("stor2", "STOR2.t.example", "stor2")
+
+
+def test_few_inodes_are_as_bad_as_little_space(context):
+    context.facts["stor2"]["inodes"] = {"/": 400_000, "/var/lib": 900, "/tmp": None}
+    (finding,) = judge(context)["space"]
+    assert (finding.host, finding.where, str(finding.severity)) == ("stor2", "/var/lib", "error")
+    assert finding.found == "900 inodes free"
+
+
+def test_the_probe_counts_inodes():
+    found = machine.inodes()
+    assert set(found) == set(machine.space())
+    assert all(number is None or number >= 0 for number in found.values())

@@ -1,10 +1,14 @@
 """What a reader is told at the end of an acceptance run."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 
 from avadm.cli.accept import exit_status, undecided
+from avadm.engine import acceptance, cluster_lock
+from avadm.engine.lock_nodes import LockNodes
+from avadm.errors import AvadmError
 
 
 def report_of(verdicts):
@@ -41,3 +45,29 @@ def test_what_could_not_be_decided_is_told_apart_from_what_failed(verdicts, told
 def test_only_what_could_not_be_decided_may_be_allowed(verdicts, allowed, strict):
     report = report_of(verdicts)
     assert (exit_status(report, True), exit_status(report, False)) == (allowed, strict)
+
+
+@pytest.mark.parametrize(
+    ("asked", "locale", "wanted"),
+    [
+        ((), "C.UTF-8", "en"),
+        ((), "zh_CN.UTF-8", "zh"),
+        (("--language", "zh"), "C", "zh"),
+        (("--language", "en"), "zh_CN", "en"),
+    ],
+)
+def test_a_report_is_in_the_language_that_was_asked_for(avadm, monkeypatch, asked, locale, wanted):
+    seen = []
+
+    def run(*args, language, **more):
+        seen.append(language)
+        raise AvadmError.of("test", "Nothing is measured.", "test", "", "")
+
+    monkeypatch.setattr(acceptance, "run", run)
+    monkeypatch.setattr(cluster_lock, "held", lambda *args, **more: nullcontext())
+    monkeypatch.setattr(LockNodes, "__init__", lambda *args: None)
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", locale)
+    avadm("accept", "run", *asked)
+    assert seen == [wanted]

@@ -120,6 +120,16 @@ def test_a_finding_of_many_hosts_is_printed_once_and_errors_last(capsys):
     assert shown.index("Little memory.") < shown.index("Clock is off.")
 
 
+def test_two_findings_of_one_host_are_both_printed(capsys):
+    print_findings(
+        [Finding("p", "One port.", found=f"{a} and {b}", host=h) for a, b, h in ("xyh", "xzh", "xyi")]
+    )
+    shown = capsys.readouterr().err
+    assert shown.count("One port.") == 2
+    assert "x and y" in shown and "x and z" in shown
+    assert "h, i" in shown
+
+
 def test_brackets_in_findings_are_no_markup(capsys):
     print_findings([Finding("x", "wanted [bold]", found="[red]x[/red]")])
     assert "[red]x[/red]" in capsys.readouterr().err

@@ -3,12 +3,18 @@
 import json
 from pathlib import Path
 
+import pytest
+import yaml
 from click.testing import CliRunner
 
 from avadm.cli.main import cli
 from tests.unit.fakes.cli import refusal
+from tests.unit.site.corpus import BASE
 
 EXAMPLES = Path(__file__).parents[3] / "inventory"
+
+
+BASICS = ["--name", "x", "--domain", "x.example.com", "--addresses", "10.0.0.11-16"]
 
 
 def run(*args, stdin=""):
@@ -29,6 +35,20 @@ def test_check_bad(tmp_path):
     data = json.loads(result.output)
     found = [(f["check"], f["where"]) for f in data["findings"]]
     assert (data["ok"], found) == (False, [("missing-key", f"site.yml:1 {k}") for k in ("network", "nodes")])
+
+
+def test_the_count_is_that_of_the_findings_printed(tmp_path):
+    """Two findings of s1 differ only in what was found, and one of three hosts is printed once."""
+    path = tmp_path / "site.yml"
+    path.write_text(BASE.replace("time:", "ssh: {port: 6900}\ntime:"))
+    result = run("site", "check", path)
+    assert result.output.count("✗ ") == 3
+    assert "3 errors, 0 warnings" in result.output
+    small = (EXAMPLES / "small.yml").read_text()
+    path.write_text(small.replace("role", "x-role"))
+    result = run("site", "check", path)
+    assert f"{result.output.count('✗ ')} error" in result.output
+    assert f"{result.output.count('! ')} warning" in result.output
 
 
 def test_show():
@@ -100,9 +120,37 @@ def test_init_proposes_debian_12_and_says_which_system_the_profile_means(tmp_pat
 
 def test_init_asks(tmp_path):
     path = tmp_path / "site.yml"
-    result = run("site", "init", path, stdin="x\nx.example.com\n10.0.0.11-13\n\n\nlab-bookworm\n")
+    result = run("site", "init", path, stdin="x\nx.example.com\n10.0.0.11-13\nava\n\n\nlab-bookworm\n")
     assert result.exception is None
     assert "profile: lab-bookworm" in path.read_text()
+    assert "owner_gib" in yaml.safe_load(path.read_text())["components"]["ava"]["space"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "found"),
+    [
+        (["--name", "Bad Name"], "Bad Name"),
+        (["--domain", "under_score.org"], "under_score.org"),
+        (["--user", "two words"], "two words"),
+        (["--time-server", "a b"], "a b"),
+        (["--management", "10.9.0.0/24"], "10.0.0.11"),
+        (["--node", "s9=10.0.0.99:mgr"], "no mon"),
+        (["--with", "ava", "--node", "osd=10.0.0.99"], "osd"),
+    ],
+)
+def test_init_writes_nothing_that_is_not_good(tmp_path, flags, found):
+    path = tmp_path / "site.yml"
+    given = dict(zip(BASICS[::2], BASICS[1::2], strict=True)) | dict(
+        zip(flags[::2], flags[1::2], strict=True)
+    )
+    result = run("site", "init", path, *[word for pair in given.items() for word in pair])
+    assert result.exception.exit_code == 2
+    assert any(found in f.found for f in result.exception.findings), result.exception
+    assert all("/tmp" not in f.where for f in result.exception.findings)
+    assert not path.exists()
+    path.write_text("mine")
+    run("site", "init", path, "--force", *[word for pair in given.items() for word in pair])
+    assert path.read_text() == "mine"
 
 
 def test_init_without_answers(tmp_path):

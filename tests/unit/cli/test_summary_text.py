@@ -11,7 +11,7 @@ from avadm.engine.summary import Failure
     ("result", "states", "wanted"),
     [
         ("good", {"A-FS1": "PASS", "A-BD1": "PROJECTED"}, "Accepted in 8 s: 2 checks"),
-        ("good", {"CIS-1.1": "EXCEPTED"}, "Accepted in 8 s: 1 checks"),
+        ("good", {"CIS-1.1": "EXCEPTED"}, "Accepted in 8 s: 1 check,"),
         ("failed", {"CIS-1.1": "EXCEPTED", "CIS-1.2": "FAIL"}, "Not accepted after 8 s: CIS-1.2 FAIL."),
         ("failed", {"A-FS1": "PASS", "A-BD1": "FAIL"}, "Not accepted after 8 s: A-BD1 FAIL."),
         ("canceled", {"A-FS1": "PASS"}, "Stopped after 8 s"),

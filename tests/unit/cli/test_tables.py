@@ -75,6 +75,27 @@ def test_verbs_cut_nothing_in_a_pipe(avadm, verb, monkeypatch):
         assert "stor1, stor2, stor3, comp1, comp2" in row
 
 
+def test_a_pipe_has_no_frames(avadm):
+    said = avadm("accept", "list")
+    assert said.exit_code == 0
+    assert not set("│┃━─┏") & set(said.output)
+    (row,) = [line for line in said.output.splitlines() if line.startswith("A-FS2 ")]
+    assert row.count(">=") == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "wanted"), [("zh_CN.UTF-8", "带宽"), ("en_US.UTF-8", "bandwidth"), ("C", "bandwidth")]
+)
+def test_titles_of_checks_have_one_language(avadm, monkeypatch, language, wanted):
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", language)
+    (row,) = [line for line in avadm("accept", "list").output.splitlines() if line.startswith("A-FS2 ")]
+    assert [word in row for word in ("带宽", "bandwidth")] == [
+        word == wanted for word in ("带宽", "bandwidth")
+    ]
+
+
 def modules():
     return [p for p in sorted(CLI.glob("*.py")) if "Table(" in p.read_text() and p.name != "tables.py"]
 

@@ -133,6 +133,7 @@ def execs(monkeypatch):
     seen = []
     for name in ("execv", "execvp"):
         monkeypatch.setattr(os, name, lambda file, argv: seen.append(argv))
+    monkeypatch.setattr(os, "execve", lambda file, argv, env: seen.append((argv, env)))
     return seen
 
 

@@ -13,6 +13,7 @@ from disk_fakes import report
 from avadm.cli.main import cli
 from avadm.disks import zap
 from avadm.sitefile.secrets import Vault
+from nodeside.disks.rotation import rotates
 from tests.unit.fakes.cli import refusal
 from tests.unit.fakes.nodes import answer
 
@@ -125,6 +126,35 @@ def test_approve_tells_kinds_apart(avadm, node, site_path, kernel, rotational, w
     assert "1 approved" in avadm("approve", "stor2", kernel, *words).output
     (device,) = yaml.safe_load(site_path.read_text())["nodes"][1]["devices"]
     assert device.get("device_class") == wanted
+
+
+def test_approve_does_not_guess_what_is_behind_a_virtual_disk(avadm, node, site_path):
+    node.disks = [report("vdb", rotational=None, numbers="254:16"), report("sdc")]
+    before = site_path.read_text()
+    found = refusal(avadm("approve", "stor2", "vdb", "sdc"))
+    assert (found.check, found.where) == ("disk-class", "/dev/disk/by-id/wwn-vdb")
+    assert "--device-class" in found.remedy
+    assert site_path.read_text() == before
+    assert "1 approved" in avadm("approve", "stor2", "vdb", "--device-class", "ssd").output
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told", "model", "wanted"),
+    [
+        ("sda", "1", "ST4000NM0023", True),
+        ("sda", "0", "ST4000NM0023", False),
+        ("vda", "1", None, None),
+        ("vda", "0", None, False),
+        ("xvdb", "1", None, None),
+        ("sda", "1", "QEMU HARDDISK   ", None),
+        ("sda", "1\n", "Virtual disk", None),
+        ("loop0", "0", None, None),
+        ("sda", None, None, None),
+        ("nvme0n1", "0", "Q", False),
+    ],
+)
+def test_a_kernel_knows_nothing_of_what_is_behind_a_virtual_disk(kernel, told, model, wanted):
+    assert rotates(kernel, told, model) is wanted
 
 
 def test_approve_refuses_what_is_not_blank_with_all_its_reasons_and_writes_nothing(avadm, node, site_path):

@@ -84,7 +84,12 @@ def admission():
         rules = [{**of[kind], "operations": [verb], "resources": [kind]} for verb, kind in pairs]
         hooks[name] = {"policy": policy, "url": asked.URL, "selector": selector, "rules": rules}
     policy = {"allowPrivilegeEscalation": False, "volumes": sorted(asked.HARMLESS)}
-    return {"webhooks": hooks, "policies": {asked.POLICY: policy}, "passed": ["kube-system"]}
+    return {
+        "webhooks": hooks,
+        "policies": {asked.POLICY: policy},
+        "passed": ["kube-system"],
+        "shared_hosts": {},
+    }
 
 
 def defences():
@@ -94,7 +99,7 @@ def defences():
     api["admission-control"] = ",".join(("NamespaceLifecycle", *asked.PLUGINS))
     kubelet = {"anonymous-auth": "false", "authorization-mode": "Webhook", "read-only-port": "0"}
     flags = {**plain, "kube-apiserver": api, "kubelet": kubelet}
-    built = {"commits": dict.fromkeys(flags, "avadm.3"), "packages": {"runc": ["1.1.15", True]}}
+    built = {"commits": dict.fromkeys(flags, "avadm.4"), "packages": {"runc": ["1.1.15", True]}}
     return {**built, "flags": flags, "rules": []}
 
 
@@ -166,7 +171,11 @@ def by_role(name):
             "haproxy": {"client": 14400, "server": 14400},
             "kubernetes": kubernetes(),
             "admission": admission(),
-            "calico_pool": {"pools": {"10.244.0.0/16": [65536, 12]}, "blocks": {"10.244.1.0/26": [64, 7]}},
+            "calico_pool": {
+                "pools": {"10.244.0.0/16": [65536, 12]},
+                "blocks": {"10.244.1.0/26": [64, 7]},
+                "tunnels": {"comp1": ""},
+            },
             **kube,
         },
         "worker": {"dns": {"10.96.0.10": "ok"}, **kube},

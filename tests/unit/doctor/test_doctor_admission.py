@@ -27,7 +27,7 @@ def told(script, monkeypatch):
     """Return a function: what the part says where the API holds these objects, and one webhook of somebody else."""
     strange = {"metadata": {"name": "other"}, "webhooks": [{"name": "x"}]}
     kinds = {"validatingwebhookconfigurations": "ValidatingWebhookConfiguration"}
-    kinds |= {"podsecuritypolicies": "PodSecurityPolicy", "namespaces": "Namespace"}
+    kinds |= {"podsecuritypolicies": "PodSecurityPolicy", "namespaces": "Namespace", "ingresses": "Ingress"}
 
     def say(*objects):
         held = [*objects, {"kind": "ValidatingWebhookConfiguration", **strange}]
@@ -57,7 +57,7 @@ def test_what_the_roles_write_is_what_is_wanted(told):
 
 def test_an_api_that_holds_nothing_is_told_and_no_traceback(told):
     found = told()
-    assert found == {"webhooks": {}, "policies": {}, "passed": []}
+    assert found == {"webhooks": {}, "policies": {}, "passed": [], "shared_hosts": {}}
     said = [t.evidence for t in checks._asked(None, "m1", found)]
     assert len(said) == len(checks.WEBHOOKS) + 1
 
@@ -68,3 +68,21 @@ def test_an_api_that_holds_nothing_is_told_and_no_traceback(told):
 def test_authorities_that_members_of_etcd_trust_are_counted(script, monkeypatch, text, wanted):
     monkeypatch.setitem(script, "slurp", lambda path: text)
     assert script["etcd_peers"]({}) == {"authorities": wanted}
+
+
+def ingress(namespace, second, *hosts, **notes):
+    meta = {"namespace": namespace, "name": "x", "creationTimestamp": f"2026-01-01T00:00:0{second}Z"}
+    rules = [{"host": host} for host in hosts]
+    return {"kind": "Ingress", "metadata": meta | {"annotations": notes}, "spec": {"rules": rules}}
+
+
+def test_a_host_of_two_namespaces_is_reported_and_an_administrators_is_not(told):
+    free = {"traefik.ingress.kubernetes.io/router.priority": "7"}
+    found = told(
+        ingress("a", 2, "h.test", "own.test"),
+        ingress("b", 1, "H.test", "", "twice.test"),
+        ingress("b", 3, "twice.test"),
+        ingress("c", 0, "h.test", "own.test", **free),
+        {**ingress("d", 1), "spec": {"backend": {}}},
+    )
+    assert found["shared_hosts"] == {"h.test": ["b/x", "a/x"]}

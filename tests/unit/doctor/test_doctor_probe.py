@@ -148,8 +148,8 @@ def test_boots_of_osds_by_the_clusters_log(script, line, found):
     assert script["boots"](line.format("mon.stor1 (mon.0) 9 : cluster [INF]"), NOW) == found
 
 
-def test_pools_and_blocks_of_addresses(script, said):
-    said("""
+def test_pools_and_blocks_of_addresses_and_tunnels(script, monkeypatch):
+    table = """
 +----------+---------------+-----------+------------+--------------+
 | GROUPING |     CIDR      | IPS TOTAL | IPS IN USE |   IPS FREE   |
 +----------+---------------+-----------+------------+--------------+
@@ -157,8 +157,16 @@ def test_pools_and_blocks_of_addresses(script, said):
 | Block    | 10.244.1.0/26 |        64 | 8 (12%)    | 56 (88%)     |
 |          | 10.244.2.0/26 |        64 | 6 (9%)     | 58 (91%)     |
 +----------+---------------+-----------+------------+--------------+
-""")
+"""
+    bgp = {
+        "w1": {"bgp": {"ipv4IPIPTunnelAddr": "10.250.0.7"}},
+        "w2": {"bgp": {"ipv4Address": "10.0.0.2/24"}},
+        "w3": {},
+    }
+    nodes = json.dumps({"items": [{"metadata": {"name": n}, "spec": s} for n, s in bgp.items()]})
+    monkeypatch.setitem(script, "must", lambda argv, *_: nodes if "get" in argv else table)
     found = script["calico_pool"]({})
+    assert found["tunnels"] == {"w1": "10.250.0.7", "w2": "", "w3": ""}
     assert found["pools"] == {"10.244.0.0/16": [65536, 14]}
     assert found["blocks"] == {"10.244.1.0/26": [64, 8], "10.244.2.0/26": [64, 6]}
 

@@ -146,3 +146,59 @@ def test_an_answer_that_is_no_answer_is_silence():
 def test_the_healthy_site_has_nodes_of_every_role_that_is_asked():
     held = {role for row in NODES.values() for role in row[1]}
     assert [q.name for q in QUESTIONS if q.duties and not held & set(q.duties)] == []
+
+
+@pytest.fixture
+def looks(avadm, monkeypatch):
+    """Return a function: let the nodes give these snapshots in turn, the last one for ever; who asked."""
+    monkeypatch.setattr("avadm.cli.doctor.AGAIN_S", 0.01)
+
+    def give(*rounds):
+        left, asked = list(rounds), []
+
+        def ask(app, checks, *, quiet):
+            asked.append(checks)
+            changed = data()
+            for change in left.pop(0) if len(left) > 1 else left[0]:
+                change(changed)
+            return snapshot(changed)
+
+        monkeypatch.setattr("avadm.cli.doctor._ask", ask)
+        return asked
+
+    return give
+
+
+def test_wait_asks_again_until_nothing_is_bad(avadm, looks):
+    asked = looks([put("comp2 gpu", uvm=False)], [lose("mast1 memory")], [])
+    code, out, err = avadm("--wait", "5m")
+    assert (code, len(asked)) == (0, 3)
+    assert "0 bad, 0 to watch, 0 not known" in out
+    assert "gpu-uvm: " in err
+    assert "s left: memory: " in err
+
+
+def test_wait_ends_and_the_last_answer_counts(avadm, looks):
+    asked = looks([put("comp2 gpu", uvm=False)])
+    code, out, _ = avadm("--wait", "1s")
+    assert code == 1
+    assert len(asked) > 2
+    assert "✗ gpu-uvm" in out
+
+
+def test_without_wait_it_asks_once(avadm, looks):
+    asked = looks([put("comp2 gpu", uvm=False)], [])
+    assert avadm()[0] == 1
+    assert len(asked) == 1
+
+
+def test_a_bundle_is_not_waited_for(judged):
+    code, _, err = judged("--wait", "5m")
+    assert code == 2
+    assert "a bundle never changes" in err
+
+
+def test_a_time_to_wait_has_a_unit(avadm):
+    code, _, err = avadm("--wait", "5")
+    assert code == 2
+    assert "Invalid duration '5': expected 90s, 15m or 2h." in err

@@ -117,7 +117,20 @@ def silent(data):
 
 def pool(cidr, used, blocks):
     total = 2 ** (32 - int(cidr.partition("/")[2]))
-    return put("mast1 calico_pool", {"pools": {cidr: [total, used]}, "blocks": blocks})
+    return put("mast1 calico_pool", {"pools": {cidr: [total, used]}, "blocks": blocks, "tunnels": {}})
+
+
+def tunnels(**addresses):
+    """Return the trouble that a site of racks has these tunnels; its pool is full, as that of four nodes in a /30."""
+
+    def change(data):
+        data["site"]["tunnels"] = "10.250.0.0/30"
+        pools = {"10.244.0.0/16": [65536, 12], "10.250.0.0/30": [4, 4]}
+        if addresses.pop("unwritten", False):
+            del pools["10.250.0.0/30"]
+        parts(data, "mast1")["calico_pool"] |= {"pools": pools, "tunnels": addresses}
+
+    return change
 
 
 def full_pool(used, blocks):
@@ -249,8 +262,11 @@ CASES = (
     warn("calico-addresses", "cluster", "63000 of 65536", full_pool(63000, 1000)),
     warn("calico-addresses", "cluster", "no block of their own", SMALL_POOL),
     bad("calico-addresses", "cluster", "there is no pool", put("mast1 calico_pool", pools={}, blocks={})),
-    warn("calico-leaks", "cluster", "300 addresses are taken, 9 pods", LEAKED),
+    warn("calico-leaks", "cluster", "300 addresses taken, by 9 pods", LEAKED),
     bad("calico-pool", "cluster", "10.244.0.0/16", SMALL_POOL),
+    bad("calico-tunnels", "comp2", "10.244.3.1, outside", tunnels(comp1="10.250.0.2", comp2="10.244.3.1")),
+    bad("calico-tunnels", "comp1", "no address", tunnels(comp1="", comp2="10.250.0.2")),
+    bad("calico-tunnels", "cluster", "no pool is 10.250.0.0/30", tunnels(comp1="10.250.0.2", unwritten=True)),
     bad("calico-ready", "comp1", NO_BGP, put("comp1 calico", ready=False, said=f"not ready: {NO_BGP}")),
     bad("cni-plugins", "comp1", "loopback", put("comp1 cni", there=["calico", "calico-ipam", "portmap"])),
     bad("cni-plugins", "comp1", "/opt/cni/bin is missing", put("comp1 cni", folder=False)),
@@ -258,7 +274,7 @@ CASES = (
     bad("xtables-lock", "comp1", "is a folder", put("comp1 cni", lock_is_folder=True)),
     bad("dns", "comp2", "10.96.0.10", put("comp2 dns", {"10.96.0.10": "timed out"})),
     bad("gpu-uvm", "comp2", "nvidia-uvm is missing", put("comp2 gpu", uvm=False)),
-    bad("gpu-devices", "comp2", "sees 1 GPUs", put("comp2 gpu", seen=GPU_ROW)),
+    bad("gpu-devices", "comp2", "sees 1 GPU,", put("comp2 gpu", seen=GPU_ROW)),
     bad("gpu-devices", "comp2", "does not answer", put("comp2 gpu", said="NVML: version mismatch")),
     warn("gpu-memory", "comp2", "9000 of 16384", held_memory),
     warn("gpu-allocatable", "comp2", "0 of 4", kube("comp2", gpus=0)),

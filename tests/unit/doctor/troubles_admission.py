@@ -21,6 +21,12 @@ ADMISSION_CASES = (
     hooks("no PodSecurityPolicy avadm-restricted", put("mast1 admission", policies={})),
     hooks("allows privileged", put(POLICY, privileged=True)),
     hooks("allows volumes of kind hostPath", put(POLICY, volumes=["hostPath"])),
+    warn(
+        "ingress-hosts",
+        "cluster",
+        "host h.test is served for b/x alone, not for a/y",
+        put("mast1 admission shared_hosts", {"h.test": ["b/x", "b/z", "a/y"]}),
+    ),
     bad(PLUGINS, "mast2", UNLIMITED, put(FLAGS, **{"admission-control": "NodeRestriction"})),
     Case(PLUGINS, "mast2", "no such process", lose(FLAGS), "unknown"),
     warn("etcd-authorities", "mast2", "has 2 authorities", put("mast2 etcd_peers", authorities=2)),

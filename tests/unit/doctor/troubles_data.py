@@ -122,7 +122,7 @@ DATA_CASES = (
     warn(
         "cache-workers",
         "cluster",
-        "counts 1 workers, the site file has 2; 1 are lost",
+        "counts 1 worker, the site file has 2; 1 are lost",
         leads("mast2", 1.0, Cluster_LostWorkers=1.0),
     ),
     warn("cache-workers", "cluster", "counts 0 workers", alone(master(None, 0.0))),
@@ -167,7 +167,7 @@ DATA_CASES = (
         "ava-ledger", "group vision", "gpu: 3 in use, 2 charged", put("comp1 ava_ledger", books(drift=DRIFT))
     ),
     bad("ava-ledger", "comp1", "psql: no", put("comp1 ava_ledger", books(said="psql: no"))),
-    bad("ava-gpus", "comp2", "9 GPUs are given, it has 8", held(over={"comp2": [9, 8]})),
+    bad("ava-gpus", "comp2", "9 GPUs given, it has 8", held(over={"comp2": [9, 8]})),
     bad("ava-gpus", "run r1", "hold 3 GPUs, it is charged for 2", held(runs={"r1": 3, "unknown": 4})),
     bad("ava-way-in", "ingress", "curl: (60)", runs(way=0, said="curl: (60) certificate")),
     bad("database-member", "comp1", "Connection refused", put("comp1 database", MUTE)),

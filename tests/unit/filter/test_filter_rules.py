@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from avadm.components import duties
+from avadm.components.ava import cache as ava_cache
 from avadm.components.packet_filter import COMPONENT, FILTERING
 from avadm.render import packet_filter
 from avadm.render.packet_filter import texts
@@ -97,6 +98,31 @@ def test_a_pod_of_another_node_comes_by_that_node_s_address() -> None:
     assert "ip saddr @kubernetes tcp dport 8000 accept" in found["nodes"]
     assert found["@kubernetes"] == ["10.0.0.21", "10.0.0.31", "10.0.0.32"]
     assert "tcp dport 8000 accept" in rules("w1", filter={"allow": [entry]})["away"]
+
+
+def test_no_pod_reaches_a_port_of_the_cache_which_authenticates_no_client() -> None:
+    """Masters' REST returns contents of files, and takes any client for the user that it names."""
+    site = sites.site(
+        sites.node("k1", 1, "etcd", "master"),
+        sites.node("w1", 2, "worker", "dns", "ingress", "registry", "alluxio_master", "alluxio_worker"),
+        sites.node("w2", 3, "worker", "ingress", "alluxio_worker"),
+        sites.node("d1", 4, "database"),
+        components={"database": {}, "ava": {}, "alluxio": {"mounts": [{"path": "/a", "cephfs": "/data"}]}},
+    )
+    assert ava_cache(site)
+    cache = (19998, 19999, 19200, 29998, 29999)
+    for name, text in texts(site).items():
+        chains = dict(re.findall(r"\tchain (\w+) \{\n(.*?)\n\t\}", text, re.S))
+        opened = {
+            (chain, port)
+            for chain, body in chains.items()
+            for port in cache
+            for line in body.splitlines()
+            if re.search(rf"dport {port}\b", line)
+        }
+        assert {chain for chain, _ in opened} <= {"nodes"}, (name, opened)
+        assert "@kubernetes tcp dport 19999" not in text, name
+    assert "tcp dport 19999 accept" in texts(site)["w1"]
 
 
 def test_who_holds_an_address_together_hears_each_other_and_nobody_else() -> None:

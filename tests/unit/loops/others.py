@@ -14,7 +14,7 @@ import pytest
 from ava.api import idle
 from ava.domain.idle import Step
 from ava.gate.app import Gate
-from ava.jump import sessions
+from ava.jump import connections, sessions
 from ava.kube.mirror import Mirror
 from ava.kube.resources import PODS
 from tests.unit.loops.common import (
@@ -111,6 +111,18 @@ def jump(tmp_path: Path, monkeypatch: Patch) -> None:
     assert len(done) == 2
 
 
+def jump_connections(tmp_path: Path, monkeypatch: Patch) -> None:
+    """A look that raises; sshd runs on, and the next look is made."""
+    done: list[Any] = []
+    ended = anything(pid=1, poll=lambda: 3 if len(done) > 1 else None, terminate=lambda: None)
+    monkeypatch.setattr(connections.subprocess, "Popen", lambda command: ended)
+    monkeypatch.setattr(connections.signal, "pthread_sigmask", lambda *args: None)
+    monkeypatch.setattr(connections.signal, "sigtimedwait", lambda *args: None)
+    step = bad_first(done)
+    monkeypatch.setattr(connections.Connections, "look", lambda self: step())
+    assert connections.main(["http://h", "s", str(tmp_path / "kept"), "sshd"]) == 3
+
+
 def mirror(tmp_path: Path, monkeypatch: Patch) -> None:
     """An object without a name, in a list and in a watch; then a fault of ours, after which all is listed again."""
     lists: list[int] = []
@@ -135,6 +147,7 @@ def mirror(tmp_path: Path, monkeypatch: Patch) -> None:
 LOOPS = {
     "ava/api/idle.py:Watch.run": idle_watch,
     "ava/gate/app.py:Gate.watch": gate,
+    "ava/jump/connections.py:main": jump_connections,
     "ava/jump/sessions.py:main": jump,
     "ava/kube/mirror.py:Mirror.run": mirror,
 }

@@ -113,7 +113,7 @@ def again(tmp_path: Path, monkeypatch: Patch) -> None:
         else:
             monkeypatch.setattr("ava.storage.cached.CACHED", ("cache",))
             monkeypatch.setattr(Cached, "_look", lambda self, known, one, silent: step(one))
-            it = Cached(store, ["http://127.0.0.1:1"], now)
+            it = Cached(store, anything(), "x", ["cache-0"], now)
             monkeypatch.setattr(Cached, "_silent", lambda self: asyncio.sleep(0, ()))
             asyncio.run(it.look())
         assert seen == ["bad", "good"]

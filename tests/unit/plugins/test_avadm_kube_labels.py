@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from avadm_kube_labels import KEPT, Labels, LabelsError, taint
+from avadm_kube_labels import KEPT, UNREGISTERED, Labels, LabelsError, taint
 
 OURS = ["nvidia.com/gpu=:NoSchedule"]
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
@@ -23,7 +23,7 @@ class Kubectl:
         if words[0] == "get":
             self.unregistered -= 1
             if self.unregistered >= 0:
-                return 1, "", 'nodes "n" not found'
+                return 1, "", 'Error from server (NotFound): nodes "n" not found'
             return 0, json.dumps(self.node), ""
         patch, meta = json.loads(words[words.index("-p") + 1]), self.node["metadata"]
         if self.races:
@@ -85,7 +85,7 @@ def test_the_last_taint_goes_too():
 
 
 def test_labels_and_taints_that_were_there_already_become_ours_when_they_are_wanted():
-    # kubelet registers with them itself.
+    # An older avadm had kubelet register with them, and kubelet still registers with the taints.
     node = Kubectl({"rack": "r1"}, [GPU])
     assert node.keep({"rack": "r1"}, OURS) == ["note of what is kept"]
     node.keep({})
@@ -115,6 +115,10 @@ def test_check_mode_only_looks():
     assert node.keep({"rack": "r1"}, dry=True) == ["label rack=r1"]
     assert (node.patches, node.labels) == (0, {})
     assert KEPT not in node.node["metadata"]["annotations"]
+
+
+def test_check_mode_tells_a_node_that_has_not_registered():
+    assert Kubectl(unregistered=9).keep({"rack": "r1"}, dry=True) == [UNREGISTERED]
 
 
 @pytest.mark.parametrize("text", ["nvidia.com/gpu", "=x:NoSchedule", "key=value:"])

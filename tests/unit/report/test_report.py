@@ -6,7 +6,7 @@ import pytest
 
 from avadm import report as reports
 from avadm.report import charts, html, junit, markdown, text
-from avadm_validation.protocol.model import Report, Verdict
+from avadm_validation.protocol.model import Report, Stated, Verdict
 
 
 def test_write_makes_every_form_json_and_html_first(report, tmp_path):
@@ -48,9 +48,59 @@ def test_html_escapes_what_came_from_outside(page):
 
 
 def test_html_says_that_a_lab_run_judged_no_stated_target(report, page):
-    assert "not judged here" in page
     full = report.model_copy(update={"class_": "site-full"})
-    assert "of that class only" not in html.render(full)
+    assert "of that class only" in page and "of that class only" not in html.render(full)
+
+
+def with_targets(report, *judged):
+    """Return the report with a target of the specification in its first checks, judged or not."""
+    stated = [
+        Stated(
+            threshold=5000,
+            unit="files/s",
+            text="5,000 files/s",
+            text_zh="每秒 5000 个文件",
+            judged=one,
+        )
+        for one in judged
+    ]
+    checks = [
+        check.model_copy(update={"stated": stated[i] if i < len(stated) else None})
+        for i, check in enumerate(report.checks)
+    ]
+    return report.model_copy(update={"checks": checks})
+
+
+def test_targets_that_were_not_judged_are_marked_once(report):
+    none, some, every = (with_targets(report, *judged) for judged in ([False] * 3, [True, False], [True] * 3))
+    for form in (html.render, markdown.render):
+        heading = "specification (not judged here)"
+        assert form(none).lower().count("(not judged here)") == form(none).lower().count(heading) == 1
+        assert form(some).count("5,000 files/s (not judged here)") == 1 and heading not in form(some).lower()
+        assert "(not judged here)" not in form(every)
+
+
+def test_title_names_site_and_suites(report):
+    for suite, wanted in (("storage", "storage suite"), ("storage and logs", "storage and logs suites")):
+        of = report.model_copy(update={"site": "lab", "suite": suite})
+        assert f"<title>Acceptance report: site lab, {wanted}</title>" in html.render(of)
+        assert re.search(rf"<h1>Acceptance report: site lab <small>{wanted}</small></h1>", html.render(of))
+        assert markdown.render(of).startswith(f"# Acceptance report: site lab, {wanted}\n")
+
+
+def test_titles_are_in_one_language(report):
+    of = with_targets(report, True)
+    for form in (html.render, markdown.render):
+        assert not re.search("[\u3400-\u9fff]", form(of))
+        chinese = form(of, "zh")
+        assert "小文件" in chinese and "每秒 5000 个文件" in chinese
+        assert "small files" not in chinese and "5,000 files/s" not in chinese
+
+
+def test_thresholds_of_yes_and_no_are_words():
+    assert text.wanted("==", 1.0, "bool") == "must be yes"
+    assert text.wanted("==", 0.0, "bool") == "must be no"
+    assert text.wanted("==", 0.0, "files") == "= 0 files"
 
 
 def test_every_verdict_is_shown_in_each_form(report, page):

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from tests.unit.fakes.roles import service, variables, written
+from tests.unit.fakes.roles import holds, read, service, template, variables, written
 
 
 def files(**more):
     """Return path to content of what the role writes."""
     given = service("docker", "{{ docker_service }}")["files"]
     made = written(given, **variables("docker") | more)
-    assert all(one["on_change"] == "none" for path, one in made.items() if path != "/etc/docker/daemon.json")
+    restarts = ("/etc/docker/daemon.json", DROPIN)
+    assert all(one["on_change"] == "none" for path, one in made.items() if path not in restarts)
     return {path: one.get("content", one.get("secret")) for path, one in made.items()}
 
 
@@ -67,3 +68,46 @@ def test_registries_of_others_are_trusted_and_shown_nothing():
         *(f"own:5000/{name}" for name in ("ca.crt", "client.cert", "client.key")),
         "hub.test/ca.crt",
     }
+
+
+DROPIN = "/etc/systemd/system/docker.service.d/avadm.conf"
+
+
+def test_the_proxy_is_in_a_drop_in_whose_change_restarts_docker():
+    given = service("docker", "{{ docker_service }}")["files"]
+    proxy = {"docker_proxy": "http://10.0.0.5:3128", "docker_no_proxy": ["10.0.0.0/24", ".demo.test"]}
+    (wanted,) = [one for path, one in written(given, **variables("docker") | proxy).items() if path == DROPIN]
+    assert wanted["state"] == "present"
+    assert "on_change" not in wanted  # a drop-in of its own unit: restart
+    lines = template("docker/templates/proxy.conf.j2", **proxy).splitlines()[1:]
+    assert lines == [
+        "[Service]",
+        'Environment="HTTP_PROXY=http://10.0.0.5:3128"',
+        'Environment="HTTPS_PROXY=http://10.0.0.5:3128"',
+        'Environment="NO_PROXY=10.0.0.0/24,.demo.test"',
+    ]
+
+
+def test_without_a_proxy_there_is_no_drop_in():
+    given = service("docker", "{{ docker_service }}")["files"]
+    assert written(given, **variables("docker"))[DROPIN]["state"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said", "wrong"),
+    [
+        ("", {"HttpProxy": "http://by-hand:1"}, False),
+        ("http://p:1", {"HttpProxy": "http://p:1", "HttpsProxy": "http://p:1", "NoProxy": "a,b"}, False),
+        ("http://p:1", {"HttpProxy": "http://p:1", "HttpsProxy": "http://p:1", "NoProxy": "a"}, True),
+        ("http://p:1", {"HttpProxy": "", "HttpsProxy": "", "NoProxy": ""}, True),
+    ],
+)
+def test_a_docker_that_runs_with_another_proxy_fails_the_role(proxy, said, wrong):
+    (step,) = [one for one in read("docker", "tasks/verify.yml") if "_docker_wrong" in str(one["vars"])]
+    running = {
+        "Driver": "overlay2", "CgroupDriver": "cgroupfs", "LoggingDriver": "json-file",
+        "LiveRestoreEnabled": True, "DefaultRuntime": "runc", **said,
+    }  # fmt: skip
+    have = variables("docker") | {"docker_proxy": proxy, "docker_no_proxy": ["a", "b"]} | step["vars"]
+    have["_docker_info"] = {"rc": 0, "stdout": json.dumps(running)}
+    assert bool(holds(step["failed_when"], **have)) is wrong

@@ -26,6 +26,20 @@ def test_the_platforms_own_routes_come_before_those_of_tenants():
         "ingress_routes": [{"name": "n", "rule": "r", "service": "s"}],
     }
     routers = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **have))["http"]["routers"]
-    assert {name: router["priority"] for name, router in routers.items()} == dict.fromkeys(
-        ("n", "callers"), 1000000
+    own, closed = (
+        dict.fromkeys(("n", "callers"), 1000000),
+        dict.fromkeys(("metrics-closed", "callers-closed"), 999999),
     )
+    assert {name: router["priority"] for name, router in routers.items()} == own | closed
+    assert all(len(router["entryPoints"]) == 1 for router in routers.values())
+
+
+def test_each_ingress_of_the_platform_names_its_entry_point():
+    """traefik serves one that names none at every entry point, the metrics among them."""
+    found = 0
+    for path in ROLES.rglob("*.j2"):
+        for document in path.read_text().split("\n---"):
+            if "\nkind: Ingress\n" in f"\n{document}":
+                found += 1
+                assert "router.entrypoints" in document or "'entrypoints': " in path.read_text(), path
+    assert found >= 3

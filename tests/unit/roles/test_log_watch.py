@@ -180,7 +180,15 @@ def test_no_line_stops_the_watch():
 
 def test_the_shippers_counters_are_those_of_each_store():
     line = "dst.http;d_{0}#0;http,https://10.0.0.{0}:9428/insert/jsonline?_stream_fields=host,unit;a;{1}\n"
-    told = [line.format(*one) for one in ((1, "written;12"), (2, "queued;7"), (2, "dropped;3"))]
+    # Each store has a buffer of its own and one for each part of the namespaces.
+    rows = (
+        (1, "written;7"),
+        ("1_4", "written;5"),
+        (2, "queued;7"),
+        ("2_1", "dropped;1"),
+        ("2_3", "dropped;2"),
+    )
+    told = [line.format(*one) for one in rows]
     text = "".join([*told, "source;s_journal;;a;processed;99\n"])
     made = stats.metrics(text, ["comp1", "comp2"])
     assert 'avadm_log_shipper_sent_total{store="comp1"} 12' in made

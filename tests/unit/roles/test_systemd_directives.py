@@ -70,7 +70,11 @@ def of_kube_units(path: Path) -> Iterator[Line]:
 
 def everything() -> list[Line]:
     paths = sorted(
-        p for place in PLACES for folder in ROOT.glob(place) for p in folder.rglob("*") if p.is_file()
+        p
+        for place in PLACES
+        for folder in ROOT.glob(place)
+        for p in folder.rglob("*")
+        if p.is_file() and p.suffix != ".pyc"
     )
     found = [line for p in paths for line in lines(p)]
     return found + [line for p in sorted(ROOT.glob("roles/*/vars/main.yml")) for line in of_kube_units(p)]

@@ -12,7 +12,7 @@ from avadm.runner.channel import Output, refused_root
 from avadm.runner.connect import Target, Trouble, _trouble, check_host_key
 from avadm.runner.hostkeys import fingerprint
 from avadm.runner.reason import Reason
-from avadm.runner.ssh import lost
+from avadm.runner.ssh import late_reason, lost
 
 NODE = Target("n1", "10.0.0.1")
 
@@ -37,6 +37,11 @@ def met(error: Exception, node: Target = NODE) -> Reason:
             lost("connection lost while the command ran", NODE, EOFError()),
             "The connection broke off.",
             "connection lost while the command ran",
+        ),
+        (
+            late_reason(180),
+            "The node lets us in, but what was started there did not finish within 180 s.",
+            "not finished within 180 s",
         ),
         (
             refused_root("ops", Output(1, b"", b"sudo: a password is required")),

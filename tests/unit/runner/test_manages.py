@@ -57,7 +57,11 @@ RESULTS = [
     (COMMAND, {"changed": True}, "unproven r : t"),
     (COPY, {"censored": "hidden", "changed": False}, "unproven r : t"),
     ("community.general.anything", args(name="x"), "unproven r : t"),
-    ("avadm_kube_labels", args(name="n", kubeconfig="/k"), "labels /k n"),
+    (
+        "avadm_kube_labels",
+        args(name="n", kubeconfig="/root/.kube/config"),
+        "labels /etc/kubernetes/kubelet.kubeconfig n",
+    ),
     ("avadm_alternative", args(name="iptables", path="/l"), "alternative iptables"),
     ("avadm_etcd_access", args(users=[]), "access etcd"),
     ("avadm_calico_pool", args(name="pods", spec={}), "ippool pods"),

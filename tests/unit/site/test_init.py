@@ -15,7 +15,6 @@ from avadm.sitefile.init import (
     parse_node,
     propose,
     text_of,
-    with_kubernetes,
     write,
 )
 from avadm.sitefile.load import examine
@@ -76,6 +75,27 @@ def test_bad_ranges(text):
         parse_addresses(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["fd00::1", "2001:db8::1", "10.0.0.1,fe80::1", "fd00::/64", "::1", "fd00::1-5"]
+)
+def test_ipv6_is_named_as_what_it_is(text):
+    with pytest.raises(AvadmError) as refused:
+        parse_addresses(text)
+    (finding,) = refused.value.findings
+    assert finding.what == "IPv6 is not supported."
+    assert "::" in finding.found
+    with pytest.raises(AvadmError, match="IPv6 is not supported"):
+        parse_node(f"s1={text.rpartition(',')[2]}:mon")
+
+
+def test_a_list_that_is_no_file_and_no_address_says_so():
+    with pytest.raises(AvadmError) as refused:
+        parse_addresses("hosts.txt")
+    (finding,) = refused.value.findings
+    assert finding.found == "hosts.txt"
+    assert "file" in finding.wanted
+
+
 def test_file_of_addresses(tmp_path):
     path = tmp_path / "hosts"
     path.write_text("# hosts\nalpha 10.0.0.1\n10.0.0.2 beta  # comment\n10.0.0.7-8\n")
@@ -94,30 +114,6 @@ def test_proposal_lacks_only_devices(number, examined):
     assert {f.check for f in examined(written)[1] if f.severity == "error"} == {"osd-without-devices"}
     site_file, findings = examined(filled(written))
     assert site_file is not None, findings
-
-
-@pytest.mark.parametrize(("number", "masters"), [(6, 0), (7, 1), (8, 1), (9, 3), (12, 3), (64, 3), (256, 3)])
-def test_what_is_written_of_kubernetes_holds(number, masters, examined):
-    """The roles in the comments, and two virtual addresses: a site that is whole."""
-    written = re.sub(
-        r"roles: \[.*\]  # with Kubernetes: ", "roles: ", text(IPv4Network("10.0.0.0/22"), nodes(number))
-    )
-    assert written.count("master]") == masters
-    if masters:
-        for name, last in (("api_vip: ", 1), ("ingress_vip: ", 2), ("first: ", 8), ("last: ", 9)):
-            written = written.replace(f"{name}ADDRESS", f"{name}10.0.3.{last}")
-        written = re.sub(r"# (?=api_vip|ingress_vip|load_balancer)", "", written)
-    site_file, findings = examined(filled(written))
-    assert site_file is not None, findings
-    site = site_file.site
-    assert len(site.with_role("master")) == len(site.with_role("etcd")) == masters
-    assert bool(site.with_role("worker")) == bool(masters)
-    assert not {n.name for n in site.with_role("master")} & {n.name for n in site.with_role("alertmanager")}
-
-
-def test_kubernetes_is_not_proposed_twice():
-    assert with_kubernetes(nodes(12))
-    assert with_kubernetes([*nodes(12), NewNode("m", IPv4Address("10.0.0.99"), ("master",))]) == {}
 
 
 def test_given_roles_are_kept():

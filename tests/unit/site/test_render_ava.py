@@ -287,7 +287,8 @@ def test_the_ingress_asks_before_it_lets_in_and_takes_away_what_the_caller_was_l
     have = given("ingress") | {"ingress_callers": callers, "ingress_routes": []}
     dynamic = yaml.safe_load(template("ingress/templates/certificates.yml.j2", **have))["http"]
     if not platform:
-        assert list(dynamic["middlewares"]) == ["avadm-https"] and "routers" not in dynamic
+        assert list(dynamic["middlewares"]) == ["avadm-https", "avadm-closed"]
+        assert list(dynamic["routers"]) == ["metrics-closed"]
         return
     middlewares = dynamic["middlewares"]
     ask = middlewares["avadm-ask"]["forwardAuth"]
@@ -363,6 +364,21 @@ def test_workbenches_are_stopped_and_have_disks_only_where_the_site_says_so(tmp_
     pods = jump["Deployment jump"]["spec"]["template"]["spec"]
     assert [c["name"] for c in pods["containers"]] == ["jump", "sessions"]
     assert pods["containers"][1]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    # What looks up keys and what closes connections speak of one folder.
+    start, config = pods["containers"][0]["command"][-1], jump["ConfigMap doors"]["data"]["sshd_config"]
+    assert "/ava/jump/connections.py http://told:" in start and " /usr/sbin/sshd -D " in start
+    assert start.count("/dev/shm/connections") == config.count("/dev/shm/connections") == 1
+
+
+def test_homes_and_data_sets_have_limits_where_the_site_says_so(tmp_path):
+    plain = settings(tmp_path, "api")
+    assert "data_set_quota" not in plain and "owner_quota" not in plain
+    said = site(ava={"space": {"home_gib": 100, "data_set_gib": 50, "owner_gib": 1000}})
+    made = settings(tmp_path, "api", said)
+    assert (made["data_set_quota"], made["owner_quota"]) == (50 * 2**30, 1000 * 2**30)
+    assert rendered(tmp_path, said).all["ava_space"]["home"] == 100 * 2**30
+    kept = value("{{ _ava_storage_config }}", **given("ava") | {"ava_space": {"home": 7}, "_ava_storage": {}})
+    assert kept == {"home_quota": 7}
 
 
 def test_workers_have_the_catalogue_s_images_before_anybody_asks(tmp_path):

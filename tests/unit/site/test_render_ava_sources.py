@@ -4,7 +4,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from avadm.render import masters
 from avadm.site.ava import Ava
+from tests.unit.fakes import sites
+from tests.unit.fakes.roles import given, value
 from tests.unit.site.test_render_ava import objects, rendered, site
 
 SHARED = {"ava_mount": "/mnt/cephfs"}
@@ -26,10 +29,12 @@ def test_a_site_without_such_sources_has_neither_their_rights_nor_their_volumes(
     )
     storage = objects(tmp_path, "storage.yml.j2", **SHARED, **none)
     assert len(storage["Role storage"]["rules"]) == 1
+    assert not [name for name in storage if "cache-" in name]
 
 
 def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_else_of_them(tmp_path):
-    more = {"ava_snapshots": True, "ava_nfs_servers": ["nfs.test"], "ava_cache_masters": ["10.0.0.31"]}
+    addresses = ["10.0.0.31", "10.0.0.32"]
+    more = {"ava_snapshots": True, "ava_nfs_servers": ["nfs.test"], "ava_cache_masters": addresses}
     more["ava_hdfs_stores"] = ["hdfs"]
     storage = objects(tmp_path, "storage.yml.j2", **SHARED, **more)
     role = storage["Role storage"]
@@ -39,23 +44,40 @@ def test_the_storage_may_ask_for_volumes_in_its_own_namespace_and_for_nothing_el
         ("podsecuritypolicies",): ["use"],
         ("persistentvolumeclaims",): ["create", "delete", "get"],
         ("events",): ["list"],
+        ("services/proxy",): ["get"],
     }
+    assert role["rules"][-1]["resourceNames"] == ["cache-0", "cache-1"]
     assert not [kind for kind in storage if kind.startswith("ClusterRole")]
     told = config(storage, "storage", "storage.yml")
-    assert (told["snapshots"], told["cache_masters"]) == (True, ["http://10.0.0.31:19999"])
+    assert (told["snapshots"], told["cache_services"]) == (True, ["cache-0", "cache-1"])
+    for number, master in enumerate(addresses):
+        service, endpoints = (storage[f"{kind} cache-{number}"] for kind in ("Service", "Endpoints"))
+        # No selector: pods could be its endpoints. No address: nothing forwards to it but the API server.
+        assert service["spec"] == {"clusterIP": "None", "ports": [{"protocol": "TCP", "port": 19999}]}
+        port = {"protocol": "TCP", "port": 19999}
+        assert endpoints["subsets"] == [{"addresses": [{"ip": master}], "ports": [port]}]
     base = objects(tmp_path, "base.yml.j2", **SHARED, **more)
     runs = base["PodSecurityPolicy ava-runs"]["spec"]
     assert "flexVolume" in runs["volumes"]
     assert runs["allowedFlexVolumes"] == [{"driver": "avadm/volume"}]
-    way = base["NetworkPolicy storage"]["spec"]["egress"]
-    assert way == [
-        {
-            "to": [{"ipBlock": {"cidr": "10.0.0.31/32"}}],
-            "ports": [{"protocol": "TCP", "port": 19999}],
-        }
-    ]
+    assert base["NetworkPolicy storage"]["spec"]["policyTypes"] == ["Ingress"]
+    assert "19999" not in str(base)
     told = config(base, "ava", "api.yml")
     assert (told["nfs_servers"], told["hdfs_stores"]) == (["nfs.test"], ["hdfs"])
+
+
+@pytest.mark.parametrize(("cache", "platform"), [(True, True), (False, True), (True, False)])
+def test_api_servers_forward_to_what_is_no_pod_where_the_platform_has_a_cache_alone(
+    tmp_path, cache, platform
+):
+    of = site(alluxio={"mounts": [{"path": "/a", "cephfs": "/data"}]}, ava={} if platform else None)
+    of.node("w1").roles.extend(["alluxio_master", "alluxio_worker"] if cache else [])
+    out = sites.render(of, masters, store=sites.issued(of, tmp_path))
+    have = given("kube_common") | given("kube_apiserver")
+    have["kube_apiserver_external_endpoints"] = out.all["kube_apiserver_external_endpoints"]
+    gates = value("{{ _kube_apiserver_args['feature-gates'] }}", **have).split(",")
+    assert ("ServiceProxyAllowExternalIPs=True" in gates) is (cache and platform)
+    assert "PodPriority=True" in gates
 
 
 def test_the_site_file_says_which_servers(tmp_path):

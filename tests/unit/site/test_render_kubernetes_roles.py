@@ -169,12 +169,14 @@ def test_routes_of_one_segment_and_of_routed_racks_with_switches(out, store):
     routed = site(
         rack_prefix=28,
         ipip="cross_subnet",
+        tunnels="10.250.0.0/24",
         route_reflectors=["m1"],
         bgp={"peers": [{**tor, "nodes": ["m1"], "racks": ["r2"]}, {**tor, "address": "10.0.0.2"}]},
     )
     again = render(routed, kube_nodes, profile="stated", store=store)
     assert again.hosts["w1"]["calico_address"] == "10.0.0.21/28"
     assert (again.all["calico_ipip"], again.all["calico_mtu"]) == ("CrossSubnet", 1480)
+    assert (out.all["calico_tunnels"], again.all["calico_tunnels"]) == ("", "10.250.0.0/24")
     assert again.all["calico_mesh"] is False
     assert again.all["calico_peers"] == [
         {**tor, "node": "m1"},

@@ -41,6 +41,11 @@ def tool():
         sys.path.remove(str(TOOLS))
 
 
+def soon(job):
+    """Return a job whose limit no test waits for: what does not answer here never will."""
+    return {**job, "limit_s": min(job["limit_s"], 2)}
+
+
 def amount(text):
     """Return thousandths of a core, or MiB."""
     return int(text.removesuffix("m").removesuffix("Mi"))
@@ -67,7 +72,7 @@ class FakeApi:
         out = io.StringIO()
         # Checks that run at the same time share this process' standard output.
         with ONE, contextlib.redirect_stdout(out):
-            getattr(tool(), shlex.split(line)[-1])(self, json.loads(printed[-1]))
+            getattr(tool(), shlex.split(line)[-1])(self, soon(json.loads(printed[-1])))
         return out.getvalue()
 
     def ask(self, method, path, body=None):

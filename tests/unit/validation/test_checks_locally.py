@@ -23,6 +23,8 @@ from avadm_validation.suites.storage.checks import fs1, fs2, fs3, fs4, fs5
 from avadm_validation.suites.storage.measure import remove_aside
 from avadm_validation.suites.storage.tools import tool_sources
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = ("c1", "c2", "c3")
 MDS = {
     "ceph fs dump": '{"filesystems": [{"mdsmap": {"info": {"a": {"rank": 0, "state": "up:active", "name": "m"}}}}]}',

@@ -2,9 +2,12 @@
 
 import io
 import json
+import math
 
 import pytest
 from limit_fakes import FakeApi, tool
+
+from avadm_validation.suites.kubernetes.extract_limits import kube_other_limits
 
 TRIES = {
     "deployment": {},
@@ -86,10 +89,40 @@ def test_nobody_is_evicted_while_fewer_than_two_pods_are_ready(capsys):
 def test_a_kubelet_that_does_not_answer_is_told_with_why(capsys):
     api = FakeApi()
     api.silent.add("n1")
-    tool().kubelets(api, {"nodes": ["n0", "n1"]})
+    tool().kubelets(api, {"nodes": ["n0", "n1"], "limit_s": 0})
     good, bad = told(capsys)
     assert good["kept"].keys() == {"evictionHard", "kubeReserved", "systemReserved"}
     assert (bad["kept"], bad["status"]) == (None, 503) and "refused" in bad["message"]
+
+
+def test_a_kubelet_that_is_busy_is_asked_again(capsys):
+    class Busy(FakeApi):
+        def configz(self, node):
+            self.asked = getattr(self, "asked", 0) + 1
+            return (503, {"message": "TLS handshake timeout"}) if self.asked < 3 else super().configz(node)
+
+    tool().kubelets(Busy(), {"nodes": ["n0"], "limit_s": 30})
+    (only,) = told(capsys)
+    assert only["status"] == 200 and only["kept"] is not None
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        ({"a": "1", "b": "1"}, 0),
+        ({"a": "1", "b": "2"}, 1),
+        ({"a": "1", "b": None}, math.nan),
+        ({"a": "2", "b": None}, 1),
+    ],
+)
+def test_limits_of_a_kubelet_that_told_none_are_not_known(kept, found):
+    lines = "\n".join(
+        json.dumps({"node": n, "status": 503 if v is None else 200, "kept": v and {"evictionHard": {"m": v}}})
+        for n, v in kept.items()
+    )
+    wanted = json.dumps(list(kept))
+    value = kube_other_limits({"kept": [lines], "wanted": [wanted]}, {"evictionHard": "m=1"})
+    assert value == found or (math.isnan(value) and math.isnan(found))
 
 
 def test_an_answer_that_is_no_json_is_told_as_it_is(monkeypatch):

@@ -111,6 +111,14 @@ def test_lines_are_put_together_from_pieces() -> None:
     assert [line.text for line in found] == ["hello", "w\N{REPLACEMENT CHARACTER}rld"]
 
 
+def test_a_character_that_two_pieces_share_is_whole() -> None:
+    whole = f"{STAMP} h\u00e9llo \u4f60\u597d \U0001f600\n".encode()
+    for cut in range(len(whole)):
+        found = asyncio.run(_lines(whole[:cut], whole[cut:]))
+        assert [line.text for line in found] == ["h\u00e9llo \u4f60\u597d \U0001f600"]
+    assert len(asyncio.run(_lines(*(whole[i : i + 1] for i in range(len(whole)))))) == 1
+
+
 def test_a_line_without_an_end_takes_bounded_memory_and_is_cut() -> None:
     endless = [f"{STAMP} ".encode(), *[b"x" * 10_000] * 50, f"\n{STAMP} next\n".encode()]
     found = asyncio.run(_lines(*endless))

@@ -245,3 +245,20 @@ def test_a_log_in_at_a_provider_over_http(site: Site, tmp_path: Path) -> None:
 def replace_closed(settings: Oidc) -> Provider:
     """Return the same provider, asked for the first time after it has ended."""
     return Provider(settings, f"https://ava.test{entry.CALLBACK}")
+
+
+@pytest.mark.parametrize(
+    ("verified", "confirmed"), [(True, True), (False, False), (None, False), ("no", False)]
+)
+def test_an_address_is_confirmed_where_the_provider_has_verified_it(
+    site: Site, fake: FakeProvider, verified: Any, confirmed: bool
+) -> None:
+    fake.claims = {"email_verified": verified}
+    come(site, fake)
+    assert (site.store.user("mia").email_confirmed is not None) is confirmed
+    fake.claims = {"email_verified": True, "email": "another@example.org"}
+    come(site, fake)
+    assert (site.store.user("mia").email_confirmed is not None) is confirmed, "of another address"
+    fake.claims = {"email_verified": True}
+    come(site, fake)
+    assert site.store.user("mia").email_confirmed is not None, "verified later"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ava.api import invitation
+from ava.api import confirmation, invitation
 from ava.api.matrix import table
 from ava.domain.model import UserState
 from tests.unit.ava.api.pushed_images import image, pushing
@@ -78,6 +78,12 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "users.show": lambda s, w: ("GET", "/users/ann", None),
     "users.change": lambda s, w: ("PATCH", "/users/ann", {"admin": True}),
     "users.email": lambda s, w: ("PATCH", "/users/ann", {"email": "x@example.org"}),
+    "users.send-confirmation": lambda s, w: ("POST", "/users/ann/email-confirmation", None),
+    "users.confirm-email": lambda s, w: (
+        "POST",
+        "/email-confirmations",
+        {"confirmation": confirmation.make(s.services, s.store.user(w or "ann"))},
+    ),
     "users.password": lambda s, w: ("PUT", "/users/ann/password", {"current": WORD, "new": NEW}),
     "users.default-group": lambda s, w: ("PUT", "/users/ann/default-group", {"group": "vision"}),
     "users.invite": lambda s, w: ("POST", "/users/ann/invitation", None),
@@ -150,7 +156,7 @@ REQUESTS: dict[str, Callable[[Site, str | None], Request]] = {
     "audit.list": lambda s, w: ("GET", "/audit", None),
 }
 # Allowed and refused for another reason than who asks: the group has members, a key is not there, eve has no group.
-# ann is approved.
+# ann is approved. This site sends no mail.
 # Its workbench has no disk that could grow.
 # A program's token opens no workbench: a browser's session does (test_api_workbenches.py).
 # Of this site's registry nobody gets a token (tests/platform/api/test_user_images.py).
@@ -158,6 +164,7 @@ BUSY = {
     "registry.token": 404,
     "groups.delete": 409,
     "users.delete": 409,
+    "users.send-confirmation": 409,
     "keys.delete": 404,
     "workbenches.open": 404,
     "workbenches.grow": 409,

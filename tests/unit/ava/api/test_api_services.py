@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from ava.api import callers
 from ava.domain.model import Outcome
+from ava.domain.serving import former_address
+from ava.store.tables_services import services
 from tests.unit.ava.api.site import SPEC, Site, codes
 
 SERVING = {"model": "/models/mnist"}
@@ -150,6 +153,26 @@ def test_who_was_taken_out_of_the_group_or_has_no_account_any_more_is_out_within
     found = served.frame().state.callers
     monkeypatch.setattr(found, "_clock", lambda: 1e12)
     assert ask(served, name, "ben").status_code == 403
+
+
+def test_a_new_service_has_80_bits_in_its_name_and_one_from_before_keeps_its_own(served: Site) -> None:
+    run = running(served)
+    first = host(served, run)
+    assert re.fullmatch(r"mnist-[0-9a-f]{20}\.services\.test", first)
+    assert ask(served, first, "ben").status_code == 204
+    longest = host(served, running(served, name="x" * 200))
+    served.frame().state.callers = None  # it remembers names for some seconds
+    assert len(longest.partition(".")[0]) <= 63 and ask(served, longest, "ben").status_code == 204
+    # As it was before this column was there.
+    with served.store.engine.begin() as connection:
+        connection.execute(services.update().where(services.c.run == run).values(address=None))
+    kept = f"{former_address('ann', 'mnist')}.services.test"
+    for _ in range(2):
+        served.frame().state.callers = None
+        assert host(served, run) == kept and ask(served, kept, "ben").status_code == 204
+        assert ask(served, first, "ben").status_code == 404
+        served.store.finish(run, Outcome.STOPPED, "", served.now)
+        run = running(served)
 
 
 def test_where_services_have_no_names_they_have_no_address(site: Site) -> None:

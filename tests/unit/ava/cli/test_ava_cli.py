@@ -489,3 +489,25 @@ def test_nothing_secret_is_taken_from_the_environment_or_argv() -> None:
     assert set(names) == {"AVA_SERVER", "AVA_CA", "AVA_TOKEN_FILE"}
     assert not any("password" in o for p in cli.params for o in p.opts)
     assert "AVA_TOKEN" not in os.environ
+
+
+def test_an_address_that_is_not_confirmed_is_shown_and_its_link_sent_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr("ava.cli.verbs.login.password", lambda prompt="": WORD)
+    served.store.set_user("ann", served.now, email="new@example.org")
+    assert main.run(["--server", served.url, "login", "-u", "ann"]) == 0
+    assert main.run(["account", "show"]) == 0
+    assert "not confirmed" not in "".join(capfd.readouterr()), "this site sends no mail"
+    assert main.run(["account", "send-confirmation"]) == 2
+    mail = {"email_confirmation": {"address": "https://ava.test"}}
+    config = served.services.config
+    served.services.config = config.model_validate(config.model_dump() | mail)
+    capfd.readouterr()
+    assert main.run(["account", "show"]) == 0
+    said = capfd.readouterr()
+    assert "new@example.org (not confirmed)" in said.out
+    assert "ava account send-confirmation" in said.err
+    assert main.run(["account", "send-confirmation"]) == 0
+    assert "new@example.org" in capfd.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ava.domain.data_sets import Elsewhere
-from tests.unit.ava.api.site import NOW, WORD
+from tests.unit.ava.api.site import GIB, NOW, WORD
 from tests.unit.ava.cli.test_ava_cli import Run, ava  # noqa: F401 - a fixture
 from tests.unit.ava.served import Served
 
@@ -95,3 +95,14 @@ def test_a_folder_of_an_hdfs_is_named_below_what_the_site_calls_it(admin: Run, s
 def test_a_data_set_has_one_source(admin: Run) -> None:
     answer = admin("data", "make", "x", "--rbd", "a@b", "--nfs", "nfs.test:/a")
     assert (answer.code, "one of" in answer.err) == (2, True)
+
+
+def test_a_data_set_is_made_with_a_limit_and_the_sum_is_shown(admin: Run, served: Served) -> None:
+    config = served.services.config
+    served.services.config = config.model_copy(update={"data_set_quota": 4 * GIB, "owner_quota": 10 * GIB})
+    assert admin("data", "make", "small", "--limit", "7GiB").code == 0
+    assert served.store.data_sets().items[0].quota == 7 * GIB
+    refused = admin("data", "make", "more")
+    assert refused.code != 0 and "All data sets of root2 may have 10 GiB together." in refused.err
+    assert "data sets: 7 GiB of 10 GiB by their limits" in admin("data", "space", "home").out
+    assert admin("data", "make", "nfs", "--nfs", "nfs.test:/x", "--limit", "1GiB").code == 2

@@ -56,9 +56,9 @@ class Fake:
     def upload(self, where: str, file: Path, *, replace: bool) -> None:
         self.content = file.read_bytes()
 
-    def download(self, id: str, path: str, to: BinaryIO) -> None:
+    def download(self, id: str, path: str, to: BinaryIO) -> int:
         self.asked.append(path)
-        to.write(b"content")
+        return to.write(b"content")
 
     def delete_file(self, id: str, path: str) -> None:
         self.asked.append(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,15 @@ TEXT = (Path(__file__).parents[4] / "docs/ava-api.md").read_text()
 COMMANDS = [
     line[2:] for block in re.findall(r"```console\n(.*?)```", TEXT, re.S) for line in block.splitlines()
 ]
+IMAGES = {"ava-pytorch": {"image": "registry.site:5000/avadm/ava-pytorch:1-0123456789ab"}}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A site that offers the image of the examples."""
+    made = Served(tmp_path, config={"images": IMAGES})
+    yield made
+    made.close()
 
 
 def test_the_commands_run_in_their_order(

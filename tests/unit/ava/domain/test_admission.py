@@ -122,6 +122,18 @@ def test_reasons_say_what_where_found_wanted_and_remedy() -> None:
     assert p.remedy
 
 
+def test_reasons_say_what_runs_that_are_stopping_give_back() -> None:
+    groups, queues = {"g": group("g", 4, used=5)}, {"q": queue("q", 4, used=4), "r": queue("r", 4, used=4)}
+    soon = {("group", "g"): Resources(3, 1000), ("queue", "q"): Resources(4), ("group", "q"): Resources(9)}
+    done = admissions([run("a", 2), run("b", 2, queue="r", at=1)], groups, queues, stopping=soon)
+    assert not done.admit, "what is stopping still has it"
+    assert [p.what for p in done.waits["a"]] == [
+        "The group g has 0 of 4 GPUs free (2 more when runs that are stopping have ended), 2 are wanted.",
+        "The queue q has 0 of 4 GPUs free (4 more when runs that are stopping have ended), 2 are wanted.",
+    ]
+    assert done.waits["b"][-1].what == "The queue r has 0 of 4 GPUs free, 2 are wanted."
+
+
 def test_queues_of_20_and_10_gpus_are_never_exceeded_in_10000_random_submits() -> None:
     r = random.Random(16)
     queues = {"big": queue("big", 20, priority=1), "small": queue("small", 10)}

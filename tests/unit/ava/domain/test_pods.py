@@ -3,10 +3,7 @@
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +21,6 @@ from ava.domain.tenancy import peers_service
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 USER = User("u1", "ann", "ann@example.org", 10001, False, UserState.ACTIVE, "vision", NOW)
 GROUP = Group("g1", "vision", 20001, Quota(), Resources(), NOW)
-INIT = shutil.which("tini-static") or shutil.which("tini")
 
 
 def place(spec=None, name="train", role=0, index=0, **changes):
@@ -161,38 +157,12 @@ def test_shared_memory_is_as_much_as_the_pod_asked_for():
     assert shm["emptyDir"] == {"medium": "Memory", "sizeLimit": str(2**31)}
 
 
-def lives(process: int) -> bool:
-    """Whether there is such a process."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(INIT is None, reason="tini is not installed")
-def test_a_stop_reaches_a_child_of_bash_within_two_seconds(tmp_path):
-    """bash does not pass SIGTERM on while it waits for a child; the init sends it to the whole group."""
-    mark = tmp_path / "child"
-    script = f"bash -c 'echo $$ > {mark}; exec sleep 600'; true"
-    command = main(pod(place({"command": ["bash", "-c", script]}), Site()))["command"]
-    argv = [INIT, *(re.sub(r"\$\$", "$", word) for word in command[1:])]
-    process = subprocess.Popen(argv)
-    try:
-        end = time.monotonic() + 10
-        while not (mark.exists() and mark.read_text().strip()) and time.monotonic() < end:
-            time.sleep(0.02)
-        child = int(mark.read_text())
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=2)
-        # Whoever adopts it may take a moment to reap it.
-        end = time.monotonic() + 2
-        while (alive := lives(child)) and time.monotonic() < end:
-            time.sleep(0.02)
-        assert not alive
-    finally:
-        process.kill()
-        process.wait()
+def test_the_init_process_gets_the_groups_that_it_may_run_with():
+    made = pod(place({"command": ["train", "$HOME"]}), Site())
+    groups = made["spec"]["securityContext"]["supplementalGroups"]
+    told = ",".join(map(str, groups))
+    assert main(made)["command"] == ["/.ava-init", "-G", told, "-s", "-g", "--", "train", "$$HOME"]
+    assert made["spec"]["securityContext"]["fsGroup"] in groups
 
 
 def test_the_code_is_cloned_at_exactly_one_commit(tmp_path):

@@ -12,7 +12,7 @@ from ava.domain.spec import Spec
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 
 
-def run(spec, attempt=0, stop=None):
+def run(spec, attempt=0, stop=None, started=NOW):
     return Run(
         id="r1",
         definition="d1",
@@ -29,6 +29,7 @@ def run(spec, attempt=0, stop=None):
         phase=Phase.ADMITTED,
         created=NOW,
         admitted=NOW,
+        started=started,
         stop=stop,
         attempt=attempt,
     )
@@ -152,3 +153,14 @@ def test_what_no_node_takes_fails_in_the_end_and_a_real_failure_beside_it_counts
         roles, [state("worker", 0, "Failed"), state("worker", 1, "Failed", reason="OutOfpods")], retries=1
     )
     assert isinstance(again, Again)
+
+
+def test_a_time_limit_begins_when_all_pods_have_nodes_and_not_at_the_admission():
+    said = Spec.model_validate({"image": "i", "roles": ONE, "time_limit": 10})
+    for started, now in (
+        (None, NOW + timedelta(days=3)),
+        (NOW + timedelta(days=3), NOW + timedelta(days=3, seconds=9)),
+    ):
+        found = decide(run(said, started=started), said, {}, (), now)
+        assert isinstance(found, Go)
+        assert found.until == (started and started + timedelta(seconds=10))

@@ -1,5 +1,6 @@
 """Services' replicas: whatever happens in whatever order, requests are answered and the wanted state is reached."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from ava.domain.serving import Replica, Service, address, clamp, plan, same_pods, scaled, surge
+from ava.domain.serving import (
+    Replica,
+    Service,
+    address,
+    clamp,
+    former_address,
+    plan,
+    same_pods,
+    scaled,
+    surge,
+)
 from ava.domain.spec import Scaling
 from tests.unit.ava.store.world import NOW, later
 
@@ -205,3 +216,8 @@ def test_an_address_is_one_service_s_alone_however_names_are_cut():
     found = {address(owner, name) for owner, name in names}
     assert len(found) == len(names)
     assert all(len(label) <= 63 and label.replace("-", "").isalnum() for label in found)
+    assert all(re.search(r"-[0-9a-f]{20}$", label) for label in found), "80 bits, which nobody finds again"
+    # Nor is it any service's former name, whose digest is cut shorter.
+    former = {former_address(owner, name) for owner, name in names}
+    assert all(re.search(r"-[0-9a-f]{10}$", label) for label in former) and not found & former
+    assert not any(re.search(r"-[0-9a-f]{10}$", label) for label in found)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 import ava.images
 from ava.images.catalogue import Offered, completed, known
 from avadm.artifacts.manifest import manifest
+from avadm.artifacts.wheels import differences, pins
 from avadm.components.ava import IMAGES
 
 FOLDER = Path(ava.images.__file__).parent
@@ -30,9 +31,59 @@ def test_an_image_can_be_workbench_and_training(name: str) -> None:
 
 
 def test_versions_are_those_of_the_recipes() -> None:
-    pins = (FOLDER / "tensorflow/pyproject.toml").read_text()
-    assert f"tensorflow-cpu=={known()['ava-tensorflow'].version}" in pins
+    for recipe, package in (
+        ("tensorflow", "tensorflow-cpu"),
+        ("tensorflow-cuda", "tensorflow[and-cuda]"),
+        ("pytorch-cuda", "torch"),
+    ):
+        asked = (FOLDER / recipe / "pyproject.toml").read_text()
+        assert f'"{package}=={known()[f"ava-{recipe}"].version}"' in asked
     assert manifest()["ava-base"].version == known()["ava-base"].version
+
+
+CUDA = [name for name, row in known().items() if row.cuda]
+
+
+def test_there_is_a_cuda_image_of_each_framework() -> None:
+    assert {known()[name].framework for name in CUDA} == {"pytorch", "tensorflow"}
+    assert all(row.cuda or "CPU" in row.title or row.framework == "none" for row in known().values())
+
+
+@pytest.mark.parametrize("name", CUDA)
+def test_a_cuda_image_has_nvidias_libraries_pinned_and_leaves_the_driver_to_the_node(name: str) -> None:
+    folder = FOLDER / known()[name].recipe
+    listed = pins(folder / "requirements.txt")
+    libraries = {package for package in listed if package.startswith("nvidia-")}
+    assert {
+        "nvidia-cublas-cu12",
+        "nvidia-cuda-runtime-cu12",
+        "nvidia-cudnn-cu12",
+        "nvidia-nccl-cu12",
+    } <= libraries
+    # CUDA 12 alone: libraries of CUDA 13 want a driver from 580 on, and the profile debian-12 has 535.
+    assert [p for p in libraries if not p.endswith("-cu12")] == []
+    major, minor = (int(n) for n in listed["nvidia-cuda-runtime-cu12"].split(".")[:2])
+    assert known()[name].cuda == f"{major}.{minor}"
+    lines = (folder / "requirements.txt").read_text().splitlines()
+    assert all(" --hash=sha256:" in line for line in lines if not line.startswith("#"))
+    assert differences(folder / "requirements.txt", folder / "pyproject.toml") == []
+    # Device plug-in and images must agree on who says where the driver's libraries are.
+    [image] = [
+        step["image"]
+        for step in yaml.safe_load((folder / "recipe.yml").read_text())["steps"]
+        if "image" in step
+    ]
+    assert "LD_LIBRARY_PATH" not in image["env"]
+
+
+@pytest.mark.parametrize("name", [*CUDA, "ava-tensorflow"])
+def test_an_images_packages_are_found_where_its_recipe_puts_them(name: str) -> None:
+    folder = FOLDER / known()[name].recipe
+    steps = yaml.safe_load((folder / "recipe.yml").read_text())["steps"]
+    [wheels] = [step["wheels"] for step in steps if "wheels" in step]
+    [path] = folder.glob("files/usr/local/lib/python3.11/dist-packages/*.pth")
+    assert f'"{wheels["to"].removeprefix("root")}"' in path.read_text()
+    assert wheels["project"] == f"ava/images/{folder.name}/pyproject.toml"
 
 
 def test_jupyterlab_asks_nobody_about_news_unless_a_user_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
@@ -25,8 +26,8 @@ class World:
     def now(self):
         return asyncio.get_running_loop().time()
 
-    async def contend(self, client, who):
-        leader = Leader(client, "x", "lock", who, LEASE)
+    async def contend(self, client, who, lease):
+        leader = Leader(client, "x", "lock", who, lease)
 
         async def work():
             self.held.append((who, "begin", self.now()))
@@ -44,8 +45,8 @@ class World:
         last = {who: what for who, what, _ in self.held}
         return [who for who, what in last.items() if what == "begin"]
 
-    def start(self, client, who):
-        self.tasks[who] = asyncio.create_task(self.contend(client, who))
+    def start(self, client, who, lease=LEASE):
+        self.tasks[who] = asyncio.create_task(self.contend(client, who, lease))
 
     async def until(self, wanted):
         while not wanted():
@@ -115,16 +116,19 @@ def test_one_whose_server_does_not_answer_stops_before_the_other_begins():
 
 def test_a_server_that_is_away_for_less_than_the_lease_costs_no_lead():
     async def test(here, one, two):
-        here.start(one, "a")
+        # Long enough for a machine that sleeps late.
+        here.start(one, "a", Lease(length=10.0, margin=0.4, every=0.1))
         await here.until(lambda: here.leads() == ["a"])
+        refused = []
 
         def away(verb, path):
+            refused.append(path)
             raise Fault(503, "ServiceUnavailable")
 
         here.api.before = away
-        await asyncio.sleep(0.3)
+        await here.until(lambda: len(refused) >= 3)
         here.api.before = None
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.5)
         assert [what for _, what, _ in here.held] == ["begin"]
 
     world(test)
@@ -231,3 +235,19 @@ def test_errors_of_the_work_are_passed_on_and_the_lead_is_given_back():
 def test_times_that_leave_no_room_are_refused(times):
     with pytest.raises(ValueError, match="lease"):
         Lease(*times)
+
+
+def test_a_machine_that_was_suspended_does_not_lead_for_the_rest_of_its_lease(monkeypatch):
+    """CLOCK_MONOTONIC stands still meanwhile, CLOCK_BOOTTIME does not."""
+
+    async def test(here, one, two):
+        leader = Leader(one, "x", "lock", "a", LEASE)
+        assert await leader._try()
+        assert leader.leads()
+        real, slept = time.clock_gettime, LEASE.length
+        monkeypatch.setattr(
+            time, "clock_gettime", lambda which: real(which) + (slept if which == time.CLOCK_BOOTTIME else 0)
+        )
+        assert not leader.leads()
+
+    world(test)

@@ -32,7 +32,9 @@ def now() -> datetime:
 def furnish(store: Store) -> None:
     """Put a group, a user and two pools into a ledger."""
     store.add_group("vision", Quota(gpu=1000, cpu=10_000_000, memory=2**50), now())
-    store.add_user("ann", "ann@example.org", "hash", now(), admin=True, state=UserState.ACTIVE)
+    store.add_user(
+        "ann", "ann@example.org", "hash", now(), admin=True, state=UserState.ACTIVE, email_confirmed=True
+    )
     store.add_member("vision", "ann", now())
     store.put_pool(Pool("", "cards", True, {}, cpu_ratio=2.0))
     store.put_pool(Pool("", "cores", False, {}))

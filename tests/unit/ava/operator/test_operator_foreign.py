@@ -4,6 +4,7 @@ import asyncio
 
 from ava.domain import labels
 from ava.kube.resources import NAMESPACES, PODS
+from tests.unit.ava.kube.fake_api import Fault
 from tests.unit.ava.operator.room import in_room, start
 
 
@@ -44,8 +45,6 @@ def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
     async def test(room):
         def refuse(method, path):
             if method == "DELETE" and "/namespaces/team-a/" in path:
-                from tests.unit.ava.kube.fake_api import Fault
-
                 raise Fault(403, "Forbidden")
 
         room.api.before = refuse
@@ -57,5 +56,48 @@ def test_tenants_objects_of_no_run_do_not_stop_the_clean_up(store):
         orphan = forged("r-gone", "orphan", space="ava-vision")
         await room.client.create(PODS, orphan, "ava-vision")
         await room.until(lambda: [p["metadata"]["name"] for p in room.api.all("pods")] == ["forged-pod"])
+
+    in_room(store, test)
+
+
+def test_a_first_run_waits_for_the_rights_in_its_new_namespace_and_says_so(store, monkeypatch):
+    async def test(room):
+        refused, faults = [], []
+        monkeypatch.setattr("ava.operator.queue.Queue.retry", lambda self, key: faults.append(key) or 0.1)
+
+        def refuse(method, path):
+            if (
+                method == "POST"
+                and path.endswith("/namespaces/ava-vision/networkpolicies")
+                and len(refused) < 4
+            ):
+                refused.append(path)
+                raise Fault(403, "Forbidden")
+
+        room.api.before = refuse
+        run = start(store, command=["sleep"])
+        await room.until(lambda: len(refused) >= 2)
+        (why,) = room.run(run).waits_for
+        assert why["code"] == "pods-not-made" and why["what"] == (
+            "the namespace of the group vision is being prepared"
+        )
+        await room.until(lambda: room.phases(run) == ["Running"])
+        assert room.run(run).waits_for == ()
+        # Looked at again as a run whose folders are being made, not by the growing waits of a fault.
+        assert not faults
+
+    in_room(store, test)
+
+
+def test_rights_that_are_gone_from_an_older_namespace_are_told_with_the_answer(store, monkeypatch):
+    async def test(room):
+        def refuse(method, path):
+            if method == "POST" and path.endswith("/networkpolicies"):
+                raise Fault(403, "Forbidden")
+
+        monkeypatch.setattr("ava.operator.objects.NEW", 0.0)
+        room.api.before = refuse
+        run = start(store, command=["sleep"])
+        await room.until(lambda: "403" in str(room.run(run).waits_for))
 
     in_room(store, test)

@@ -8,6 +8,8 @@ import pytest
 from ava.domain.model import Outcome, Phase
 from tests.unit.ava.operator.room import Room, in_room, operating, start
 
+pytestmark = pytest.mark.slow
+
 STEPS = 40
 """More than a run of two pods takes from its admission to its end."""
 

@@ -5,12 +5,13 @@ import hashlib
 import hmac
 import json
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
 
 from aiohttp import web
 from aiosmtpd.controller import Controller
 
 from ava.domain.bench import Bench
-from ava.domain.model import Kind, Outcome, Topic
+from ava.domain.model import Kind, Outcome, Topic, UserState
 from ava.operator.config import Notices
 from ava.operator.ledger import Threads
 from ava.operator.metrics import Metrics
@@ -176,5 +177,48 @@ def test_the_owner_of_an_idle_workbench_hears_when_it_is_stopped(store, tmp_path
         assert (said["kind"], said["outcome"]) == ("bench-idle", None)
         assert until.isoformat() in said["reason"]
         assert "Subject: workbench bench: idle" in box.mails[0].content.decode()
+
+    deliver(store, test, tmp_path=tmp_path)
+
+
+def test_no_notice_goes_to_an_address_that_is_not_confirmed_and_none_waits_for_it(store, tmp_path):
+    async def test(courier, box, posts, status):
+        store.set_user("ann", now(), email="stranger@example.org")
+        end(store, "first")
+        status[0] = 503
+        assert await courier.deliver(now()) == 1
+        status[0] = 200
+        assert await courier.deliver(now()) == 0
+        assert (box.mails, len(posts)) == ([], 1), "the webhook, which names no address, has it"
+        assert list(store.open_messages(Topic.NOTICE)) == []
+        assert courier.metrics.notices_unconfirmed._value.get() == 1
+        store.confirm_email("ann", "stranger@example.org", now())
+        end(store, "second")
+        assert await courier.deliver(now()) == 0
+        assert [mail.rcpt_tos for mail in box.mails] == [["stranger@example.org"]]
+
+    deliver(store, test, tmp_path=tmp_path)
+
+
+def test_a_link_goes_by_mail_alone_to_the_address_that_waits_for_it(store, tmp_path):
+    async def test(courier, box, posts, status):
+        store.set_user("ann", now(), email="new@example.org")
+        link = "https://ava.example.org/confirm-email?confirmation=x"
+        store.ask_confirmation("ann", "new@example.org", link, now())
+        assert await courier.deliver(now()) == 0
+        assert ([mail.rcpt_tos for mail in box.mails], posts) == ([["new@example.org"]], [])
+        letter = message_from_bytes(box.mails[0].content, policy=policy.default)
+        assert link in letter.get_content() and "ann" in letter.get_content()
+        store.ask_confirmation("ann", "old@example.org", link, now())
+        store.ask_confirmation("ann", "new@example.org", link, now())
+        store.confirm_email("ann", "new@example.org", now())
+        assert await courier.deliver(now()) == 0
+        store.set_user("ann", now(), email="third@example.org")
+        store.add_user("root2", "root2@example.org", "hash", now(), admin=True, state=UserState.ACTIVE)
+        store.set_user("ann", now(), state=UserState.DISABLED)
+        store.ask_confirmation("ann", "third@example.org", link, now())
+        assert await courier.deliver(now()) == 0
+        assert len(box.mails) == 1, "another address, a confirmed one, a disabled account"
+        assert list(store.open_messages(Topic.NOTICE)) == []
 
     deliver(store, test, tmp_path=tmp_path)

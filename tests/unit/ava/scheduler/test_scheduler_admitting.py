@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ava.domain.model import Kind, Pool, Quota, Topic, UserState
+from ava.domain.model import Kind, Outcome, Pool, Quota, Topic, UserState
 from ava.domain.placement.cluster import Cluster
 from ava.domain.placement.pools import DEFAULT
 from ava.domain.placement.room import FIELD, Room, survey
@@ -59,6 +59,29 @@ def test_what_the_quota_allows_is_admitted_and_the_rest_says_why(store) -> None:
     assert codes(store, second) == ["group-quota"]
     assert store.open_messages(Topic.SCHEDULER) == []
     assert [m.object for m in store.open_messages(Topic.OPERATOR) if m.kind == "run-admitted"] == [first]
+
+
+def test_what_runs_that_are_stopping_give_back_is_said_until_they_have_ended(store) -> None:
+    store.put_queue("fast", NOW, quota=Quota(12, None, None))
+    first, second = submit(store, "a", 10, queue="fast"), submit(store, "b", 8, queue="fast")
+    admitter = Admitter(store, "default")
+
+    def said() -> list[str]:
+        admitter.round(NOW, None)
+        return [why["what"] for why in store.run(second).waits_for]
+
+    whose, soon = (
+        "The {} has {} GPUs free{}, 8 are wanted.",
+        " (10 more when runs that are stopping have ended)",
+    )
+    group, queue = ("group vision", "6 of 16"), ("queue fast", "2 of 12")
+    assert said() == [whose.format(*of, "") for of in (group, queue)]
+    store.stop(first, NOW, by="ann")
+    assert said() == [whose.format(*of, soon) for of in (group, queue)]
+    store.finish(first, Outcome.STOPPED, "", NOW)
+    assert said() == []
+    assert store.run(second).admitted
+    assert store.stopping() == {}
 
 
 def test_reasons_are_written_only_when_they_change(store, monkeypatch) -> None:

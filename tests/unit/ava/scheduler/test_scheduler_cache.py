@@ -212,3 +212,44 @@ def _arrive(api: dict[str, Object], p: Pod) -> None:
     name = p.uid.removeprefix("uid-")
     if name in api and not api[name]["spec"].get("nodeName"):
         api[name] = {**api[name], "spec": {**api[name]["spec"], "nodeName": p.node}}
+
+
+def test_a_pod_that_replaces_another_comes_before_runs_that_have_not_begun() -> None:
+    """A run that holds 63 of its 64 GPUs must not wait behind small ones for the last."""
+    cache = Cache((), lambda: None)
+    first = pod("small", **{"ava.io/priority": "90"})
+    again = pod("whole", **{"ava.io/restarts": "1", "ava.io/priority": "10"})
+    for thing in (first, again):
+        cache.on_pod(None, thing)
+    assert [gang.pods[0].uid for gang in cache.gangs()] == ["uid-whole-0", "uid-small-0"]
+
+
+def test_a_bind_that_took_the_pods_successor_counts_where_it_went() -> None:
+    """1.9 compares no uid in a Binding: one on its way may reach a later pod of the same name."""
+    cache = Cache((), lambda: None)
+    cache.on_node(None, node("n0", 4))
+    cache.on_node(None, node("n1", 4))
+    old, new = pod("a", gpu=4), pod("a", gpu=4, uid="later")
+    cache.on_pod(None, old)
+    cache.on_pod(old, None)
+    cache.on_pod(None, new)
+    bound = pod("a", gpu=4, uid="later", on="n0")
+    cache.on_pod(new, bound)
+    assert not cache.gangs()
+    assert (cache.cluster.slots["n0"].free.gpu, cache.cluster.slots["n1"].free.gpu) == (0, 4)
+
+
+def test_what_stopping_pods_give_back_is_told_to_those_that_wait() -> None:
+    old = pod("old", gpu=4, on="n0", phase="Running")
+    cache = made(old, pod("new", gpu=1))
+    before = decide(cache.cluster, cache.gangs()).reasons
+    cache.on_pod(old, old | {"metadata": old["metadata"] | {"deletionTimestamp": "2026-11-27T00:00:00Z"}})
+    after = decide(cache.cluster, cache.gangs()).reasons
+    ((said,),), ((then,),) = before.values(), after.values()
+    assert said.what == "1 node: GPU 0 free at most, 1 wanted."
+    assert (
+        then.what == "1 node: GPU 0 free at most, 1 wanted (4 more when pods that are stopping have ended)."
+    )
+    cache.on_pod(old, None)
+    assert decided(cache)
+    assert not any(cache.cluster.slots["n0"].ending)

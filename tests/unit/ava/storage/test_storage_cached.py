@@ -7,11 +7,15 @@ from datetime import timedelta
 import pytest
 from aiohttp import web
 
+from ava.kube.access import Access
+from ava.kube.client import Client
 from ava.storage import cached
 from ava.storage.cached import Cached, NotTold, amount
 from tests.unit.ava.store.world import NOW, later
 
 MIB = 2**20
+SPACE = "ava-system"
+PROXY = f"/api/v1/namespaces/{SPACE}/services/{{service}}/proxy"
 
 
 def file(name, size, share):
@@ -37,13 +41,16 @@ def mount(point, kind, capacity):
 
 
 class Master:
-    """A master of Alluxio: folders by path; ``answer`` is said in place of them."""
+    """A master of Alluxio behind an API server: folders by path; ``answer`` replaces them, ``others`` are of other masters."""
 
     def __init__(self):
         self.folders, self.asked, self.answer = {}, [], None
+        self.others = {}
         self.mounts = [mount("/", "local", "9.00GB"), mount("/s3", "s3", "-1B")]
 
     async def browse(self, request):
+        if other := self.others.get(request.match_info["service"]):
+            return other()
         path = request.query["path"]
         self.asked.append(path)
         if self.answer is not None:
@@ -61,14 +68,15 @@ class Master:
     @asynccontextmanager
     async def serve(self):
         app = web.Application()
-        app.router.add_get(cached.BROWSE, self.browse)
-        app.router.add_get(cached.MOUNTS, self.mounted)
+        app.router.add_get(PROXY + cached.BROWSE, self.browse)
+        app.router.add_get(PROXY + cached.MOUNTS, self.mounted)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+            async with Client(Access(f"http://127.0.0.1:{runner.addresses[0][1]}")) as client:
+                yield client
         finally:
             await runner.cleanup()
 
@@ -83,14 +91,14 @@ def master():
     return made
 
 
-def looked(world, master, *, masters=(), at=NOW, again=None, source=None):
+def looked(world, master, *, services=("cache-0",), at=NOW, again=None, source=None):
     """Look once, and once more at ``again``; return the id of the data set."""
     id = world.store.add_data_set("ann", "faces", source or {"kind": "cache", "path": "s3/faces"}, NOW).id
     clock = [at]
 
     async def go():
-        async with master.serve() as url:
-            it = Cached(world.store, (*masters, url), lambda: clock[0])
+        async with master.serve() as client:
+            it = Cached(world.store, client, SPACE, services, lambda: clock[0])
             await it.look()
             if again is not None:
                 clock[0] = again
@@ -143,14 +151,33 @@ def test_what_is_not_there_is_known_to_be_missing_since_when(world, master):
     assert seen.trouble == "the cache has nothing at /s3/faces: gone"
 
 
-def test_of_several_masters_the_one_that_answers_is_believed(world, master):
-    id = looked(world, master, masters=("http://127.0.0.1:1",))
-    assert world.store.elsewhere(id).size
+UNLED = "The service is temporarily unavailable. Journal has been closed"
+OTHERS = {
+    "no connection": lambda: web.json_response(
+        {"kind": "Status", "reason": "ServiceUnavailable"}, status=503
+    ),
+    "no leader": lambda: web.json_response({"invalidPathError": UNLED, "fileInfos": None}),
+}
 
 
-def test_without_a_master_it_is_said(world):
-    id = world.store.add_data_set("ann", "faces", {"kind": "cache", "path": "s3/faces"}, NOW).id
-    asyncio.run(Cached(world.store, (), lambda: NOW).look())
+@pytest.mark.parametrize("other", sorted(OTHERS))
+def test_of_several_masters_the_one_that_leads_is_believed(world, master, other):
+    master.others["cache-0"] = OTHERS[other]
+    id = looked(world, master, services=("cache-0", "cache-1"))
+    assert world.store.elsewhere(id).size == 4 * MIB + 512
+
+
+def test_while_no_master_leads_what_was_last_known_stays(world, master):
+    id = looked(world, master)
+    master.answer = OTHERS["no leader"]
+    looked(world, master, at=NOW + timedelta(hours=1))
+    seen = world.store.elsewhere(id)
+    assert (seen.size, seen.seen) == (4 * MIB + 512, NOW)
+    assert seen.trouble == "the cache does not say what it holds: no master leads"
+
+
+def test_without_a_master_it_is_said(world, master):
+    id = looked(world, master, services=())
     assert "no master is known" in world.store.elsewhere(id).trouble
 
 

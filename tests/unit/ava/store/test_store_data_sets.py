@@ -5,7 +5,7 @@ import pytest
 from ava.domain.data_sets import Elsewhere
 from ava.domain.folders import Folder, FolderKind
 from ava.domain.model import Kind, Outcome, Phase, Topic
-from ava.store import data_sets
+from ava.store import data_set_sums
 from tests.unit.ava.store.world import NOW, ONE, SPEC, code, later
 
 FOLDER = {"kind": "folder"}
@@ -146,11 +146,11 @@ def test_what_runs_name_is_not_deleted_and_nothing_is_left_after(world, digits):
 
 def test_files_change_only_while_no_run_has_the_data_set(world, digits):
     done = []
-    world.store.unused(digits, lambda: done.append(1))
+    world.store.unused(digits, lambda still: done.append(1))
     reads = run(world, "ann", "digits")
-    world.store.unused(digits, lambda: done.append(2))
+    world.store.unused(digits, lambda still: done.append(2))
     assert why(world, reads) == []
-    assert code(world.store.unused, digits, lambda: done.append(3)) == (409, "data-set-in-use")
+    assert code(world.store.unused, digits, lambda still: done.append(3)) == (409, "data-set-in-use")
     assert done == [1, 2]
 
 
@@ -220,7 +220,7 @@ def test_a_data_set_named_like_an_id_is_found_and_an_id_goes_before_it(world, di
 
 
 def test_an_owner_has_so_many_and_may_go_on_when_one_is_deleted(world, monkeypatch):
-    monkeypatch.setattr(data_sets, "MOST", 2)
+    monkeypatch.setattr(data_set_sums, "MOST", 2)
     store = world.store
     first, _ = (store.add_data_set("ann", name, {"kind": "folder"}, NOW).id for name in ("a", "b"))
     assert code(store.add_data_set, "ann", "c", {"kind": "folder"}, NOW) == (409, "too-many-data-sets")
@@ -231,3 +231,41 @@ def test_an_owner_has_so_many_and_may_go_on_when_one_is_deleted(world, monkeypat
     store.add_data_set("ann", "c", {"kind": "folder"}, NOW)
     world.person("bob", "vision")
     store.add_data_set("bob", "c", {"kind": "folder"}, NOW)
+
+
+GIB = 2**30
+
+
+def test_limits_of_all_data_sets_of_an_owner_sum_up_to_a_bound(world):
+    store = world.store
+
+    def make(name, size, owner="ann", kind=FOLDER):
+        return code(store.add_data_set, owner, name, kind, NOW, quota=size * GIB, most=10 * GIB)
+
+    world.person("bob", "vision")
+    first = store.add_data_set("ann", "a", FOLDER, NOW, quota=6 * GIB, most=10 * GIB)
+    assert first.quota == store.wanted_folder(FolderKind.DATA_SET, first.id).quota == 6 * GIB, (
+        "set in ceph too"
+    )
+    assert make("b", 5) == (409, "data-sets-quota")
+    assert store.add_data_set("ann", "a", FOLDER, NOW, quota=9 * GIB, most=10 * GIB) == first, (
+        "the same again"
+    )
+    store.add_data_set("ann", "b", FOLDER, NOW, quota=4 * GIB, most=10 * GIB)
+    assert store.data_sets_promised("ann") == 10 * GIB
+    assert make("c", 1) == (409, "data-sets-quota")
+    store.add_data_set("bob", "c", FOLDER, NOW, quota=10 * GIB, most=10 * GIB)
+    # What lies elsewhere takes nothing here.
+    other = store.add_data_set(
+        "ann", "c", {"kind": "cache", "path": "s3/x"}, NOW, quota=9 * GIB, most=10 * GIB
+    )
+    assert other.quota is None
+    store.delete_data_set(first.id, NOW)
+    assert make("d", 1) == (409, "data-sets-quota"), "its files are still there"
+    store.data_set_removed(first.id, NOW)
+    store.add_data_set("ann", "d", FOLDER, NOW, quota=6 * GIB, most=10 * GIB)
+    # One from before has no limit, keeps it, and hinders no other; an administrator's choice counts from then on.
+    old = store.add_data_set("bob", "old", FOLDER, NOW)
+    assert store.wanted_folder(FolderKind.DATA_SET, old.id).quota is None
+    store.set_data_set_quota(old.id, 50 * GIB, NOW)
+    assert store.data_sets_promised("bob") == 60 * GIB

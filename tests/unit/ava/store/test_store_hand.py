@@ -138,7 +138,9 @@ def test_what_is_over_is_swept_and_what_is_open_stays(world):
     world.store.add_secret("ann", "session", "a" * 64, NOW, until=later(10))
     world.store.add_secret("ann", "token", "b" * 64, NOW, until=None)
     assert world.store.sweep(NOW) == 0
-    assert world.store.sweep(later(60)) == 2
+    # With two for the storage service, which a site without shared folders has not: its passes do the same work.
+    assert world.store.sweep(later(60)) == 4
+    assert world.store.open_messages(Topic.STORAGE) == []
     assert len(world.store.open_messages(Topic.SCHEDULER)) == 1
     assert world.store.secrets("ann", "session") == []
     assert len(world.store.secrets("ann", "token")) == 1

@@ -24,6 +24,8 @@ from tests.unit.ava import ledger
 from tests.unit.ava.store.crashes import Crash, Crasher
 from tests.unit.ava.store.world import NOW, ONE, SPEC, World
 
+pytestmark = pytest.mark.slow
+
 SETS = ("digits", "faces")
 CRASHES = st.none() | st.tuples(st.integers(0, 14), st.sampled_from(Crasher.MOMENTS))
 NAMED = st.dictionaries(st.sampled_from(SETS), st.booleans(), min_size=1)

@@ -10,6 +10,8 @@ from tests.unit.ava import ledger
 from tests.unit.ava.store.crashes import Crasher
 from tests.unit.ava.store.machine import LedgerMachine
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES, STEPS = 20, 30
 
 

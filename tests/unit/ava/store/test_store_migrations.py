@@ -87,6 +87,10 @@ WRITTEN = {
     "0013": [],
     "0014": [],
     "0015": [],
+    "0016": [],
+    "0017": [],
+    "0018": [],
+    "0019": [],
 }
 """What a platform of each revision may have written; a further revision adds its own, or an empty list."""
 
@@ -143,6 +147,11 @@ def test_what_was_written_at_a_revision_is_there_after_the_next(empty, last):
         store.finish("r1aaaaaaaaaaa", Outcome.SUCCEEDED, "", later(60))
         assert store.group("vision").used == Resources()
         assert store.charges()[0].amount == ONE and store.charges()[0].ended == later(60)
+        # What was charged by a release before is billed as it was: from admission on.
+        (usage,) = store.usage(later(0), later(90), now=later(90))
+        assert (usage.gpu_seconds, usage.reserved.gpu) == (60, 60) and store.run(
+            "r1aaaaaaaaaaa"
+        ).started == later(0)
     if last >= 3:
         assert store.open_messages(Topic.OPERATOR)[0].kind == "run-admitted"
         assert store.audit(who="ann").items[0]["action"] == "submit"
@@ -200,4 +209,28 @@ def test_a_migration_that_fails_leaves_what_was_there(empty, monkeypatch):
     migrate(empty)
     store = open_store(empty)
     assert store.user("ann").uid == 20002
+    store.close()
+
+
+def test_an_upgrade_keeps_addresses_confirmed_but_those_of_accounts_that_wait_for_approval(empty):
+    upgrade(empty, "0018")
+    store = open_store(empty)
+    row = (
+        "INSERT INTO users (name, id, email, password, uid, admin, state, created)"
+        " VALUES ('{0}', 'u-{0}', '{0}@example.org', 'hash', {1}, false, '{2}', '2026-11-24 12:00:00.000000')"
+    )
+    people = [("ann", "active"), ("dan", "disabled"), ("eve", "pending"), ("mia", "pending")]
+    with store.engine.begin() as connection:
+        for n, (name, state) in enumerate(people):
+            connection.execute(text(row.format(name, 30000 + n, state)))
+        connection.execute(
+            text(
+                "INSERT INTO identities (issuer, subject, user_name, created)"
+                " VALUES ('https://id', 's', 'mia', '2026-11-24 12:00:00.000000')"
+            )
+        )
+    store.close()
+    upgrade(empty, "0019")
+    store = open_store(empty)
+    assert {u.name for u in store.users().items if u.email_confirmed is not None} == {"ann", "dan", "mia"}
     store.close()

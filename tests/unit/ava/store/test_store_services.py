@@ -101,7 +101,7 @@ def test_a_change_of_what_is_charged_ends_one_charge_and_begins_another(world):
     assert books(store, run) == ONE
     store.finish(run, Outcome.STOPPED, "", later(30))
     assert store.group("vision").used == Resources()
-    assert [u.gpu_seconds for u in store.usage(NOW, later(99), now=later(99))] == [2 * 10 + 4 * 10 + 10]
+    assert [u.reserved.gpu for u in store.usage(NOW, later(99), now=later(99))] == [2 * 10 + 4 * 10 + 10]
 
 
 def test_what_the_quota_has_no_room_for_changes_nothing(world):

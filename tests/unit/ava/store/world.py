@@ -84,9 +84,10 @@ class World:
         )
 
     def running(self, asks: Resources = ONE, owner: str = "ann", at: datetime = NOW) -> Run:
-        """Return a new run, admitted."""
+        """Return a new run, admitted, whose pods have their nodes."""
         run = self.submit(asks, owner, at=at)
         assert self.store.admit(run.id, at) == ()
+        self.store.allocate(run.id, asks, at, since=at)
         return self.store.run(run.id)
 
     def kinds(self, topic) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ ROWS: Rows = {
     "/register": ((NOBODY, "/register"),),
     "/client": ((NOBODY, "/client"),),
     "/invitation": ((NOBODY, "/invitation"),),
+    "/confirm-email": ((ANN, "/confirm-email?confirmation=x"),),
     "/runs": ((ANN, "/runs"), (ANN, "/runs?phase=queued&kind=training"), ("eve", "/runs"), (ROOT, "/runs?all=1")),
     "/runs/{id}": tuple(
         (ANN, f"/runs/{{{one}}}") for one in ("running", "waiting", "failed", "done", "bench", "service")

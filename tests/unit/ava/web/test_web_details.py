@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ava.domain.folders import Folder, FolderKind
+from ava.images.catalogue import Offered, completed
 from ava.web import assets
 from ava.web.words import Words
 from tests.unit.ava.api.site import NOW, Site
@@ -45,6 +47,11 @@ def test_the_audit_log_has_utc_times_and_names_and_is_filtered_by_action(site: S
     assert re.search(rf"run <b>seen</b><span class=\"sub\">{run}", page)
     stops = root.open("/admin/audit?action=runs.stop").text
     assert set(re.findall(r"<td><code>(.*?)</code></td>", stops)) == {"runs.stop"}
+    quota = {"gpu": 4, "cpu": 32_000, "memory": 2**38, "storage": None}
+    assert site.call("PUT", "/groups/vision/quota", "root2", json=quota).status_code == 200
+    page = root.open("/admin/audit?action=groups.quota").text
+    told = re.findall(r"<code>([^<]+)</code>", page[page.index('class="told"') :])
+    assert {"quota gpu: 4", "quota cpu: 32", "quota memory: 256 GiB", "quota storage: no limit"} <= set(told)
     assert site.call("GET", "/audit?action=none", "root2").json()["items"] == []
 
 
@@ -155,3 +162,128 @@ def test_what_is_no_text_stands_out_from_its_ground_three_to_one() -> None:
         (line,) = [one for one in css.splitlines() if re.match(rule, one)]
         assert "var(--edge)" in line, rule
     assert not re.search(r"^code[^{]*\{[^}]*display: block", css, re.M), "a word of code stays in its line"
+
+
+def test_the_button_that_removes_is_read_on_its_own_ground() -> None:
+    css = (STATIC / "ava.css").read_text()
+    (rule,) = re.findall(r"^\.main\.bad:is\(button, \.button\) \{(.*?)\}", css, re.M)
+    assert "background: var(--bad)" in rule and "color: var(--accent-ink)" in rule
+    inks = re.findall(r"--accent-ink: (#[0-9a-f]{6})", css)
+    for ink, ground in zip(inks, re.findall(r"--bad: (#[0-9a-f]{6})", css), strict=True):
+        assert contrast(ink, ground) >= 4.5
+
+
+@pytest.mark.parametrize("path", ["/queues?new=1", "/admin/groups", "/groups/vision"])
+def test_a_form_of_quotas_explains_empty_fields_once(site: Site, path: str) -> None:
+    inhabit(site)
+    page = Browser(site).log_in("root2").open(path).text
+    assert page.count("An empty field sets no limit.") == 1
+    assert "empty: no limit" not in page
+
+
+def test_the_page_of_a_user_has_one_main_button_in_each_part(site: Site) -> None:
+    inhabit(site)
+    root = Browser(site).log_in("root2")
+    page = root.open("/admin/users/ann").text
+    parts = re.split(r"<section ", page.split('<main id="main"', 1)[1])
+    assert [re.findall(r"<h2[^>]*>(.*?)</h2>", part)[0] for part in parts[1:]] == [
+        "Groups",
+        "Password",
+        "Account and rights",
+    ]
+    for part in parts:
+        assert len(re.findall(r'class="(?:button )?main"', part)) <= 1, part
+    assert "Disable" not in parts[0] and "Make administrator" not in parts[0]
+    assert "Make an invitation" in parts[2] and 'name="new"' in parts[2]
+    (disable,) = re.findall(r'<a class="([^"]*)" href="/admin/users/ann/disable">', parts[3])
+    assert disable == "button bad"
+    waiting = root.open("/admin/users/carl").text
+    assert re.search(r'<button class="main">Approve', waiting)
+    assert re.search(r'action="/admin/users/carl/delete".*?<button class="bad">Delete', waiting, re.S)
+
+
+def test_data_sets_are_filtered_by_tabs_and_created_by_buttons(site: Site) -> None:
+    inhabit(site)
+    root = Browser(site).log_in("root2")
+    for path, chosen in (("/data", "Yours and shared with you"), ("/data?all=1", "All users")):
+        page = root.open(path).text
+        (tabs,) = re.findall(r'<nav class="tabs".*?</nav>', page, re.S)
+        assert re.findall(r'aria-current="page">(.*?)</a>', tabs) == [chosen]
+        (buttons,) = re.findall(r'<div class="actions">(.*?)</div>', page, re.S)
+        assert {label.split(" from ")[0] for label in re.findall(r">([^<]+)</a>", buttons)} == {
+            "New data set"
+        }
+    assert 'class="tabs"' not in Browser(site).log_in("ann").open("/data").text
+
+
+def test_the_form_of_a_service_asks_for_replicas_in_one_part(site: Site) -> None:
+    inhabit(site)
+    page = Browser(site).log_in("ann").open("/services/new").text
+    parts = [part for part in re.split(r"<section ", page) if "replicas" in part.lower() and "<input" in part]
+    fields = {"worker.replicas", "scaling.least", "scaling.most", "scaling.requests"}
+    holding = [part for part in parts if any(f'name="{name}"' in part for name in fields)]
+    assert len(holding) == 1 and all(f'name="{name}"' in holding[0] for name in fields)
+    assert page.count('name="worker.replicas"') == 1
+
+
+def test_no_script_formats_times_by_the_browser() -> None:
+    for path in STATIC.glob("*.js"):
+        assert not re.search(r"DateTimeFormat|toLocale\w*String", path.read_text()), path.name
+
+
+def test_a_data_set_of_a_form_is_written_to_only_once_it_is_chosen(site: Site) -> None:
+    inhabit(site)
+    page = Browser(site).log_in("ann").open("/trainings/new").text
+    (row,) = re.findall(r'<ul class="plainlist sets">(.*?)</ul>', page, re.S)
+    assert re.search(r'class="check write">.*? Write to imagenet-small</label>', row)
+    css = (STATIC / "ava.css").read_text()
+    assert re.search(r'\.sets li:not\(:has\(\[name="data_set"\]:checked\)\) \.write \{ display: none', css)
+
+
+def test_the_form_offers_images_of_the_site(site: Site) -> None:
+    inhabit(site)
+    rows = completed({"ava-pytorch": {"image": "registry.test/pytorch:1"}})
+    site.services.config.images["ava-pytorch"] = Offered.model_validate(rows["ava-pytorch"])
+    offered = [row["name"] for row in site.call("GET", "/images", "ann").json()]
+    page = Browser(site).log_in("ann").open("/trainings/new").text
+    shown = re.findall(r'data-fill="f-image" data-value="([^"]+)"', page)
+    assert shown and set(shown) <= set(offered)
+    assert "data-fill" in (STATIC / "ava.js").read_text().replace("dataset.fill", "data-fill")
+
+
+def test_the_page_of_a_group_has_its_storage(site: Site) -> None:
+    inhabit(site)
+    page = Browser(site).log_in("root2").open("/groups/speech").text
+    (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
+    assert "—" in storage and "of 2 TiB" in storage
+    site.store.folder_seen(Folder(FolderKind.GROUP, "speech", used=2**40, files=7, seen=site.now))
+    page = Browser(site).log_in("root2").open("/groups/speech").text
+    (storage,) = re.findall(r'<dl class="shares storage">(.*?)</dl>', page, re.S)
+    assert "<b>1 TiB</b>" in storage and 'aria-label="1 TiB of 2 TiB used"' in storage
+
+
+def test_links_above_a_title_do_not_repeat_it(site: Site) -> None:
+    ids = inhabit(site)
+    ann = Browser(site).log_in("ann")
+    for path in (f"/runs/{ids['running']}", f"/definitions/{ids['definition']}", f"/data/{ids['data']}"):
+        page = ann.open(path).text
+        (title,) = re.findall(r"<h1>\s*([^\s<]+)", page)
+        above = re.findall(r'<p class="crumbs">(.*?)</p>', page, re.S)
+        assert above and f">{title}<" not in above[0], path
+
+
+def test_what_changes_an_object_is_named_edit(site: Site) -> None:
+    ids = inhabit(site)
+    ann, root = Browser(site).log_in("ann"), Browser(site).log_in("root2")
+    pages = [ann.open(path).text for path in ("/trainings", f"/definitions/{ids['definition']}")]
+    for page in [*pages, root.open("/admin/users").text]:
+        assert ">Edit</a>" in page and ">Change</a>" not in page
+
+
+def test_what_is_expected_begins_a_sentence_beside_a_field(site: Site) -> None:
+    ann = Browser(site).log_in("ann")
+    ann.open("/trainings/new")
+    form = {"like": "single", "name": "No Good", "image": "a:1", "worker.cpu": "1"}
+    text = ann.send("/trainings/check", form).text
+    assert "wanted:" not in text
+    assert re.search(r'id="e-name"[^>]*>[^<]*\. Expected: [^<]*\.', text)

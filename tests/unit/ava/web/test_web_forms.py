@@ -159,12 +159,12 @@ def test_the_check_of_what_is_right_says_what_it_asks_for_and_what_the_group_has
     inhabit(site)
     ann = Browser(site).log_in("ann")
     ann.open("/trainings/new")
-    text = ann.send("/trainings/check", SINGLE).text
+    text = ann.send("/trainings/check", SINGLE | {"name": "new"}).text
     assert "Ready to submit." in text
     assert "2 GPU · 4 CPU · 16 GiB" in text
     assert "5 available" in text
     # Three of eight are in use: six fit the quota and not what is left of it.
-    text = ann.send("/trainings/check", SINGLE | {"worker.gpu": "6"}).text
+    text = ann.send("/trainings/check", SINGLE | {"name": "new", "worker.gpu": "6"}).text
     assert "It can be started and will wait" in text
 
 
@@ -184,7 +184,12 @@ def test_nodes_and_models_that_are_free_are_offered_and_one_can_be_picked(site: 
     assert '<option value="gpu-02" selected>gpu-02 (8 GPUs and 80 cores free)</option>' in page
     assert "V100-SXM2-32GB (10 free)" in page
     assert 'value="gpu-04"' not in page
-    assert ann.send("/trainings/new", SINGLE | {"node": "gpu-02", "cluster": "default"}).status_code == 303
+    assert (
+        ann.send(
+            "/trainings/new", SINGLE | {"name": "new", "node": "gpu-02", "cluster": "default"}
+        ).status_code
+        == 303
+    )
     assert newest(site).spec["node"] == "gpu-02"
 
 

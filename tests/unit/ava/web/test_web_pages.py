@@ -191,7 +191,7 @@ def test_a_ledger_that_is_away_is_told_in_words(site: Site, monkeypatch: pytest.
             503, Problem("ledger-unavailable", "The ledger does not answer.", "data base", "10.0.0.7")
         )
 
-    monkeypatch.setattr(site.store, "who", away)
+    monkeypatch.setattr(site.store, "bearer", away)
     answer = browser.ask("GET", "/")
     assert answer.status_code == 503
     assert "10.0.0.7" not in answer.text

@@ -107,6 +107,20 @@ def test_keys_and_tokens_are_made_shown_once_and_ended(site: Site) -> None:
     assert list(site.store.secrets("ann", "token")) == []
 
 
+def test_the_page_of_data_sets_says_what_their_limits_sum_up_to(site: Site) -> None:
+    config = site.services.config
+    site.services.config = config.model_copy(update={"data_set_quota": 4 * GIB, "owner_quota": 10 * GIB})
+    ann = Browser(site).log_in("ann")
+    assert "4 GiB where empty." in ann.open("/data").text
+    assert ann.send("/data", {"name": "faces", "quota": "7"}).status_code == 303
+    assert site.store.data_sets().items[0].quota == 7 * GIB
+    assert "Limits of your data sets: 7 GiB of 10 GiB." in ann.open("/data").text
+    refused = ann.send("/data", {"name": "more", "quota": ""})
+    assert refused.status_code == 409
+    assert "All data sets of ann may have 10 GiB together." in refused.text
+    assert ann.send("/data", {"name": "more", "quota": "much"}).status_code == 422
+
+
 def test_a_data_set_is_made_shared_taken_back_and_deleted(site: Site) -> None:
     ann, ben = Browser(site).log_in("ann"), Browser(site).log_in("ben")
     ann.open("/data")

@@ -22,7 +22,15 @@ ZH = Words("zh")
     ("text", "said"),
     [
         ("The group vision has 1 of 8 GPUs free, 4 are wanted.", "用户组 vision 共 8 GPU，空闲 1，需要 4。"),
+        (
+            "The queue fast has 0 of 8 GPUs free (4 more when runs that are stopping have ended), 2 are wanted.",
+            "队列 fast 共 8 GPU，空闲 0（正在停止的运行结束后再空出 4），需要 2。",
+        ),
         ("3 nodes: GPU 0 free at most, 1 wanted.", "3 个节点：GPU 最多空闲 0，需要 1。"),
+        (
+            "3 nodes: GPU 0 free at most, 1 wanted (4 more when pods that are stopping have ended).",
+            "3 个节点：GPU 最多空闲 0，需要 1（正在停止的 Pod 结束后再空出 4）。",
+        ),
         ("The data set faces is read by runs.", "数据集 faces 正被运行读取。"),
         ("There is no queue vip.", "没有 队列 vip。"),
         (

@@ -70,7 +70,7 @@ def test_a_service_is_started_updated_scaled_and_stopped(site: Site) -> None:
     assert "0 of 2" in ann.open("/services").text
     definition = site.store.run(run).definition
     assert 'value="/data/models/mnist"' in ann.open(f"/services/new?from={definition}").text
-    changed = ann.send("/services/new", FORM | {"image": "registry.local/server:2"})
+    changed = ann.send("/services/new", FORM | {"edit": definition, "image": "registry.local/server:2"})
     assert changed.headers["location"] == f"/runs/{run}?done=started"
     assert site.store.service(run).target == 1
     assert "being rolled out; 0 serves" in ann.open(f"/runs/{run}").text

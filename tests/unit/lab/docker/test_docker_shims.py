@@ -81,6 +81,20 @@ def test_remove_takes_the_labs_volumes_and_cgroups_and_no_others(tmp_path):
     assert left == {"avadm-x-y-comp1", "avadm-x-comp2", "system"}
 
 
+@pytest.mark.parametrize(("path", "weight"), [("cpu/{}/cpu.shares", "2048"), ("{}/cpu.weight", "200")])
+def test_a_node_weighs_more_than_a_process_of_the_machine(tmp_path, path, weight):
+    file = tmp_path / path.format("avadm-x-stor1")
+    file.parent.mkdir(parents=True)
+    file.write_text("100")
+    shims.weigh(CONFIG, NODES["stor1"], tmp_path)
+    assert file.read_text() == weight
+
+
+def test_a_cgroup_that_docker_did_not_make_is_left_alone(tmp_path):
+    shims.weigh(CONFIG, NODES["stor1"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("argv", "file"),
     [

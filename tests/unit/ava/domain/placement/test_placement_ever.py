@@ -81,7 +81,7 @@ def test_nodes_in_trouble_cordoned_or_full_could_still_take_it_some_day() -> Non
 
 
 def test_what_daemons_take_of_every_node_is_never_free() -> None:
-    daemons = Cluster(POOLS, [node("a", 8)], [pod("d", 0, cpu=4000, node="a", fixed=True)])
+    daemons = Cluster(POOLS, [node("a", 8)], [pod("d", 0, cpu=4000, node="a", fixed=True, resident="d")])
     found = could_ever_fit(spec((1, 8), cpu=61_000), survey(daemons, "default", {}), "gpu")
     assert [(p.found, p.wanted) for p in found] == [("60 on the node that comes nearest", "61")]
 
@@ -211,3 +211,33 @@ def test_a_master_is_no_place_for_runs_and_a_node_set_apart_takes_none_now() -> 
     found = room(node("c", 0), master, apart, node("g", 8))
     assert {place.name: place.open for place in found.nodes} == {"c": True, "d": False, "g": True}
     assert sum(kind.count for kind in found.kinds) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        # Only the node with GPUs has so many cores, and no role without GPUs goes there.
+        (spec((1, 1), (1, 0), cpu=60_000), ["never-fits"]),
+        (spec((1, 1), (1, 0), cpu=4_000), []),
+        (spec((1, 1), (1, 0), cpu=4_000, node="a"), []),
+        (spec((1, 1), (3, 0), cpu=4_000), ["never-fits"]),
+        (spec((1, 1), (1, 0), (1, 0), (1, 0), cpu=4_000), ["never-fits"]),
+        (spec((1, 1), (1, 0), cpu=60_000, node="a"), ["never-fits"]),
+    ],
+)
+def test_roles_without_gpus_are_compared_with_the_pool_that_they_go_to(asked: Spec, found: list[str]) -> None:
+    site = room(node("a", 8, 64_000, 512 * GIB), node("c", 0, 8_000, 64 * GIB))
+    assert [p.code for p in could_ever_fit(asked, site, "gpu", "cpu")] == found
+    assert (
+        place(
+            Cluster(POOLS, [node("a", 8, 64_000, 512 * GIB), node("c", 0, 8_000, 64 * GIB)]),
+            gang_of(asked, "gpu", "r", plain="cpu"),
+        )
+        is None
+        or not found
+    )
+
+
+def test_a_site_without_nodes_for_roles_without_gpus_says_so() -> None:
+    found = could_ever_fit(spec((1, 1), (1, 0)), room(node("a", 8)), "gpu", "cpu")
+    assert [(p.code, p.where) for p in found] == [("pool-empty", "pool cpu")]

@@ -1,0 +1,45 @@
+"""More runs wait than a round looks at: each has its turn."""
+
+import pytest
+
+from ava.domain.model import Quota, UserState
+from ava.scheduler import admitting
+from ava.scheduler.admitting import Admitter
+from tests.unit.ava.store.world import NOW, ONE, World
+
+
+@pytest.fixture
+def world(store, monkeypatch):
+    monkeypatch.setattr(admitting, "LOOKED_AT", 4)
+    return World(store)
+
+
+def test_runs_of_those_who_may_not_run_hide_nobody_of_their_group(world):
+    world.person("eve", "vision")
+    for n in range(7):
+        world.submit(owner="eve", definition=world.definition("eve", f"t{n}"))
+    zoe = world.submit()
+    world.store.set_user("eve", NOW, state=UserState.DISABLED)
+    admitter = Admitter(world.store, "default")
+    for _ in range(3):
+        admitter.round(NOW, None)
+    assert world.store.run(zoe.id).admitted is not None
+
+
+def test_more_groups_than_a_round_looks_at_hide_no_younger_one(world):
+    world.store.set_quota("vision", Quota(0, None, None), NOW)
+    world.store.put_queue("default", NOW, quota=Quota(1000, None, None))
+    for n in range(9):
+        world.store.add_group(f"g{n}", Quota(1, 10**6, 2**40), NOW)
+        world.person(f"u{n}", f"g{n}")
+        running = world.submit(ONE, f"u{n}", definition=world.definition(f"u{n}", "first"))
+        assert world.store.admit(running.id, NOW) == ()
+        world.submit(ONE, f"u{n}")
+    world.store.add_group("young", Quota(8, 10**6, 2**40), NOW)
+    world.person("zoe", "young")
+    zoe = world.submit(ONE, "zoe")
+    admitter = Admitter(world.store, "default")
+    for _ in range(3):
+        admitter.round(NOW, None)
+    assert world.store.run(zoe.id).admitted is not None
+    assert all(run.waits_for for run in world.store.waiting())
