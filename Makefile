@@ -1,5 +1,7 @@
 # make demo : the whole thing on this machine    make test : what CI checks    make help : the rest
 SHELL := /bin/bash
+# Each process would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 VENV := .venv
@@ -27,8 +29,8 @@ demo-bullseye: MASTERS ?= 0
 demo-bullseye: $(STAMP) ## The same on Debian 11: ceph 14.2, modules under python 2.7 (MASTERS=1: with Kubernetes).
 	@scripts/demo --release bullseye --masters $(MASTERS)
 
-vm: $(STAMP) ## Try LVM, krbd, cephfs by the kernel and ip_vs in a virtual machine (as root; needs qemu, no KVM; docs/fidelity.md).
-	@$(BIN)/python scripts/vm-check
+vm: $(STAMP) ## Try what needs a kernel in virtual machines: LVM, krbd, cephfs, ip_vs; STAGE=site: debian-12 from bootstrap on (as root; no KVM).
+	@$(BIN)/python scripts/vm-check $(STAGE)
 
 demo-storage: $(STAMP) ## The same without Kubernetes: six nodes, nothing to build.
 	@scripts/demo --masters 0
@@ -44,9 +46,10 @@ test-full: $(STAMP) ## All there is, for hours and unattended; goes on where it 
 lint: $(STAMP) ## ruff, mypy, yamllint, ansible-lint, shellcheck.
 	@scripts/lint
 
+# One process more than cores: many tests wait.
 unit: $(STAMP) ## Unit tests: minutes.
 	@scripts/tools
-	@$(BIN)/pytest tests/unit -n 2 --dist loadfile
+	@$(BIN)/pytest tests/unit -m "not slow" -n 3 --dist loadfile
 
 test-platform: $(STAMP) ## The platform's parts against a real PostgreSQL and a real API server.
 	@scripts/test-platform

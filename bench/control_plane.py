@@ -124,14 +124,15 @@ class ControlPlane:
     Args:
         parent: where the folder is made.
         admission: the API server's plug-ins.
+        gates: the API server's feature gates.
 
     Attributes:
         kubeconfig: of an administrator.
         folder: has the programs' logs.
     """
 
-    def __init__(self, parent: Path | None = None, *, admission: str = ADMISSION) -> None:
-        self._admission = admission
+    def __init__(self, parent: Path | None = None, *, admission: str = ADMISSION, gates: str = "") -> None:
+        self._admission, self._gates = admission, gates
         self.folder = Path(tempfile.mkdtemp(prefix="ava-kube-", dir=parent))
         self.folder.chmod(0o700)
         self.authority = Authority(self.folder)
@@ -181,8 +182,9 @@ class ControlPlane:
             "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
             "--insecure-port=0", f"--tls-cert-file={f / 'server.crt'}", f"--tls-private-key-file={f / 'server.key'}",
             f"--client-ca-file={f / 'ca.crt'}", "--anonymous-auth=false", "--authorization-mode=Node,RBAC",
-            f"--admission-control={self._admission}", "--service-cluster-ip-range=10.96.0.0/16",
-            "--allow-privileged=true", "--profiling=false", "--max-requests-inflight=800", f"--cert-dir={f}",
+            f"--admission-control={self._admission}", f"--feature-gates={self._gates}",
+            "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true", "--profiling=false",
+            "--max-requests-inflight=800", f"--cert-dir={f}",
         ])
         # fmt: on
         context = ssl.create_default_context(cafile=str(f / "ca.crt"))

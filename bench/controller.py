@@ -1,7 +1,7 @@
 """make bench-controller: what a whole ``avadm apply`` costs the controller at so many hosts, over hollow nodes.
 
 A hollow node is an address behind one real sshd, in a network of its own, with a real python in which each module that
-arrives is answered (bench/hollow) instead of being run. What the controller does is real: the phases, one after another, one
+arrives is answered (bench/answers) instead of being run. What the controller does is real: the phases, one after another, one
 ansible-playbook each, inventory, templates, ssh, modules and what they import sent to each node, events, ledger, digests.
 What a node does is skipped, and so are the lock on the nodes, fingerprints and the check of versions, each one round trip a
 phase; and what only changes cause (nothing changes on a hollow node). With ``--grow`` the site then gets one node more, and
@@ -48,7 +48,7 @@ def write_site(folder: Path, hosts: int) -> None:
     for name in ("id_ed25519", "host_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
     shutil.copy(folder / "id_ed25519.pub", folder / "authorized_keys")
-    shutil.copytree(ROOT / "bench" / "hollow", folder / "hollow")
+    shutil.copytree(ROOT / "bench" / "answers", folder / "hollow")
     (folder / "hollow" / "site.json").write_text(write_nodes(folder, hosts), encoding="utf-8")
     options = {
         "ListenAddress": "0.0.0.0",  # noqa: S104 - in a network of its own, which has a loopback device alone
@@ -107,7 +107,7 @@ def hollow(folder: Path) -> Iterator[int]:
         "--kill-child",
         "--mount-proc",
     ]
-    argv += ["sh", str(ROOT / "bench" / "hollow" / "boot.sh"), str(folder), str(SUBNET)]
+    argv += ["sh", str(ROOT / "bench" / "answers" / "boot.sh"), str(folder), str(SUBNET)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as room:
         try:
             if room.stdout is None or not room.stdout.readline().strip():
@@ -127,7 +127,7 @@ def missing_artifacts(folder: Path, phases: Sequence[str]) -> list[str]:
     site_file = load(folder / "site.yml")
     steps = SiteContext.of(site_file).plan(phases, ())
     found = missing(site_file.site, [step.phase for step in steps])
-    return [f"{f.what} {f.remedy}" for f in found]
+    return [f"{one.what} {one.remedy}" for one in (lacking.finding() for lacking in found)]
 
 
 def measured(folder: Path, hosts: int, phases: Sequence[str], grow: bool) -> dict[str, Any]:

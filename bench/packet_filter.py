@@ -166,10 +166,15 @@ def main() -> int:
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     machine = f"{os.cpu_count()} cores, Linux {platform.release().partition('-')[0]}"
-    stored = {"when": f"{datetime.now(UTC):%Y-%m-%d}", "machine": machine, "load": round(load_before, 1)}
-    stored |= {"rows": rows(found), "figures": found}
+    measured = rows(found)
+    stored: dict[str, object] = {
+        "when": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": machine,
+        "load": round(load_before, 1),
+    }
+    stored |= {"rows": measured, "figures": found}
     table = Table("traffic", "without", "with", "with / without")
-    for row in stored["rows"]:
+    for row in measured:
         table.add_row(*row)
     Console().print(table)
     out = ROOT / f"runs/bench/packet-filter-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
