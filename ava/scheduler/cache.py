@@ -81,6 +81,10 @@ class Cache:
                 self._forget_waiting(pod.key)
             elif pod.key not in self._assumed:
                 self._wait(pod)
+        elif pod.fixed and self.cluster.pod(pod.key) is not None:
+            # The node for which kube-scheduler had nominated it is no longer it.
+            self.cluster.drop(pod.key)
+            self._wake()
 
     def _on_node(self, pod: Pod, thing: Object) -> None:
         self._forget_waiting(pod.key)

@@ -19,6 +19,10 @@ PRODUCT = "nvidia.com/gpu.product"
 """Label of NVIDIA's feature discovery; AVA's own label comes before it."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of the object that shows a kubelet's static pod."""
+NOMINATED = "scheduler.kubernetes.io/nominated-node-name"
+"""Annotation of Kubernetes 1.9: the node that kube-scheduler has chosen for a pod that waits for room on it."""
+SYSTEM_CLASSES = "system-"
+"""How priority classes begin that admission keeps to the namespaces of the system."""
 DONE = ("Succeeded", "Failed")
 KIND = f"{labels.PREFIX}/kind"
 ENDLESS = ("workbench", "service")
@@ -135,10 +139,17 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
         endless=mine and marks.get(KIND) in ENDLESS,
         created=notes.get(labels.CREATED) or meta.get("creationTimestamp") or "",
         ports=_ports(spec),
-        node=spec.get("nodeName") or "",
+        node=spec.get("nodeName") or _nominated(spec, notes),
         fixed=not mine,
         resident="" if mine else _resident(meta, key),
         disk=max(0, _number(notes.get(labels.DISK), 0)) if mine and _takes_disk(thing) else 0,
+    )
+
+
+def _nominated(spec: Object, notes: Object) -> str:
+    """Return the node on which a pod of the system waits for room that comes free, so that no run takes it; none otherwise."""
+    return (
+        notes.get(NOMINATED) or "" if (spec.get("priorityClassName") or "").startswith(SYSTEM_CLASSES) else ""
     )
 
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import aiohttp
 import pytest
 
+from ava.domain import labels
 from tests.lab import prometheus
 from tests.lab.ava.bench_ways import Kernel, Ssh
 from tests.lab.ava.day import ENDED
@@ -48,6 +49,12 @@ SPECS = {
 """Nobody works in the first two; an administrator has the second kept."""
 
 
+def pods_of(platform):
+    """Return name and uid of every pod of a run."""
+    found = platform.ctl(f"get pods --all-namespaces --selector={labels.RUN}")["items"]
+    return {(pod["metadata"]["name"], pod["metadata"]["uid"]) for pod in found}
+
+
 @pytest.fixture(scope="module")
 def site(platform, lab, people, tmp_path_factory):
     """The lab with a rule for idle workbenches, a mail server and a receiver of webhooks; workbenches that run."""
@@ -64,10 +71,12 @@ def site(platform, lab, people, tmp_path_factory):
             ann.ava.put_key("ssh", name, ssh.public)
         made = {name: ann.ava.define(f"rest-{name}", one) for name, one in SPECS.items()}
         people.admin.exempt_idle(made["kept"].id, True)
+        runs = {name: ann.ava.start_definition(one.id).id for name, one in made.items()}
+        until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
+        pods = pods_of(platform)
         with changed(lab, {PASSFILE: PASSWORD}, workbenches=rule, notices=notices) as settings:
-            # Not before: the parts that come for the new settings would take their place on a full node.
-            runs = {name: ann.ava.start_definition(one.id).id for name, one in made.items()}
-            until(lambda: {ann.ava.run(run).state for run in runs.values()} == {"running"}, 180)
+            # On nodes that they fill: the parts of the platform that come for the new settings take nobody's place.
+            assert pods_of(platform) == pods
             yield SimpleNamespace(
                 post=post, made=made, runs=runs, keys=keys, ann=ann, signer=settings.secret(SIGNER)
             )

@@ -101,6 +101,21 @@ def test_each_process_gets_no_more_secrets_than_it_needs(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("replicas", "surge", "away"),
+    [pytest.param(2, 0, 1, id="two take turns"), pytest.param(1, 1, 0, id="one is never away")],
+)
+def test_a_change_of_two_parts_needs_no_further_room(tmp_path, replicas, surge, away):
+    parts = objects(tmp_path, "parts.yml.j2", site(ava={"replicas": replicas}))
+    found = {name: one["spec"]["strategy"] for name, one in parts.items() if name.startswith("Deployment ")}
+    assert len(found) > len(component.PARTS)
+    assert [
+        strategy
+        for strategy in found.values()
+        if strategy["rollingUpdate"] != {"maxSurge": surge, "maxUnavailable": away}
+    ] == []
+
+
 @pytest.mark.parametrize("name", [*component.PARTS, "gate"])
 def test_a_process_may_do_nothing_on_its_node(tmp_path, name):
     pod = objects(tmp_path, "parts.yml.j2")[f"Deployment {name}"]["spec"]["template"]["spec"]

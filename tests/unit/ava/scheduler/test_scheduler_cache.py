@@ -9,6 +9,7 @@ import pytest
 
 from ava.domain.placement.decide import decide
 from ava.domain.placement.model import Pod
+from ava.scheduler import read
 from ava.scheduler.cache import Cache
 from tests.unit.ava.scheduler.things import Object, node, pod
 
@@ -96,6 +97,28 @@ def test_pods_for_other_schedulers_count_but_do_not_wait() -> None:
     bound = pod("y", gpu=2, on="n0", scheduler="default-scheduler")
     cache = made(other, bound)
     assert (cache.gangs(), free(cache)) == ([], 2)
+
+
+def nominated(node: str | None, priority_class: str = "system-cluster-critical") -> Object:
+    part = pod("api-2", gpu=2, scheduler="default-scheduler")
+    part["metadata"]["namespace"] = "ava-system"
+    part["spec"]["priorityClassName"] = priority_class
+    part["metadata"]["annotations"] = {read.NOMINATED: node} if node else {}
+    return part
+
+
+def test_room_that_comes_free_for_a_part_of_the_platform_is_given_to_no_run() -> None:
+    cache = made(nominated("n0"))
+    assert free(cache) == 2
+    cache.on_pod(nominated("n0"), nominated(None))
+    assert free(cache) == 4, "kube-scheduler has taken the nomination back"
+    cache.on_pod(nominated(None), nominated("n0"))
+    cache.on_pod(nominated("n0"), None)
+    assert free(cache) == 4
+
+
+def test_a_tenants_pod_nominates_itself_for_nothing() -> None:
+    assert free(made(nominated("n0", ""))) == 4
 
 
 def test_a_pod_that_only_says_that_it_is_for_ava_is_not_placed() -> None:
