@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, and_, or_, select
 
 from ava.domain.model import Page, User, UserState
 from ava.domain.names import is_id, name_problems, shown
-from ava.domain.problems import Problem, conflict, missing
+from ava.domain.problems import Problem, conflict, missing, taken
 from ava.store import records
 from ava.store.base import number_cursor, page, reading, refuse, upsert, writing
 from ava.store.benches import BenchStore
@@ -115,18 +115,29 @@ class AccessStore(BenchStore):
 
     @writing
     def put_key(
-        self, connection: Connection, user: str, kind: str, name: str, value: str, now: datetime
+        self,
+        connection: Connection,
+        user: str,
+        kind: str,
+        name: str,
+        value: str,
+        now: datetime,
+        *,
+        new: bool = False,
     ) -> None:
-        """Keep a key of a user, in the place of one of the same name."""
+        """Keep a key of a user, in the place of one of the same name; 409 where that is there and has to be ``new``."""
         refuse([*_kind_problems(kind, KEYS), *name_problems(name, "name")])
         person = user_row(connection, user, Lock.STAYS)
         row = {"user_name": person.name, "kind": kind, "name": name, "value": value, "created": now}
-        put = upsert(connection, keys).values(row)
-        put = put.on_conflict_do_update(
-            index_elements=["user_name", "kind", "name"],
-            set_={"value": put.excluded.value, "created": put.excluded.created},
+        put, unique = upsert(connection, keys).values(row), ["user_name", "kind", "name"]
+        over = {"value": put.excluded.value, "created": put.excluded.created}
+        put = (
+            put.on_conflict_do_nothing(index_elements=unique)
+            if new
+            else put.on_conflict_do_update(index_elements=unique, set_=over)
         )
-        connection.execute(put)
+        if connection.execute(put).rowcount == 0:
+            raise taken("key", name, name, remedy="Choose another name, or delete that key first.")
         if kind == "ssh":
             self.tell_benches(connection, person.name, now)
 

@@ -241,8 +241,13 @@ class Access(Protocol):
     def end_secret(self, user: str, id: str) -> None:
         """End a session or token of a user."""
 
-    def put_key(self, user: str, kind: str, name: str, value: str, now: datetime) -> None:
-        """Keep an ssh public key (``ssh``) or the sealed private deploy key (``deploy``) of a user."""
+    def put_key(
+        self, user: str, kind: str, name: str, value: str, now: datetime, *, new: bool = False
+    ) -> None:
+        """Keep an ssh public key (``ssh``) or the sealed private deploy key (``deploy``) of a user.
+
+        Where it has to be ``new``, one of the same name is refused, 409.
+        """
 
     def keys(self, user: str, kind: str) -> Mapping[str, str]:
         """Return a user's keys by name."""

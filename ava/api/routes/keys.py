@@ -13,7 +13,7 @@ from ava.api.routes.common import Ref, find, myself, router
 from ava.api.schemas.common import KeyName
 from ava.api.schemas.people import KeyOut, KeyPut
 from ava.api.services import Services
-from ava.domain.problems import Problem, Refused, taken
+from ava.domain.problems import Problem, Refused
 
 routes = router("keys")
 Kind = Literal["ssh", "deploy"]
@@ -55,8 +55,6 @@ def put_key(kind: Kind, name: Name, body: KeyPut, who: Someone, if_none_match: S
 def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: bool = False) -> KeyOut:
     store = who.services.store
     there = store.keys(owner, kind)
-    if new and name in there:
-        raise taken("key", name, name, remedy="Choose another name, or delete that key first.")
     if name not in there and len(there) >= MOST:
         raise Refused(
             409,
@@ -76,7 +74,7 @@ def _put(who: Caller, owner: str, kind: Kind, name: str, body: KeyPut, *, new: b
         kept = who.services.sealer.seal(private)
     detail = {"fingerprint": _shown(who.services, kind, name, kept).fingerprint} | _of(who, owner)
     with who.change("keys.put", f"key {kind}/{name}", **detail):
-        store.put_key(owner, kind, name, kept, who.services.clock())
+        store.put_key(owner, kind, name, kept, who.services.clock(), new=new)
     return _shown(who.services, kind, name, kept)
 
 

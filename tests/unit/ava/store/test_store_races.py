@@ -41,6 +41,15 @@ def test_one_name_makes_one_definition(world):
     assert len(set(answers)) == 1
 
 
+def test_a_new_key_replaces_none_that_came_at_the_same_time(world):
+    put = world.store.put_key
+    answers = at_once(
+        *[lambda n=n: put("ann", "ssh", "laptop", f"key {n}", NOW, new=True) for n in range(THREADS)]
+    )
+    assert sorted(map(str, answers)) == ["None", *["name-taken"] * (THREADS - 1)]
+    assert world.store.keys("ann", "ssh") == {"laptop": f"key {answers.index(None)}"}
+
+
 def test_a_workbench_is_started_once(world):
     definition = world.definition(kind=Kind.WORKBENCH)
     answers = at_once(*[lambda: world.submit(definition=definition)] * THREADS)
