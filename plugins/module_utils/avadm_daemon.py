@@ -16,6 +16,7 @@ PROPERTIES = (
     "ActiveState",
     "UnitFileState",
     "NeedDaemonReload",
+    "DropInPaths",
     "ExecMainStartTimestampMonotonic",
     "ActiveEnterTimestampMonotonic",
 )
@@ -149,6 +150,14 @@ class Daemon(object):
                 found.append(path)
         return found
 
+    def unread(self, paths, known):
+        """Return those of the paths that are drop-ins of the unit which systemd has not read, or which it knows and are gone.
+
+        NeedDaemonReload says nothing of the first drop-in of a unit: systemd looks for folders it knows.
+        """
+        drop_ins = [path for path in paths if os.path.basename(os.path.dirname(path)) == self.unit + ".d"]
+        return [path for path in drop_ins if os.path.exists(self.root + path) != (path in known)]
+
     def write_settings(self, text):
         """Write our drop-in of the unit if it differs; systemd notices it (NeedDaemonReload)."""
         path = self.root + DROPIN % self.unit
@@ -186,7 +195,8 @@ class Daemon(object):
             unit = self.show()
         if unit.get("LoadState") == "not-found" and not self.check_mode:
             raise DaemonError("There is no unit %s. Remedy: see that its package is installed." % self.unit)
-        if unit.get("NeedDaemonReload") == "yes":
+        unread = self.unread(restart_on, unit.get("DropInPaths", "").split())
+        if unread or unit.get("NeedDaemonReload") == "yes":
             self.systemctl("daemon-reload")
         if unit.get("UnitFileState") not in ("enabled", "static"):
             self.systemctl("enable")
@@ -196,7 +206,8 @@ class Daemon(object):
         # A timer has no process of its own.
         since = (int(unit.get(p) or 0) for p in PROPERTIES[-2:])
         started = time.time() - monotonic() + next((s for s in since if s), 0) / 1e6
-        because = self.newer(restart_on, started)
+        # Also where a run that ended half-way has restarted it without them.
+        because = unread + [path for path in self.newer(restart_on, started) if path not in unread]
         if because:
             self.interrupt("restart")
             return because

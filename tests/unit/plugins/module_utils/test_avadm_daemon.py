@@ -10,9 +10,19 @@ from ansible.module_utils import avadm_daemon as module
 class Systemd:
     """Answers systemctl for one unit, and remembers what it was told."""
 
-    def __init__(self, active="active", enabled="enabled", age=100.0, load="loaded", fails="", limited=False):
+    def __init__(
+        self,
+        active="active",
+        enabled="enabled",
+        age=100.0,
+        load="loaded",
+        fails="",
+        limited=False,
+        dropins="",
+    ):
         self.active, self.enabled, self.load, self.fails = active, enabled, load, fails
         self.started, self.told, self.limited = module.monotonic() - age, [], limited
+        self.dropins = dropins
 
     def __call__(self, argv):
         if argv[0] == "journalctl":
@@ -20,7 +30,7 @@ class Systemd:
         if argv[1] == "show":
             return 0, (
                 f"LoadState={self.load}\nActiveState={self.active}\nUnitFileState={self.enabled}\n"
-                f"NeedDaemonReload=no\nExecMainStartTimestampMonotonic={int(self.started * 1e6)}\n"
+                f"NeedDaemonReload=no\nDropInPaths={self.dropins}\nExecMainStartTimestampMonotonic={int(self.started * 1e6)}\n"
             ), ""  # fmt: skip
         self.told.append(argv[1])
         if argv[1] == "daemon-reload" and self.load == "error":
@@ -81,6 +91,28 @@ def test_what_is_needed_is_done_and_nothing_else(tmp_path, conf, monkeypatch, ca
     assert (systemd.told, bool(unit.actions)) == (told, bool(told))
 
 
+@pytest.mark.parametrize("written", [0, 200], ids=["just now", "by a run that ended half-way"])
+@pytest.mark.parametrize(
+    ("exists", "known", "verbs"),
+    [
+        pytest.param(True, False, ["daemon-reload", "restart"], id="new"),
+        pytest.param(False, True, ["daemon-reload", "restart"], id="gone"),
+        pytest.param(False, False, [], id="never there"),
+    ],
+)
+def test_a_drop_in_that_systemd_has_not_read_is_read_and_the_daemon_started_with_it(
+    tmp_path, monkeypatch, exists, known, verbs, written
+):
+    path = "/etc/systemd/system/x.service.d/proxy.conf"
+    (tmp_path / path[1:]).parent.mkdir(parents=True)
+    if exists:
+        (tmp_path / path[1:]).write_text("[Service]")
+        age(tmp_path / path[1:], written, monkeypatch)
+    systemd = Systemd(dropins=f"/lib/systemd/system/x.service.d/a.conf {path if known else ''}")
+    assert daemon(systemd, tmp_path).ensure([path], []) == ([path] if verbs else [])
+    assert systemd.told == verbs
+
+
 def test_a_newer_file_reloads_once(tmp_path, conf, monkeypatch):
     age(conf, 50, monkeypatch)
     systemd = Systemd()
@@ -131,12 +163,13 @@ def test_what_is_to_stand_still_is_stopped_for_good(tmp_path, state, told):
 
 
 def test_settings_are_written_once_and_restart(tmp_path):
-    systemd = Systemd()
+    path = "/etc/systemd/system/x.service.d/avadm.conf"
+    systemd = Systemd(dropins=path)
     daemon(systemd, tmp_path).ensure([], [], "[Service]\nRestart=always\n")
     assert systemd.told == ["daemon-reload", "restart"]
     written = (tmp_path / "etc/systemd/system/x.service.d/avadm.conf").read_text()
     assert written == "[Service]\nRestart=always\n"
-    again = Systemd(age=-1)
+    again = Systemd(age=-1, dropins=path)
     daemon(again, tmp_path).ensure([], [], "[Service]\nRestart=always")
     assert again.told == []
 
