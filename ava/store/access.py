@@ -136,7 +136,7 @@ class AccessStore(BenchStore):
             if new
             else put.on_conflict_do_update(index_elements=unique, set_=over)
         )
-        if connection.execute(put).rowcount == 0:
+        if connection.execute(put.returning(keys.c.name)).first() is None:
             raise taken("key", name, name, remedy="Choose another name, or delete that key first.")
         if kind == "ssh":
             self.tell_benches(connection, person.name, now)
