@@ -52,9 +52,9 @@ class SettingsStore(Base):
         if known:
             queue_row(connection, name, Lock.OWN)
         new = {"name": name, "id": self.new_id("q", now), "priority": PRIORITY}
-        made = connection.execute(
-            upsert(connection, queues).values(new).on_conflict_do_nothing(index_elements=["name"])
-        ).rowcount
+        put = upsert(connection, queues).values(new).on_conflict_do_nothing(index_elements=["name"])
+        # The driver of PostgreSQL keeps no count of an INSERT's rows.
+        made = connection.execute(put.returning(queues.c.name)).first() is not None
         # One that was deleted begins anew; its runs and charges stay known.
         anew = {
             "deleted": None,
@@ -62,9 +62,8 @@ class SettingsStore(Base):
             "priority": PRIORITY,
             **records.limits(Quota(None, None, None), queues),
         }
-        made += connection.execute(
-            queues.update().where(queues.c.name == name, queues.c.deleted.is_not(None)).values(anew)
-        ).rowcount
+        revive = queues.update().where(queues.c.name == name, queues.c.deleted.is_not(None)).values(anew)
+        made |= connection.execute(revive).rowcount > 0
         if known is False and not made:
             raise taken("queue", name, name)
         row = queue_row(connection, name, Lock.OWN)

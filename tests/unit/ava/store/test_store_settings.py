@@ -25,6 +25,14 @@ def test_a_queue_is_made_and_then_changed_in_what_is_given(store):
     assert [q.name for q in store.queues()] == ["night", "default"]
 
 
+def test_a_queue_that_is_to_be_new_replaces_none_and_a_deleted_one_begins_anew(store):
+    made = store.put_queue("night", NOW, priority=70, known=False)
+    assert code(store.put_queue, "night", NOW, priority=10, known=False) == (409, "name-taken")
+    assert made.priority == 70 == next(q for q in store.queues() if q.name == "night").priority
+    store.delete_queue("night", NOW)
+    assert store.put_queue("night", NOW, priority=20, known=False).priority == 20
+
+
 def test_a_queues_quota_is_not_set_below_what_is_used(world):
     world.running()
     refusal = refused(world.store.put_queue, "default", NOW, quota=Quota(0, None, None), priority=1)
