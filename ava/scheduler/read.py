@@ -21,8 +21,8 @@ MIRROR = "kubernetes.io/config.mirror"
 """Annotation of the object that shows a kubelet's static pod."""
 NOMINATED = "scheduler.kubernetes.io/nominated-node-name"
 """Annotation of Kubernetes 1.9: the node that kube-scheduler has chosen for a pod that waits for room on it."""
-SYSTEM_CLASSES = "system-"
-"""How priority classes begin that admission keeps to the namespaces of the system."""
+SYSTEM_CLASSES = ("system-node-critical", "system-cluster-critical")
+"""Priority classes that admission allows in the namespaces of the system alone."""
 DONE = ("Succeeded", "Failed")
 KIND = f"{labels.PREFIX}/kind"
 ENDLESS = ("workbench", "service")
@@ -148,9 +148,7 @@ def pod(thing: Object, pool: Callable[[bool], str]) -> Pod:
 
 def _nominated(spec: Object, notes: Object) -> str:
     """Return the node on which a pod of the system waits for room that comes free, so that no run takes it; none otherwise."""
-    return (
-        notes.get(NOMINATED) or "" if (spec.get("priorityClassName") or "").startswith(SYSTEM_CLASSES) else ""
-    )
+    return notes.get(NOMINATED) or "" if spec.get("priorityClassName") in SYSTEM_CLASSES else ""
 
 
 def _resident(meta: Object, key: str) -> str:
