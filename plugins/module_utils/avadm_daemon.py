@@ -159,7 +159,7 @@ class Daemon(object):
         return [path for path in drop_ins if os.path.exists(self.root + path) != (path in known)]
 
     def write_settings(self, text):
-        """Write our drop-in of the unit if it differs; systemd notices it (NeedDaemonReload)."""
+        """Write our drop-in of the unit if it differs, and have systemd read it."""
         path = self.root + DROPIN % self.unit
         text, before = text.rstrip("\n") + "\n", ""
         try:
